@@ -1,0 +1,1 @@
+"""What it means: numpy and scipy kernels, one subject a file."""

@@ -1,0 +1,1 @@
+"""Trainer hooks, callbacks and fine-tuning: where data, models and analysis meet."""

@@ -1,0 +1,533 @@
+"""The one place that checks what a user hands in, and raises.
+
+Every check returns its value in the form in which the kernels want it, or raises one sentence that says what was
+expected, what came and where. `TypeError` is for the wrong kind of thing, `ValueError` for the wrong value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.records import Ragged
+
+T = TypeVar("T", bound=str)
+
+ROW_SUM_TOLERANCE = 1e-2
+"""How far a row of probabilities may sum from 1.
+
+A softmax in bfloat16 (8 bits of mantissa) rounds every entry by up to 0.4 %, so its rows sum to 1 within 0.004 plus the
+rounding of the sum; float16 and float32 lie well inside. Nothing is renormalised.
+"""
+
+RANGE_TOLERANCE = 1e-6
+"""How far a probability may leave [0, 1] by rounding; it is clipped to the range."""
+
+SCORE_KINDS = ("probabilities", "logits", "log_probabilities")
+
+
+# ------------------------------------------------------------------------------------------------ names and packages
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """Build the error for a name that is not known, with the nearest known names.
+
+    Example:
+        >>> str(unknown_name("module", "eec", ["ece", "lmi"]))
+        "Expected the name of a module, but got 'eec'. Did you mean 'ece'? Known: ece, lmi."
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    return ValueError(f"Expected the name of {article} {kind}, but got {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+def require(package: str, extra: str) -> ModuleType:
+    """Import an optional package, or say which extra installs it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"This needs the package {package!r}, which is not installed: pip install 'rightreasons[{extra}]'."
+        ) from error
+
+
+def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
+    """Check an option that takes one of a few words.
+
+    Example:
+        >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `bins` to be one of 'uniform' or 'quantile', but got 'quantiles'. Did you mean 'quantile'?
+    """
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = [repr(word) for word in allowed]
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `{name}` to be one of {listed}, but got {_kind(value)}.")
+    near = difflib.get_close_matches(value, allowed, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}")
+
+
+def check_options(given: Mapping[str, object], allowed: Iterable[str], where: str) -> None:
+    """Check that every option has a known name, at load and at compute alike."""
+    known = sorted(allowed)
+    for option in given:
+        if option not in known:
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"Expected an option of {where}, but got {option!r}.{hint} Known: {', '.join(known)}.")
+
+
+# ------------------------------------------------------------------------------------------------------------ scalars
+
+
+def check_count(value: object, name: str, *, minimum: int = 1) -> int:
+    """Check a whole number that is at least `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"Expected `{name}` to be a whole number, but got {_kind(value)}.")
+    if value < minimum:
+        raise ValueError(f"Expected `{name}` to be at least {minimum}, but got {int(value)}.")
+    return int(value)
+
+
+def check_seed(value: object, name: str = "seed") -> int:
+    """Check a seed: a whole number from 0."""
+    return check_count(value, name, minimum=0)
+
+
+def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
+    """Check a finite real number, with closed bounds."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"Expected `{name}` to be a number, but got {_kind(value)}.")
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"Expected `{name}` to be a finite number, but got {number}.")
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        if minimum is None:
+            bounds = f"at most {maximum}"
+        elif maximum is None:
+            bounds = f"at least {minimum}"
+        else:
+            bounds = f"between {minimum} and {maximum}"
+        raise ValueError(f"Expected `{name}` to be {bounds}, but got {number}.")
+    return number
+
+
+def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
+    """Check a number in [0, 1], or in (0, 1) where the ends make no sense."""
+    number = check_number(value, name)
+    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
+    if not inside:
+        interval = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+        raise ValueError(f"Expected `{name}` to be {interval}, but got {number}.")
+    return number
+
+
+def check_bool(value: object, name: str) -> bool:
+    """Check a flag."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"Expected `{name}` to be True or False, but got {_kind(value)}.")
+    return bool(value)
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+def check_scores(
+    predictions: object, *, scores: str = "probabilities", name: str = "predictions", allow_vector: bool = True
+) -> NDArray[np.float64]:
+    r"""Check a table of class scores and return it as probabilities.
+
+    Args:
+        predictions: (N, K) scores with K >= 2, or (N,) P(class 1) of a binary task, which becomes (N, 2). Lists, numpy
+            arrays of any float type, and tensors (bfloat16 too, with or without gradients) are accepted.
+        scores: What the numbers are: "probabilities" (rows sum to 1 within `ROW_SUM_TOLERANCE`), "logits" (softmax is
+            taken) or "log_probabilities" (exponentials are taken, and checked as probabilities).
+        name: What the caller calls the table.
+        allow_vector: Whether (N,) is accepted.
+
+    Returns:
+        (N, K) float64 probabilities in [0, 1].
+
+    Raises:
+        TypeError: If it is not a table of numbers.
+        ValueError: If a shape, a sum or a value is wrong; the first bad row is named.
+
+    Example:
+        >>> check_scores([[0.0, 0.0], [3.0, 3.0]], scores="logits")
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
+        >>> check_scores([[0.5, 0.5], [0.5, 0.33]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each row of `predictions` to sum to 1, but row 1 sums to 0.83.
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    table = _as_floats(predictions, name)
+    if table.size == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if table.ndim == 1 and allow_vector:
+        if scores == "logits":
+            raise ValueError(
+                f"Expected `{name}` of shape (N, K) when scores='logits', but got shape {table.shape}; "
+                "a vector is read as P(class 1)."
+            )
+        _check_finite(table, name, allow_minus_infinity=scores == "log_probabilities")
+        positive = np.exp(table) if scores == "log_probabilities" else table
+        positive = _check_range(positive, name)
+        return np.column_stack((1.0 - positive, positive))
+    if table.ndim != 2:
+        wanted = "(N, K) or (N,)" if allow_vector else "(N, K)"
+        raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"Expected at least two classes in `{name}`, but each row has {table.shape[1]}; "
+            "for a binary task pass (N,) P(class 1) or (N, 2)."
+        )
+    _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
+    if scores == "logits":
+        if np.isneginf(table).all(axis=1).any():
+            row = int(np.flatnonzero(np.isneginf(table).all(axis=1))[0])
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        return softmax(table)
+    if scores == "log_probabilities":
+        table = np.exp(table)
+    table = _check_range(table, name)
+    _check_row_sums(table.sum(axis=1), name)
+    return table
+
+
+def check_ragged(predictions: object, *, scores: str = "probabilities", name: str = "predictions") -> Ragged:
+    """Check rows of choice scores whose lengths may differ and return probabilities.
+
+    Args:
+        predictions: A sequence of N rows, each with at least two numbers, or an (N, K) array.
+        scores: As in `check_scores`; a softmax is taken inside each row.
+        name: What the caller calls them.
+
+    Returns:
+        The rows as `Ragged` float64 probabilities.
+
+    Example:
+        >>> check_ragged([[0.5, 0.5], [0.2, 0.3, 0.5]]).lengths
+        array([2, 3])
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    rows = as_ragged(predictions, name)
+    if len(rows) == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if rows.lengths.min() < 2:
+        row = int(np.flatnonzero(rows.lengths < 2)[0])
+        raise ValueError(
+            f"Expected at least two choices in each row of `{name}`, but row {row} has {rows.lengths[row]}."
+        )
+    _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
+    values = rows.values
+    if scores == "logits":
+        top = np.repeat(rows.reduce(np.maximum), rows.lengths)
+        if np.isneginf(top).any():
+            row = int(rows.row_of(int(np.flatnonzero(np.isneginf(top))[0])))
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        values = np.exp(values - top)
+        values = values / np.repeat(np.add.reduceat(values, rows.starts), rows.lengths)
+        return Ragged(values, rows.offsets)
+    if scores == "log_probabilities":
+        values = np.exp(values)
+    values = _check_range(values, name, rows=rows)
+    checked = Ragged(values, rows.offsets)
+    _check_row_sums(checked.reduce(np.add), name)
+    return checked
+
+
+def as_ragged(rows: object, name: str) -> Ragged:
+    """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
+    if isinstance(rows, Ragged):
+        return rows
+    if _is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
+        table = _as_floats(rows, name)
+        if table.ndim != 2:
+            raise ValueError(f"Expected `{name}` to hold one row of scores an item, but got shape {table.shape}.")
+        offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
+        return Ragged(table.reshape(-1), offsets)
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of rows of numbers, but got {_kind(rows)}.")
+    parts = []
+    for index, row in enumerate(rows):
+        part = _as_floats(row, f"{name}[{index}]")
+        if part.ndim != 1:
+            raise ValueError(
+                f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
+            )
+        parts.append(part)
+    lengths = np.fromiter((len(part) for part in parts), dtype=np.int64, count=len(parts))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return Ragged(values.astype(np.float64, copy=False), offsets)
+
+
+def is_ragged(rows: object) -> bool:
+    """Tell whether a list of rows has rows of different lengths."""
+    if isinstance(rows, Ragged):
+        return bool(len(rows) and (rows.lengths != rows.lengths[0]).any())
+    if _is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
+        return False
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
+        return False
+    try:
+        lengths = {len(row) for row in rows}
+    except TypeError:
+        return False
+    return len(lengths) > 1
+
+
+def check_labels(
+    references: object,
+    n_classes: int | NDArray[np.int64] | None = None,
+    *,
+    name: str = "references",
+    minimum: int = 0,
+) -> NDArray[np.int64]:
+    """Check class labels: whole numbers from `minimum` to below `n_classes`.
+
+    Args:
+        references: (N,) labels. Floats, booleans and strings are refused, as evaluate would cast them silently.
+        n_classes: How many classes there are, for all items or one count an item; None to leave the upper end open.
+        name: What the caller calls them.
+        minimum: The smallest legal label, 0 or -1 (for items without a right answer).
+
+    Returns:
+        (N,) int64.
+
+    Example:
+        >>> check_labels([0, 2], 2)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each label in `references` to be between 0 and 1, but item 1 is 2.
+    """
+    values = _to_numpy(references, name)
+    if values.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {values.shape}.")
+    if values.size == 0:
+        raise ValueError(f"Expected at least one label in `{name}`, but it is empty.")
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            raise ValueError(f"Expected whole numbers in `{name}`, but item {bad[0]} is {values[bad[0]]}.")
+        fractional = np.flatnonzero(values != np.floor(values))
+        where = int(fractional[0]) if fractional.size else 0
+        error = ValueError if fractional.size else TypeError
+        raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"Expected whole numbers in `{name}`, but item 0 is {values.reshape(-1)[0]!r}.")
+    labels = values.astype(np.int64, copy=False)
+    upper = None if n_classes is None else np.asarray(n_classes) - 1
+    wrong = labels < minimum
+    if upper is not None:
+        wrong = wrong | (labels > upper)
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        if upper is None:
+            span = f"at least {minimum}"
+        else:
+            span = f"between {minimum} and {int(upper if upper.ndim == 0 else upper[item])}"
+        raise ValueError(f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}.")
+    return labels
+
+
+def check_vector(values: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> Any:
+    """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
+    vector = _as_floats(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    if vector.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    _check_finite(vector, name)
+    for bad, bound in (
+        (vector < minimum if minimum is not None else np.zeros(0, bool), f"at least {minimum}"),
+        (vector > maximum if maximum is not None else np.zeros(0, bool), f"at most {maximum}"),
+    ):
+        if bad.any():
+            item = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"Expected each value in `{name}` to be {bound}, but item {item} is {vector[item]}.")
+    return vector
+
+
+def check_flags(values: object, name: str) -> NDArray[np.bool_]:
+    """Check a non-empty (N,) vector of True/False; 0 and 1 are accepted."""
+    flags = _to_numpy(values, name)
+    if flags.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {flags.shape}.")
+    if flags.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    if flags.dtype.kind == "b":
+        return flags.astype(np.bool_, copy=False)
+    if flags.dtype.kind in "iu" and np.isin(flags, (0, 1)).all():
+        return flags.astype(np.bool_)
+    raise TypeError(f"Expected True or False in `{name}`, but item 0 is {flags[0]!r}.")
+
+
+def check_same_length(**columns: Any) -> int:
+    """Check that the named columns have one length and return it.
+
+    Example:
+        >>> check_same_length(predictions=[1, 2, 3], references=[1, 2])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `predictions` and `references` of one length, but got 3 and 2.
+    """
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        names = [f"`{name}`" for name in lengths]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        counts = [str(length) for length in lengths.values()]
+        raise ValueError(f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}.")
+    return next(iter(lengths.values()))
+
+
+def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
+    """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
+    if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of texts, but got {_kind(texts)}.")
+    checked = list(texts)
+    if not checked:
+        raise ValueError(f"Expected at least one text in `{name}`, but it is empty.")
+    for index, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise TypeError(f"Expected each item of `{name}` to be a text, but item {index} is {_kind(text)}.")
+        if not allow_empty and not text.strip():
+            raise ValueError(f"Expected each text of `{name}` to have words, but item {index} is empty.")
+    return checked
+
+
+def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
+    """Check that ids are unique and return them as strings."""
+    checked = [str(item) for item in ids]
+    if len(set(checked)) < len(checked):
+        seen: set[str] = set()
+        for index, item in enumerate(checked):
+            if item in seen:
+                raise ValueError(f"Expected each `{name}` once, but {item!r} comes again at item {index}.")
+            seen.add(item)
+    return checked
+
+
+def item_rng(seed: int, item_id: object) -> np.random.Generator:
+    """Return the random generator of one item: it depends on (seed, item id) and on nothing else.
+
+    Example:
+        >>> int(item_rng(0, "a").integers(1000)) == int(item_rng(0, "a").integers(1000))
+        True
+    """
+    digest = hashlib.blake2b(str(item_id).encode(), digest_size=8).digest()
+    return np.random.default_rng([check_seed(seed), int.from_bytes(digest, "little")])
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Take the softmax over the last axis without overflow; (…, K) to (…, K)."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"{value!r} ({type(value).__name__})"[:80]
+
+
+def _is_tensor(value: object) -> bool:
+    # Torch is told by what it can do, so that this module need not import it.
+    return hasattr(value, "detach") and hasattr(value, "cpu")
+
+
+def _to_numpy(values: Any, name: str) -> NDArray[Any]:
+    if values is None:
+        raise TypeError(f"Expected `{name}`, but got None.")
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"Expected `{name}` to be an array or a list, but got {_kind(values)}.")
+    if _is_tensor(values):
+        values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":  # numpy has no bfloat16
+            values = values.float()
+        return np.asarray(values.numpy())
+    if not isinstance(values, np.ndarray) and not hasattr(values, "__array__"):
+        values = list(values)
+        if any(value is None for value in values):
+            item = next(i for i, value in enumerate(values) if value is None)
+            raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is None.")
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"Expected the rows of `{name}` to have one length, but they differ; "
+            "rows of different lengths are for kind='top_label' of a multiple-choice task."
+        ) from error
+
+
+def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
+    array = _to_numpy(values, name)
+    if array.dtype == object:
+        flat = array.reshape(-1)
+        for index, value in enumerate(flat):
+            if value is None or not isinstance(value, numbers.Real):
+                raise TypeError(f"Expected numbers in `{name}`, but value {index} is {_kind(value)}.")
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fiu":
+        sample = array.reshape(-1)[0].item() if array.size else None
+        raise TypeError(f"Expected numbers in `{name}`, but the first value is {_kind(sample)}.")
+    return array.astype(np.float64, copy=False)
+
+
+def _row_of(index: int, values: NDArray[np.float64], rows: Ragged | None) -> int:
+    if rows is not None:
+        return rows.row_of(index)
+    return index // values.shape[1] if values.ndim == 2 else index
+
+
+def _check_finite(
+    values: NDArray[np.float64], name: str, *, allow_minus_infinity: bool = False, rows: Ragged | None = None
+) -> None:
+    # A sum is finite when all its terms are: one pass, and no mask in the usual case.
+    if np.isfinite(values.sum()):
+        return
+    bad = np.isnan(values) | (np.isposinf(values) if allow_minus_infinity else np.isinf(values))
+    if not bad.any():
+        return
+    index = int(np.flatnonzero(bad)[0])
+    value = values.reshape(-1)[index]
+    held = "NaN" if np.isnan(value) else str(value)
+    raise ValueError(f"Expected finite numbers in `{name}`, but row {_row_of(index, values, rows)} holds {held}.")
+
+
+def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None = None) -> NDArray[np.float64]:
+    low, high = values.min(), values.max()
+    if low >= 0 and high <= 1:
+        return values
+    bad = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"Expected probabilities between 0 and 1 in `{name}`, but row {_row_of(index, values, rows)} holds "
+            f"{float(values.reshape(-1)[index]):.6g}; for raw model outputs say scores='logits'."
+        )
+    return np.clip(values, 0.0, 1.0)
+
+
+def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
+    off = np.abs(sums - 1.0)
+    if off.max() > ROW_SUM_TOLERANCE:
+        row = int(np.flatnonzero(off > ROW_SUM_TOLERANCE)[0])
+        raise ValueError(f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}.")

@@ -1,0 +1,55 @@
+"""Fixtures that many tests share."""
+
+import os
+from pathlib import Path
+
+# Said before any library that reads them is imported: no test asks the network for anything.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_EVALUATE_OFFLINE"] = "1"
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import shutil
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real benchmark files, one folder a data set."""
+    named = os.environ.get("RIGHTREASONS_DATA_DIR")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real benchmark files are absent: set RIGHTREASONS_DATA_DIR to a folder that holds them")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium, driven by playwright."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed (Debian: apt-get install chromium)")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A fresh page of a fresh browser context."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    yield context.new_page()
+    context.close()
