@@ -347,14 +347,13 @@ def check_labels(
     return labels
 
 
-def check_vector(values: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> Any:
+def check_vector(
+    values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
+) -> NDArray[np.float64]:
     """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
-    vector = _as_floats(values, name)
-    if vector.ndim != 1:
-        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    vector = check_finite_vector(values, name)
     if vector.size == 0:
         raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
-    _check_finite(vector, name)
     for bad, bound in (
         (vector < minimum if minimum is not None else np.zeros(0, bool), f"at least {minimum}"),
         (vector > maximum if maximum is not None else np.zeros(0, bool), f"at most {maximum}"),
@@ -362,6 +361,15 @@ def check_vector(values: object, name: str, *, minimum: float | None = None, max
         if bad.any():
             item = int(np.flatnonzero(bad)[0])
             raise ValueError(f"Expected each value in `{name}` to be {bound}, but item {item} is {vector[item]}.")
+    return vector
+
+
+def check_finite_vector(values: object, name: str) -> NDArray[np.float64]:
+    """Check a vector of numbers, whatever their range; (N,) float64."""
+    vector = _as_floats(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    _check_finite(vector, name)
     return vector
 
 

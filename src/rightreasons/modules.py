@@ -1,0 +1,283 @@
+"""Finds and loads the evaluate modules, and holds the mixin that they share.
+
+The modules are folders (`metrics/ece`, `measurements/lmi`, …), each a Space as it stands. In a checkout they lie at the
+top; a wheel carries them as data. `evaluate` is imported only when a module is loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rightreasons.validation import (
+    as_ragged,
+    check_finite_vector,
+    check_labels,
+    check_options,
+    check_same_length,
+    check_texts,
+    unknown_name,
+)
+
+MODULE_TYPES: Mapping[str, str] = {"metrics": "metric", "measurements": "measurement"}
+"""The folder of each type of evaluate module."""
+
+_HOST_OPTIONS = (
+    "config_name",
+    "keep_in_memory",
+    "cache_dir",
+    "num_process",
+    "process_id",
+    "seed",
+    "experiment_id",
+    "hash",
+    "max_concurrent_cache_files",
+    "timeout",
+)
+
+
+def available_modules() -> dict[str, str]:
+    """List the evaluate modules of this package.
+
+    Returns:
+        Each module's name with its type, "metric" or "measurement", by name.
+
+    Example:
+        >>> available_modules()["ece"]
+        'metric'
+    """
+    found = {}
+    for folder, module_type in MODULE_TYPES.items():
+        for path in _root().joinpath(folder).glob("*/"):
+            if path.joinpath(f"{path.name}.py").is_file():
+                found[path.name] = module_type
+    return dict(sorted(found.items()))
+
+
+def module_path(name: str) -> str:
+    """Return the folder of a module, for `evaluate.load`.
+
+    Args:
+        name: The module's name, such as "ece".
+
+    Returns:
+        An absolute path, as a string because `evaluate.load` takes nothing else.
+
+    Raises:
+        ValueError: If there is no module of that name; the nearest names are told.
+
+    Example:
+        >>> module_path("ece").endswith(os.path.join("metrics", "ece"))
+        True
+    """
+    known = available_modules()
+    if name not in known:
+        raise unknown_name("module", name, known)
+    folder = next(folder for folder, kind in MODULE_TYPES.items() if kind == known[name])
+    return str(_root() / folder / name)
+
+
+def load(name: str, **options: Any) -> Any:
+    """Load one of this package's evaluate modules.
+
+    The same as `evaluate.load(module_path(name), **options)`.
+
+    Args:
+        name: The module's name; `available_modules()` lists them.
+        **options: Options of the module, which become the defaults of its `compute`, and the options of
+            `evaluate.load` (`keep_in_memory`, `experiment_id`, `num_process`, …).
+
+    Returns:
+        An `evaluate.EvaluationModule`.
+
+    Raises:
+        ValueError: If the module or an option is unknown.
+
+    Example:
+        >>> ece = load("ece", n_bins=10)
+        >>> round(ece.compute(predictions=[[0.9, 0.1], [0.2, 0.8]], references=[0, 1])["ece"], 6)
+        0.15
+    """
+    path = module_path(name)
+    import evaluate
+
+    return evaluate.load(path, module_type=available_modules()[name], **options)
+
+
+class KernelModule:
+    """What every module of this package shares: declared options, checked input, and a way around Arrow.
+
+    A module is `class Ece(KernelModule, evaluate.Metric)` with `_info` and `_compute`. The signature of `_compute` is
+    the declaration: its positional parameters are the inputs (the features), its keyword-only parameters are the
+    options. Options are taken at load and at compute (which wins); an unknown one is an error at both.
+
+    Arrays that are handed to `compute` at once go straight to `_compute`. What comes through `add` and `add_batch`
+    takes evaluate's Arrow file, which would cast a label 1.5 to 1 without a word, so it is checked before that.
+    """
+
+    OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
+    """Features that may be left out; `_compute` then gets None."""
+
+    # What the host class gives; declared for the type checker, as the mixin stands before it.
+    writer: Any
+    num_process: int
+    process_id: int
+    features: Any
+    name: str
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        names = self.option_names()
+        self.options = {name: options.pop(name) for name in names if name in options}
+        check_options(options, (*names, *_HOST_OPTIONS), f"{type(self).__name__}")
+        super().__init__(*args, **options)
+
+    @classmethod
+    def option_names(cls) -> list[str]:
+        """List the options of this module: the keyword-only parameters of its `_compute`."""
+        parameters = inspect.signature(cls._compute).parameters.values()  # type: ignore[attr-defined]
+        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+    def compute(self, **kwargs: Any) -> dict[str, Any] | None:
+        """Compute the measure from these inputs, or from what was added.
+
+        Inputs that are handed in at once, with nothing added before, skip the Arrow round trip: same result, same
+        errors, and no temporary file.
+        """
+        names = self._feature_names()  # type: ignore[attr-defined]
+        inputs = {name: kwargs.pop(name, None) for name in names}
+        # The host's own defaults for inputs that this module does not have.
+        for name in ("predictions", "references"):
+            if name not in names and kwargs.get(name, 0) is None:
+                del kwargs[name]
+        check_options(kwargs, self.option_names(), f"{self.name}.compute")
+        options = {**self.options, **kwargs}
+        given = [name for name in names if inputs[name] is not None]
+        if given:
+            self._require_inputs(given)
+        elif self.writer is None and self.num_process == 1:
+            listed = " and ".join(f"`{name}`" for name in names if name not in self.OPTIONAL_INPUTS)
+            raise ValueError(f"Expected {listed}, at compute or added before, but {self.name} has nothing.")
+        if given and self.writer is None and self.num_process == 1:
+            return dict(self._compute(**self._checked(inputs), **options))  # type: ignore[attr-defined]
+        if given:
+            self.add_batch(**inputs)
+            inputs = dict.fromkeys(names)
+        try:
+            result: dict[str, Any] | None = super().compute(**inputs, **options)  # type: ignore[misc]
+        except Exception:
+            self._discard()
+            raise
+        return result
+
+    def add_batch(self, **kwargs: Any) -> None:
+        """Add a batch of inputs, checked before they are written."""
+        names = self._feature_names()  # type: ignore[attr-defined]
+        for name in ("predictions", "references"):
+            if name not in names and kwargs.get(name, 0) is None:
+                del kwargs[name]
+        check_options(kwargs, names, f"{self.name}.add_batch")
+        inputs = {name: kwargs.get(name) for name in names}
+        self._require_inputs([name for name in names if inputs[name] is not None])
+        checked = self._checked(inputs)
+        n_items = check_same_length(**{name: column for name, column in checked.items() if column is not None})
+        if n_items == 0:
+            raise ValueError(f"Expected at least one item in {self.name}.add_batch, but it is empty.")
+        filled = {name: [None] * n_items if column is None else column for name, column in checked.items()}
+        super().add_batch(**filled)  # type: ignore[misc]
+
+    def add(self, **kwargs: Any) -> None:
+        """Add one item: `prediction=` and `reference=`, or the inputs' own names."""
+        plural = {"prediction": "predictions", "reference": "references"}
+        items = {plural.get(name, name): value for name, value in kwargs.items()}
+        self.add_batch(
+            **{
+                name: None if value is None else [value.tolist() if hasattr(value, "tolist") else value]
+                for name, value in items.items()
+            }
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.writer is not None:
+            raise TypeError(f"Expected {self.name} to hold no added items when it is pickled: call compute first.")
+        # File locks of an earlier compute cannot be pickled and are of no use to anyone else.
+        gone = ("data", "buf_writer", "filelock", "rendez_vous_lock", "filelocks", "file_paths", "cache_file_name")
+        return {**self.__dict__, **dict.fromkeys(gone)}
+
+    def _require_inputs(self, given: list[str]) -> None:
+        names = self._feature_names()  # type: ignore[attr-defined]
+        missing = [name for name in names if name not in given and name not in self.OPTIONAL_INPUTS]
+        if missing:
+            listed = " and ".join(f"`{name}`" for name in missing)
+            came = ", ".join(f"`{name}`" for name in given) or "nothing"
+            raise ValueError(f"Expected {listed} in {self.name}, but only {came} came.")
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the kind of every input by its declared feature; values are the kernel's to check."""
+        features = self.features[0] if isinstance(self.features, list) else self.features
+        checked: dict[str, Any] = {}
+        for name, value in inputs.items():
+            if value is None:
+                checked[name] = None
+                continue
+            checked[name] = _check_kind(value, features[name], name)
+        return checked
+
+    def _discard(self) -> None:
+        """Forget the items of a computation that failed, and let their files go."""
+        for path, lock in zip(
+            getattr(self, "file_paths", None) or [], getattr(self, "filelocks", None) or [], strict=False
+        ):
+            with contextlib.suppress(OSError):
+                os.remove(path)
+            with contextlib.suppress(Exception):
+                lock.release()
+        self.data = self.writer = self.file_paths = self.filelocks = None
+        self.cache_file_name = self.filelock = self.selected_feature_format = None
+
+
+def _check_kind(value: Any, feature: Any, name: str) -> Any:
+    if isinstance(value, list) and not value:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    dtype = getattr(feature, "dtype", None)
+    if dtype == "int64":
+        return check_labels(value, name=name, minimum=-1)
+    if dtype == "string":
+        return check_texts(value, name, allow_empty=True)
+    if dtype == "float64":
+        return check_finite_vector(value, name)
+    inner = getattr(getattr(feature, "feature", None), "dtype", None)
+    if inner == "float64":
+        return _score_rows(value, name)
+    return value
+
+
+def _score_rows(value: Any, name: str) -> Any:
+    """Return rows of scores as one array where they allow it, else as a list of rows."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
+        return value
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+        return _score_rows(value, name)
+    if not hasattr(value, "__iter__") or isinstance(value, (str, bytes, Mapping)):
+        raise TypeError(f"Expected `{name}` to be rows of numbers, but got {type(value).__name__}.")
+    rows = list(value)
+    if rows and not hasattr(rows[0], "__len__"):
+        return check_finite_vector(rows, name)
+    ragged = as_ragged(rows, name)
+    lengths = ragged.lengths
+    if (lengths == lengths[0]).all():
+        return ragged.values.reshape(len(rows), -1)
+    return [row.tolist() for row in ragged]
+
+
+def _root() -> Path:
+    package = Path(__file__).resolve().parent
+    shipped = package / "_modules"
+    return shipped if shipped.is_dir() else package.parents[1]
