@@ -31,8 +31,8 @@ Args:
     seed: Seed of the resampling; default 0.
 
 Returns:
-    dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts of
-    the L1 error), `n_items`, `n_bins`, the `definition` in words, the table `bins`, and the interval when asked for.
+    dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts
+    of the L1 error), `n_items`, `n_bins`, the `definition` in words, the table `bins`, and the interval when asked for.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,

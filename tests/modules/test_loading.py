@@ -1,0 +1,247 @@
+"""Every way in which a user's code can load and use a module."""
+
+import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import evaluate
+import numpy as np
+import pytest
+
+import rightreasons
+from rightreasons.evaluators import evaluator, probability_evaluator
+
+ROOT = Path(__file__).resolve().parents[2]
+PREDICTIONS = np.array([[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]])
+REFERENCES = np.array([0, 1, 0, 1, 1, 0])
+# conf = .95 .91 .85 .65 .62 .55, correct = 1 0 1 1 0 1, ten bins: [.9, 1] holds .95 and .91 (mean .93, accuracy .5,
+# gap .43), (.8, .9] holds .85 (gap .15), (.6, .7] holds .65 and .62 (mean .635, accuracy .5, gap .135), (.5, .6] holds
+# .55 (gap .45): (2 * .43 + .15 + 2 * .135 + .45) / 6 = 1.73 / 6.
+ECE_10 = 1.73 / 6
+
+
+def test_import_is_light():
+    code = (
+        "import sys, time; t = time.perf_counter(); import rightreasons; rightreasons.available_modules;"
+        "assert time.perf_counter() - t < 0.5;"
+        "loaded = {'torch', 'evaluate', 'datasets', 'transformers', 'gradio', 'matplotlib'} & set(sys.modules);"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_load_by_name():
+    assert rightreasons.load("ece", n_bins=10).compute(predictions=PREDICTIONS, references=REFERENCES)[
+        "ece"
+    ] == pytest.approx(ECE_10)
+
+
+def test_load_from_the_checkout(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    ece = evaluate.load("metrics/ece")
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES, n_bins=10)["ece"] == pytest.approx(ECE_10)
+
+
+def test_load_by_path():
+    ece = evaluate.load(rightreasons.module_path("ece"), n_bins=10)
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES)["ece"] == pytest.approx(ECE_10)
+
+
+def test_options_at_compute_win():
+    ece = rightreasons.load("ece", n_bins=3)
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES, n_bins=10)["n_bins"] == 10
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES)["n_bins"] == 3
+
+
+def test_add_and_add_batch_give_what_compute_gives():
+    ece = rightreasons.load("ece", n_bins=10)
+    whole = ece.compute(predictions=PREDICTIONS, references=REFERENCES)
+    ece.add_batch(predictions=PREDICTIONS[:4], references=REFERENCES[:4])
+    for row, label in zip(PREDICTIONS[4:], REFERENCES[4:], strict=True):
+        ece.add(prediction=row, reference=label)
+    assert ece.compute() == whole
+    # And the module can be used again.
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES) == whole
+
+
+def test_vectors_and_ragged_rows_go_both_ways():
+    ece = rightreasons.load("ece")
+    ragged = [[0.7, 0.3], [0.2, 0.3, 0.5]]
+    for predictions, references, options in (([0.9, 0.2], [1, 0], {"kind": "positive"}), (ragged, [0, 2], {})):
+        whole = ece.compute(predictions=predictions, references=references, **options)
+        ece.add_batch(predictions=predictions, references=references)
+        assert ece.compute(**options) == whole
+
+
+def add_then_compute(ece, predictions, references):
+    ece.add_batch(predictions=predictions, references=references)
+    return ece.compute()
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references"),
+    [
+        ([[0.5, 0.33]], [0]),
+        ([[0.5, 0.5]], [1.5]),
+        ([[0.5, 0.5]], [2]),
+        ([[0.5, 0.5]], ["1"]),
+        ([[0.5, 0.5]], [True]),
+        ([[0.5, float("nan")]], [0]),
+        ([[0.5, 0.5]], [0, 1]),
+        ([[0.5, None]], [0]),
+        ([None], [0]),
+        ([], []),
+        ([[1.5, -0.5]], [0]),
+        ([[[0.5, 0.5]]], [0]),
+    ],
+)
+def test_both_ways_refuse_with_the_same_sentence(predictions, references):
+    ece = rightreasons.load("ece")
+    with pytest.raises((ValueError, TypeError)) as direct:
+        ece.compute(predictions=predictions, references=references)
+    with pytest.raises((ValueError, TypeError)) as added:
+        add_then_compute(ece, predictions, references)
+    assert str(direct.value) == str(added.value)
+    assert str(direct.value).startswith("Expected ")
+
+
+def test_combine():
+    other = rightreasons.load("ece", n_bins=1)
+    both = evaluate.combine([rightreasons.load("ece", n_bins=10), other], force_prefix=True)
+    results = both.compute(predictions=PREDICTIONS, references=REFERENCES)
+    assert results["ece_0_ece"] == pytest.approx(ECE_10)
+    assert results["ece_1_ece"] == pytest.approx(0.53 / 6)
+
+
+def test_save(tmp_path):
+    results = rightreasons.load("ece").compute(predictions=PREDICTIONS.astype(np.float32), references=REFERENCES)
+    path = evaluate.save(tmp_path, **results)
+    assert json.loads(Path(path).read_text())["ece"] == results["ece"]
+
+
+def test_pickle_before_and_after_use():
+    ece = rightreasons.load("ece", n_bins=10)
+    ece.add_batch(predictions=PREDICTIONS, references=REFERENCES)
+    with pytest.raises(TypeError, match="call compute first"):
+        pickle.dumps(ece)
+    ece.compute()
+    again = pickle.loads(pickle.dumps(ece))
+    assert again.compute(predictions=PREDICTIONS, references=REFERENCES)["ece"] == pytest.approx(ECE_10)
+
+
+def _in_child(ece):
+    return ece.compute(predictions=PREDICTIONS, references=REFERENCES)["ece"]
+
+
+def test_spawned_processes():
+    ece = rightreasons.load("ece", n_bins=10)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(_in_child, [ece, ece]) == pytest.approx([ECE_10, ECE_10])
+
+
+def _one_of_two(process_id, cache_dir, queue):
+    ece = rightreasons.load(
+        "ece", n_bins=10, num_process=2, process_id=process_id, experiment_id="pair", cache_dir=cache_dir
+    )
+    half = slice(process_id, None, 2)
+    queue.put((process_id, ece.compute(predictions=PREDICTIONS[half], references=REFERENCES[half])))
+
+
+def test_two_processes_share_the_work(tmp_path):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    workers = [context.Process(target=_one_of_two, args=(rank, str(tmp_path), queue)) for rank in (0, 1)]
+    for worker in workers:
+        worker.start()
+    results = dict(queue.get(timeout=60) for _ in workers)
+    for worker in workers:
+        worker.join()
+    assert results[0]["ece"] == pytest.approx(ECE_10)
+    assert results[1] is None
+
+
+def test_unknown_module_names_the_nearest():
+    with pytest.raises(ValueError, match="Did you mean 'ece'"):
+        rightreasons.load("eec")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A tiny BERT classifier with a vocabulary of six words, saved as a user's would be."""
+    import torch
+    import transformers
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "movie", "a"]
+    tokenizer = transformers.BertTokenizerFast(vocab={word: index for index, word in enumerate(words)})
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        id2label={0: "NEG", 1: "POS"},
+        label2id={"NEG": 0, "POS": 1},
+    )
+    model = transformers.BertForSequenceClassification(config).eval()
+    folder = tmp_path_factory.mktemp("tiny")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder, model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def texts():
+    import datasets
+
+    return datasets.Dataset.from_dict(
+        {"text": ["a good movie", "a bad movie", "good good", "bad"], "label": [1, 0, 1, 0]}
+    )
+
+
+def expected(tiny, texts):
+    import torch
+
+    _, model, tokenizer = tiny
+    with torch.no_grad():
+        logits = model(**tokenizer(list(texts["text"]), return_tensors="pt", padding=True)).logits
+    return rightreasons.load("ece").compute(predictions=torch.softmax(logits, -1), references=list(texts["label"]))
+
+
+def test_evaluator_hands_on_probabilities(tiny, texts):
+    import transformers
+
+    folder, model, tokenizer = tiny
+    want = expected(tiny, texts)["ece"]
+    pipeline = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)
+    for source, extra in ((str(folder), {}), (model, {"tokenizer": tokenizer}), (pipeline, {})):
+        results = evaluator("text-classification").compute(
+            model_or_pipeline=source, data=texts, metric=rightreasons.load("ece"), **extra
+        )
+        assert results["ece"] == pytest.approx(want, abs=1e-5)
+    with probability_evaluator():
+        results = evaluate.evaluator("text-classification").compute(
+            model_or_pipeline=str(folder), data=texts, metric=rightreasons.load("ece")
+        )
+    assert results["ece"] == pytest.approx(want, abs=1e-5)
+
+
+def test_evaluation_suite(tiny, texts):
+    from evaluate.evaluation_suite import SubTask
+
+    suite = evaluate.EvaluationSuite("two halves")
+    suite.suite = [
+        SubTask(
+            task_type="text-classification",
+            data=texts,
+            args_for_task={"metric": rightreasons.load("ece", n_bins=bins), "label_mapping": {"NEG": 0, "POS": 1}},
+        )
+        for bins in (1, 15)
+    ]
+    with probability_evaluator():
+        one, fifteen = suite.run(str(tiny[0]))
+    assert fifteen["ece"] == pytest.approx(expected(tiny, texts)["ece"], abs=1e-5)
+    assert one["n_bins"] == 1
