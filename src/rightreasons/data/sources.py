@@ -1,0 +1,176 @@
+"""Where data comes from: each file is declared once, and verified before it is read.
+
+A data set's files are a public fact: an address, a size, a checksum, a licence and a paper. `Source` holds that fact,
+`Source.verify` holds a local copy against it, and `members` and `extract` open an archive that nobody vouches for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+MAX_ARCHIVE_BYTES = 1 << 30
+"""How much an archive may unpack to unless its reader says otherwise: 1 GiB."""
+
+MAX_ARCHIVE_MEMBERS = 10_000
+"""How many files an archive may hold unless its reader says otherwise."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """One official file of a data set.
+
+    Attributes:
+        path: Its path inside the data set's own folder, with forward slashes.
+        url: Where its publisher keeps it, pinned to a version where that is possible.
+        size: Its length in bytes.
+        sha256: Its checksum, 64 hexadecimal digits.
+        licence: The licence of the data, or what is said about it.
+        citation: Whom to cite: authors, year, title.
+    """
+
+    path: str
+    url: str
+    size: int
+    sha256: str
+    licence: str
+    citation: str
+
+    def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
+        """Check a copy of this file and return its sha256.
+
+        Args:
+            file: The copy.
+            other_versions: Whether a copy with another size or checksum is accepted.
+
+        Returns:
+            The checksum of the copy as it is.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If its size or checksum is not the declared one; both are named.
+        """
+        file = Path(file)
+        if not file.is_file():
+            raise FileNotFoundError(f"Expected a file at {file}, but there is none; it is published at {self.url}.")
+        found_size, found = file.stat().st_size, sha256_of(file)
+        if not other_versions and (found_size != self.size or found != self.sha256):
+            raise ValueError(
+                f"Expected {file} to be the published file of {self.size} bytes with sha256 {self.sha256}, but found "
+                f"{found_size} bytes with sha256 {found}; other_versions=True takes it as it is."
+            )
+        return found
+
+
+def sha256_of(file: str | os.PathLike[str]) -> str:
+    """Return the sha256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with open(file, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def members(
+    archive: str | os.PathLike[str],
+    *,
+    max_bytes: int = MAX_ARCHIVE_BYTES,
+    max_members: int = MAX_ARCHIVE_MEMBERS,
+) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a zip or (compressed) tar archive, one by one, without writing anything.
+
+    Folders and the `__MACOSX` shadows of Apple's archiver are passed over. The bytes are counted as they are unpacked,
+    so that a header that lies about a size gains nothing.
+
+    Args:
+        archive: A .zip, .tar, .tar.gz, .tar.bz2 or .tar.xz file.
+        max_bytes: How many bytes all files together may have.
+        max_members: How many entries the archive may have.
+
+    Yields:
+        The name of each file, a relative path with forward slashes, and its bytes.
+
+    Raises:
+        ValueError: If it is no archive, a name leaves the archive's folder, an entry is a link or a device, or a
+            bound is passed.
+    """
+    archive = Path(archive)
+    left = max_bytes
+    for count, (name, stream) in enumerate(_entries(archive), start=1):
+        if count > max_members:
+            raise ValueError(f"Expected at most {max_members} entries in the archive {archive}, but it holds more.")
+        if stream is None:
+            continue
+        with stream:
+            content = stream.read(left + 1)
+        if len(content) > left:
+            raise ValueError(
+                f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, but {name!r} passes that."
+            )
+        left -= len(content)
+        yield name, content
+
+
+def extract(
+    archive: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    max_bytes: int = MAX_ARCHIVE_BYTES,
+    max_members: int = MAX_ARCHIVE_MEMBERS,
+) -> list[Path]:
+    """Unpack an archive into a folder, with the bounds of `members`; no path leaves the folder.
+
+    Returns:
+        The files that were written, in the archive's order.
+    """
+    root = Path(folder).resolve()
+    written = []
+    for name, content in members(archive, max_bytes=max_bytes, max_members=max_members):
+        target = root / name
+        # The name itself is harmless by now, but a link that already lies in the folder might lead outside.
+        if not target.parent.resolve().is_relative_to(root) or target.is_symlink():
+            raise ValueError(
+                f"Expected the entry {name!r} of {archive} to stay inside {root}, but a link leads outside."
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        written.append(target)
+    return written
+
+
+def _entries(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    # An entry without a stream is a folder or a shadow: it counts, but holds nothing.
+    if not archive.is_file():
+        raise FileNotFoundError(f"Expected an archive at {archive}, but there is no such file.")
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                name = _safe_name(entry.filename, archive)
+                if (entry.external_attr >> 16) & 0o170000 == 0o120000:
+                    raise ValueError(f"Expected plain files in the archive {archive}, but {name!r} is a link.")
+                skipped = entry.is_dir() or name.startswith("__MACOSX/")
+                yield name, None if skipped else packed.open(entry)
+        return
+    try:
+        opened = tarfile.open(archive)  # noqa: SIM115 - closed by the with below
+    except tarfile.TarError as error:
+        raise ValueError(f"Expected a zip or tar archive, but {archive} is neither.") from error
+    with opened as bundle:
+        for item in bundle:
+            name = _safe_name(item.name, archive)
+            if not (item.isfile() or item.isdir()):
+                raise ValueError(f"Expected plain files in the archive {archive}, but {name!r} is a link or a device.")
+            yield name, bundle.extractfile(item) if item.isfile() else None
+
+
+def _safe_name(name: str, archive: Path) -> str:
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in (path.parts[0] if path.parts else ""):
+        raise ValueError(f"Expected relative paths inside the archive {archive}, but got {name!r}.")
+    return str(path)
