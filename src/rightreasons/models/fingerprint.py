@@ -1,0 +1,56 @@
+"""Fingerprints: which model and which inputs a stored result belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+# What the configuration says about where a model came from, and not about what it computes.
+_PROVENANCE = ("_name_or_path", "transformers_version")
+
+
+def fingerprint_model(model: torch.nn.Module) -> str:
+    """Digest what a model computes with: its class, its configuration and every weight.
+
+    Args:
+        model: Any module; the configuration is that of transformers, where it has one.
+
+    Returns:
+        32 hexadecimal digits; equal on every device, other when one weight differs in one bit.
+    """
+    digest = hashlib.blake2b(type(model).__name__.encode(), digest_size=16)
+    config: Any = getattr(model, "config", None)
+    if hasattr(config, "to_dict"):
+        said = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
+        digest.update(json.dumps(said, sort_keys=True, default=str).encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def fingerprint_texts(texts: Iterable[str]) -> str:
+    """Digest a sequence of texts; their borders count."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+def fingerprint_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Digest named arrays: names, types, shapes and values."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.data)
+    return digest.hexdigest()

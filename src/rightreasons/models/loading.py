@@ -1,0 +1,251 @@
+"""Open a classifier: a folder or a hub id in, a model that is ready to be asked out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from rightreasons.models.processes import default_device
+
+# A tokenizer without a bound of its own says so by a huge number.
+_UNBOUNDED = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A model that gives scores to classes or to choices, with its tokenizer.
+
+    Attributes:
+        model: A sequence classifier or a multiple-choice model of transformers, in evaluation mode.
+        tokenizer: Its tokenizer.
+        label_names: The names of the K classes in the order of the logits; None for a multiple-choice model.
+        name: What the user called it: a folder or a hub id.
+    """
+
+    model: Any
+    tokenizer: Any
+    label_names: tuple[str, ...] | None
+    name: str
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's input goes."""
+        device: torch.device = self.model.device
+        return device
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens that both the tokenizer and the model's position table allow; 512 where neither says."""
+        bounds = [bound for bound in (_positions(self.model), int(self.tokenizer.model_max_length)) if bound]
+        length = min(bounds, default=_UNBOUNDED)
+        return length if length < _UNBOUNDED else 512
+
+
+def load_classifier(
+    name_or_path: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    allow_untrained: bool = False,
+) -> Classifier:
+    """Load a sequence classifier and its tokenizer.
+
+    Args:
+        name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
+        revision: A branch, tag or commit of the hub repository.
+        device: Where to put the model; None takes a GPU where there is one, else the CPU.
+        dtype: The type of the weights, such as "bfloat16"; None keeps that of the checkpoint.
+        allow_untrained: Whether weights that the checkpoint lacks may be drawn at random. An encoder has no trained
+            classification head, so its answers would be noise: this is refused by default.
+
+    Returns:
+        The classifier, in evaluation mode.
+
+    Raises:
+        TypeError: If the name is neither text nor path.
+        ValueError: If there is no such model, or it is no classifier of at least two exclusive classes, or its
+            tokenizer is missing.
+    """
+    name = check_model(name_or_path)
+    classifier = _load(
+        transformers.AutoModelForSequenceClassification,
+        "sequence classifier",
+        name,
+        revision,
+        device,
+        dtype,
+        allow_untrained,
+    )
+    config = classifier.model.config
+    if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
+        what = "regression" if config.num_labels < 2 else str(config.problem_type).replace("_", " ")
+        raise ValueError(
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}."
+        )
+    return classifier
+
+
+def load_multiple_choice(
+    name_or_path: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    allow_untrained: bool = False,
+) -> Classifier:
+    """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
+
+    The arguments, the result and the errors are those of `load_classifier`; `label_names` is None.
+    """
+    return _load(
+        transformers.AutoModelForMultipleChoice,
+        "multiple-choice model",
+        check_model(name_or_path),
+        revision,
+        device,
+        dtype,
+        allow_untrained,
+    )
+
+
+def load_tokenizer(name: str, revision: str | None = None) -> Any:
+    """Load the tokenizer of a model.
+
+    Raises:
+        ValueError: If there is none. transformers makes an empty one of a folder without tokenizer files, which turns
+            every word into the unknown token; that is taken as none.
+    """
+    with quiet():
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
+        except Exception as error:
+            raise ValueError(
+                f"Expected a tokenizer beside the model {name}, but none could be loaded ({_first_line(error)})."
+            ) from error
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise ValueError(
+            f"Expected a tokenizer beside the model {name}, but there is none: save it to the same folder with "
+            "`tokenizer.save_pretrained`."
+        )
+    return tokenizer
+
+
+def check_model(name_or_path: object) -> str:
+    """Check that a name can be a model: a folder with a configuration, or the id of a hub repository.
+
+    Returns:
+        The name as transformers takes it.
+    """
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise TypeError(
+            f"Expected the model as a folder or a hub id, but got {name_or_path!r} ({type(name_or_path).__name__})."
+        )
+    name = os.fspath(name_or_path)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        _check_folder(folder)
+        return str(folder)
+    if folder.exists():
+        raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file.")
+    # A hub id is "name" or "owner/name"; everything else can only be a path.
+    if isinstance(name_or_path, os.PathLike) or not name or name[0] in "./~\\" or name.count("/") > 1:
+        raise ValueError(f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist.")
+    return name
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from printing its own reports: what matters in them is said in one sentence here."""
+    logging = transformers.utils.logging
+    verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bar:
+            logging.enable_progress_bar()
+
+
+def _load(
+    auto_class: Any,
+    kind: str,
+    name: str,
+    revision: str | None,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+    allow_untrained: bool,
+) -> Classifier:
+    options = {} if dtype is None else {"dtype": dtype}
+    with quiet():
+        try:
+            model, report = auto_class.from_pretrained(name, revision=revision, output_loading_info=True, **options)
+        except Exception as error:
+            raise _explain(error, kind, name) from error
+    absent = sorted(report["missing_keys"])
+    if absent and not allow_untrained:
+        listed = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
+        raise ValueError(
+            f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
+            f"{_architecture(model.config)} without that head. Fine-tune it first."
+        )
+    tokenizer = load_tokenizer(name, revision)
+    model.to(device if device is not None else default_device())
+    model.eval()
+    choices = auto_class is transformers.AutoModelForMultipleChoice
+    names = None if choices else tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    return Classifier(model, tokenizer, names, name)
+
+
+def _check_folder(folder: Path) -> None:
+    if (folder / "config.json").is_file():
+        return
+    held = sorted(path.name for path in folder.iterdir())
+    if "adapter_config.json" in held:
+        raise ValueError(
+            f"Expected {folder} to hold a whole model, but it holds an adapter: merge it into its base first."
+        )
+    listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
+    raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
+
+
+def _explain(error: Exception, kind: str, name: str) -> ValueError:
+    if isinstance(error, RuntimeError) and "mismatched" in str(error):
+        return ValueError(
+            f"Expected {name} to be a {kind}, but its head has another shape: it was trained for another task."
+        )
+    if isinstance(error, OSError) and not Path(name).is_dir():
+        return ValueError(
+            f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
+            f"gave ({_first_line(error)})."
+        )
+    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {_first_line(error)}")
+
+
+def _architecture(config: Any) -> str:
+    return str((config.architectures or [f"a model of type {config.model_type}"])[0])
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__
+
+
+def _positions(model: Any) -> int | None:
+    # RoBERTa and its kin number positions from behind the padding index, so their table is that much longer.
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            offset = 0 if module.padding_idx is None else module.padding_idx + 1
+            return int(module.num_embeddings - offset)
+    bound = getattr(model.config, "max_position_embeddings", None)
+    return int(bound) if bound and bound > 0 else None

@@ -1,0 +1,74 @@
+"""The processes of one launch: who this one is, and how they hand one another their results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The processes that `accelerate launch` or `torchrun` started, or this one alone.
+
+    Attributes:
+        rank: Which one this is, from 0.
+        count: How many there are.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the one that reports."""
+        return self.rank == 0
+
+    def gather(self, value: T) -> list[T]:
+        """Give every process the values of all, by rank."""
+        if self.count == 1:
+            return [value]
+        from accelerate.utils import gather_object
+
+        gathered: list[T] = gather_object([value])
+        return gathered
+
+    def main_first(self, function: Callable[[], T]) -> T:
+        """Call a function in the main process, then in the others; what it raises there is raised everywhere."""
+        result: list[T] = []
+        error: Exception | None = None
+        if self.is_main:
+            try:
+                result.append(function())
+            except Exception as raised:
+                error = raised
+        error = self.gather(error)[0]
+        if error is not None:
+            raise error
+        return result[0] if self.is_main else function()
+
+
+def processes() -> Processes:
+    """Find the processes of this launch; a plain run is one process and starts nothing."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Processes()
+    state = _state()
+    return Processes(state.process_index, state.num_processes)
+
+
+def default_device() -> str:
+    """Name the device of this process: its GPU where there is one, else the CPU."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return str(_state().device)
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _state() -> Any:
+    from accelerate import PartialState
+
+    return PartialState()
