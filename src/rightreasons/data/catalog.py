@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from rightreasons.data.builder import Builder
 
-CATALOG: dict[str, str] = {}
+CATALOG: dict[str, str] = {
+    "planted_shortcuts": "planted:PlantedShortcuts",
+}
 """Name -> "module:class" below `rightreasons.data`; a module is imported when one of its data sets is asked for."""
 
 _SOURCE_OPTIONS = ("origin", "repo_id", "other_versions", "cache_dir")
@@ -90,6 +92,11 @@ def load_dataset(
         ValueError: If a name or an option is not known, or a file is not the published one.
         FileNotFoundError: If a local file is missing.
         ConnectionError: If the data would have to be downloaded and cannot be.
+
+    Example:
+        >>> data = load_dataset("planted_shortcuts", "function", split="test_flipped", streaming=True)
+        >>> data.features["label"].names
+        ['negative', 'positive']
     """
     from datasets.exceptions import DatasetGenerationError
 
