@@ -1,0 +1,95 @@
+"""The predicted class, its confidence and whether it is right: what most measures of confidence begin with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.binning import BLOCK
+from rightreasons.records import Ragged
+from rightreasons.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
+
+FEW_CLASSES = 32
+"""Up to here a loop over the classes is quicker than numpy's reduction over a short last axis."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TopLabel:
+    """The top label of N items.
+
+    Attributes:
+        confidence: (N,) the largest probability of each item.
+        predicted: (N,) its class; the first of equal ones.
+        correct: (N,) whether it is the label.
+        labels: (N,) the labels.
+        probabilities: (N, K), or `Ragged` where the number of choices differs.
+    """
+
+    confidence: NDArray[np.float64]
+    predicted: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | Ragged
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+
+def top_label(predictions: Any, references: Any, *, scores: str = "probabilities") -> TopLabel:
+    """Check predictions and labels, and find the top label of each item.
+
+    Args:
+        predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths (multiple choice).
+        references: (N,) labels.
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        The top labels.
+
+    Raises:
+        TypeError: If something is not numbers.
+        ValueError: If a value, a shape or a length is wrong; the first bad row is named.
+
+    Example:
+        >>> top = top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
+        >>> top.confidence, top.correct
+        (array([0.9, 0.5]), array([ True, False]))
+    """
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=scores)
+        labels = _labels(rows, references, rows.lengths)
+        predicted = rows.argmax()
+        return TopLabel(rows.at(predicted), predicted, predicted == labels, labels, rows)
+    table = check_scores(predictions, scores=scores)
+    labels = _labels(table, references, table.shape[1])
+    confidence, predicted = largest(table)
+    return TopLabel(confidence, predicted, predicted == labels, labels, table)
+
+
+def _labels(
+    rows: NDArray[np.float64] | Ragged, references: Any, n_classes: int | NDArray[np.int64]
+) -> NDArray[np.int64]:
+    # The length comes before the range: which class an item may have is known only once the rows pair up.
+    labels = check_labels(references)
+    check_same_length(predictions=rows, references=labels)
+    return check_labels(labels, n_classes)
+
+
+def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the largest value of each row of (N, K) and the first column that holds it."""
+    if table.shape[1] > FEW_CLASSES:
+        column = table.argmax(axis=1)
+        return np.take_along_axis(table, column[:, None], axis=1)[:, 0], column
+    value = np.empty(len(table))
+    column = np.zeros(len(table), dtype=np.int64)
+    for start in range(0, len(table), BLOCK):
+        block = np.ascontiguousarray(table[start : start + BLOCK].T)
+        best, where = value[start : start + BLOCK], column[start : start + BLOCK]
+        best[:] = block[0]
+        for k in range(1, len(block)):
+            np.copyto(where, k, where=block[k] > best)
+            np.maximum(best, block[k], out=best)
+    return value, column
