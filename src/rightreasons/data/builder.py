@@ -19,11 +19,11 @@ How to add a data set: write one class in one file of this folder and one line i
             return {"train": ("train.tsv",)}
 
         def examples(self, split, files):               # files: path of a source -> verified local Path
-            for number, line in enumerate(files["train.tsv"].read_text("utf-8").splitlines()):
+            for number, line in enumerate(read_lines(files["train.tsv"])):
                 text, label = line.split("\t")
                 yield {"id": f"train-{number}", "text": text, "label": int(label)}
 
-        def from_hub(self, split, row, number):         # optional: one row of the hub's files -> one example
+        def from_hub(self, split, row, number):         # one row of the hub's files -> one example; None drops it
             return {"id": f"train-{number}", "text": row["sentence"], "label": row["label"]}
 
 Several configurations: `BUILDER_CONFIGS = [Config(name=…), …]`; the first is the default. Options beyond the name: a
@@ -43,6 +43,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -163,8 +164,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Yield the examples of a split from its verified files."""
         raise NotImplementedError
 
-    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any]:
-        """Turn one row of the hub's files into an example."""
+    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
+        """Turn one row of the hub's files into an example, or into None where the row is to be left out."""
         raise NotImplementedError
 
     def check_options(self) -> None:
@@ -174,6 +175,14 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def sources(cls, config_name: str) -> tuple[Source, ...]:
         """Return the sources of a configuration."""
         return cls.SOURCES
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        """Return the sets of files in which the data goes round, any one of which is enough.
+
+        The first that lies whole in a local folder is read; the first of all is what is downloaded.
+        """
+        return (cls.sources(config_name),)
 
     # ------------------------------------------------------------------------------------------- what datasets asks for
 
@@ -195,7 +204,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if self.origin == "url":
             if dl_manager.is_streaming:  # a source is verified whole before it is read, so it is not streamed
                 dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
-            sources = {source.path: source for source in self.sources(self.config.name)}
+            sources = {source.path: source for source in self.forms(self.config.name)[0]}
             found = self._download(dl_manager, {path: source.url for path, source in sources.items()})
             for path, source in sources.items():
                 source.verify(found[path])
@@ -232,7 +241,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             return
         rows = (row for file in files.values() for row in read_rows(file))
         for number, row in enumerate(rows):
-            yield self.from_hub(split, row, number)
+            example = self.from_hub(split, row, number)
+            if example is not None:
+                yield example
 
     def _hub_files(self) -> Mapping[str, Sequence[str]]:
         if self.hub is None:
@@ -257,51 +268,65 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             self.hub = dataclasses.replace(
                 self.hub, repo_id=repo_id or self.hub.repo_id, revision=revision or self.hub.revision
             )
-        sources = self.sources(config_name)
+        elif repo_id is not None or revision is not None:
+            raise ValueError(f"Expected neither `repo_id` nor `revision` for {self.NAME!r}, which is not on the hub.")
+        forms = self.forms(config_name)
+        sources = forms[0]
         if not sources and self.hub is None:
             return "generated", {}, []
         named = data_dir if data_dir is not None else os.environ.get(DATA_DIR_VARIABLE) or None
         if origin == "auto":
             elsewhere = repo_id is not None or revision is not None
-            folder = None if named is None or elsewhere or not sources else self._folder(named, sources)
+            folder = None if named is None or elsewhere or not sources else self._folder(named, forms)
             if folder is None and data_dir is not None and sources and not elsewhere:
                 raise self._missing(sources, named)
             origin = "local" if folder is not None else "hub" if self._on_hub(config_name) else "url"
         if origin == "local":
-            folder = None if named is None else self._folder(named, sources)
+            folder = None if named is None else self._folder(named, forms)
             if folder is None:
                 raise self._missing(sources, named)
-            files, checksums = self._verified(folder, sources, other_versions)
+            files, checksums = self._verified(folder, _form_in(folder, forms), other_versions)
             return origin, files, [origin, checksums]
         if origin == "hub":
             if not self._on_hub(config_name) or self.hub is None:
                 raise ValueError(
                     f"Expected an origin that has {self.NAME!r} ({config_name}), but it is not on the hub."
                 )
-            return origin, {}, [origin, *self._hub_key(config_name)]
+            self.hub, key = self._hub_key(self.hub, config_name)
+            return origin, {}, [origin, *key]
         return origin, {}, [origin, [[source.path, source.sha256] for source in sources]]
 
     def _on_hub(self, config_name: str) -> bool:
         return self.hub is not None and config_name in self.hub.files
 
-    def _hub_key(self, config_name: str) -> list[str]:
-        # A mirror on disk may change, so its files are keyed by what they hold; a revision of the hub is a commit.
-        hub = self.hub
-        if hub is None:
-            return []
+    def _hub_key(self, hub: Hub, config_name: str) -> tuple[Hub, list[str]]:
+        """Pin the revision to a commit and return what keys the cache: the addresses, or the checksums of a mirror."""
+        if not os.path.isdir(hub.repo_id):
+            hub = dataclasses.replace(hub, revision=self._commit(hub))
         addresses = [hub.address(file) for files in hub.files[config_name].values() for file in files]
         if not os.path.isdir(hub.repo_id):
-            return addresses
-        return [sha256_of(file) for file in addresses if os.path.isfile(file)]
+            return hub, addresses
+        return hub, [sha256_of(file) for file in addresses if os.path.isfile(file)]
 
-    def _folder(self, named: str | os.PathLike[str], sources: Sequence[Source]) -> Path | None:
+    def _commit(self, hub: Hub) -> str:
+        if re.fullmatch("[0-9a-f]{40}", hub.revision):
+            return hub.revision
+        # A branch moves: what it points to now is asked, so that no cache outlives it.
+        from huggingface_hub import HfApi
+
+        try:
+            return str(HfApi().dataset_info(hub.repo_id, revision=hub.revision).sha)
+        except (OSError, RuntimeError, ValueError) as error:  # out of reach, or no such revision
+            raise self._unreachable(error) from error
+
+    def _folder(self, named: str | os.PathLike[str], forms: Sequence[Sequence[Source]]) -> Path | None:
         """Find the data set's folder: the named one, or the one below it that bears the data set's name."""
         root = Path(named).expanduser().resolve()
         if not root.is_dir():
             raise FileNotFoundError(f"Expected `data_dir` to be a folder, but {root} is not one.")
         parts = Path(self.FOLDER).parts
         for candidate in (root.joinpath(*parts[start:]) for start in range(len(parts) + 1)):
-            if any((candidate / source.path).is_file() for source in sources):
+            if any((candidate / source.path).is_file() for form in forms for source in form):
                 return candidate
         return None
 
@@ -336,11 +361,14 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         try:
             return dl_manager.download(addresses)
         except (OSError, RuntimeError, ValueError) as error:  # what hub, requests and fsspec raise when out of reach
-            sources = self.sources(self.config.name)
-            raise ConnectionError(
-                f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
-                f"{self._two_ways(sources[0] if sources else None)}."
-            ) from error
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> ConnectionError:
+        source = self.SOURCES[0] if self.SOURCES else None
+        return ConnectionError(
+            f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
+            f"{self._two_ways(source)}."
+        )
 
 
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
@@ -366,6 +394,16 @@ def multiple_choice_features(**extra: Any) -> datasets.Features:
             **extra,
         }
     )
+
+
+def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
+    """Return the lines of a text file; a line ends with a newline and with nothing else.
+
+    `str.splitlines` would also break a text at the line separators of Unicode, and put two line-aligned files out of
+    step.
+    """
+    text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def read_rows(file: str) -> Iterator[dict[str, Any]]:
@@ -402,6 +440,12 @@ def _code_of(builder: type) -> str:
         return inspect.getsource(module if module is not None else builder)
     except (OSError, TypeError):
         return builder.__qualname__
+
+
+def _form_in(folder: Path, forms: Sequence[tuple[Source, ...]]) -> tuple[Source, ...]:
+    whole = (form for form in forms if all((folder / source.path).is_file() for source in form))
+    begun = (form for form in forms if any((folder / source.path).is_file() for source in form))
+    return next(whole, next(begun, forms[0]))
 
 
 def _split(name: str, *, files: dict[str, str]) -> datasets.SplitGenerator:

@@ -29,16 +29,16 @@ class Source:
     Attributes:
         path: Its path inside the data set's own folder, with forward slashes.
         url: Where its publisher keeps it, pinned to a version where that is possible.
-        size: Its length in bytes.
-        sha256: Its checksum, 64 hexadecimal digits.
+        size: Its length in bytes; None with an unknown checksum.
+        sha256: Its checksum, 64 hexadecimal digits; None where it is not known to us, so that no copy can be verified.
         licence: The licence of the data, or what is said about it.
         citation: Whom to cite: authors, year, title.
     """
 
     path: str
     url: str
-    size: int
-    sha256: str
+    size: int | None
+    sha256: str | None
     licence: str
     citation: str
 
@@ -60,7 +60,8 @@ class Source:
         if not file.is_file():
             raise FileNotFoundError(f"Expected a file at {file}, but there is none; it is published at {self.url}.")
         found_size, found = file.stat().st_size, sha256_of(file)
-        if not other_versions and (found_size != self.size or found != self.sha256):
+        known = self.sha256 is not None
+        if known and not other_versions and (found_size != self.size or found != self.sha256):
             raise ValueError(
                 f"Expected {file} to be the published file of {self.size} bytes with sha256 {self.sha256}, but found "
                 f"{found_size} bytes with sha256 {found}; other_versions=True takes it as it is."
