@@ -420,6 +420,33 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     return checked
 
 
+def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:
+    """Check a non-empty sequence of lists of tokens; a list without tokens is an error unless allowed.
+
+    Example:
+        >>> check_token_lists([["good", "film"], "bad film"])
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
+    """
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of lists of tokens, but got {_kind(rows)}.")
+    checked: list[Sequence[str]] = []
+    for index, row in enumerate(rows):
+        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+            raise TypeError(f"Expected each item of `{name}` to be a list of tokens, but item {index} is {_kind(row)}.")
+        tokens = row if isinstance(row, (list, tuple)) else list(row)
+        if not tokens and not allow_empty:
+            raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
+        if not all(isinstance(token, str) for token in tokens):
+            bad = next(token for token in tokens if not isinstance(token, str))
+            raise TypeError(f"Expected the tokens of `{name}` to be texts, but item {index} holds {_kind(bad)}.")
+        checked.append(tokens)
+    if not checked:
+        raise ValueError(f"Expected at least one list of tokens in `{name}`, but it is empty.")
+    return checked
+
+
 def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
     """Check that ids are unique and return them as strings."""
     checked = [str(item) for item in ids]
