@@ -1,0 +1,239 @@
+"""What kind of thing a token is: a word of the lexicon, a function word, punctuation, a number or a piece of a word.
+
+Also the words of a text, in the sense that every word-level statistic of this package uses.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.validation import check_one_of, check_texts
+
+WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
+"""A word (letters, digits, underscore), or one mark of punctuation. BERT splits its text in the same way."""
+
+TOKEN_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
+"""How tokens show where a word begins.
+
+- "word": every token is a whole word.
+- "wordpiece": a piece that goes on has "##" in front (BERT, DistilBERT, ELECTRA).
+- "byte_level": a piece that begins after a space has "Ġ" in front (RoBERTa, BART, GPT-2).
+- "metaspace": a piece that begins after a space has "▁" in front (ALBERT, DeBERTa-v2 and v3, XLM-R, T5).
+"""
+
+CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
+"""The categories of tokens; each token has exactly one."""
+
+GRAMMAR_CATEGORIES = ("stop_word", "punctuation", "sub_word")
+"""The categories that carry no lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical there."""
+
+FUNCTION_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "pronouns": (
+            "i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself "
+            "she her hers herself it its itself they them their theirs themselves one oneself "
+            "who whom whose which what whoever whatever whichever this that these those"
+        ),
+        "determiners": (
+            "a an the all any both each either every few less many more most much neither no none other others "
+            "another own same several some such"
+        ),
+        "prepositions": (
+            "about above across after against along among around at before behind below beneath beside besides "
+            "between beyond by despite down during except for from in inside into near of off on onto out outside "
+            "over per since through throughout till to toward towards under until unto up upon via with within without"
+        ),
+        "conjunctions": "and as because but if lest nor or so than though although unless when whenever where "
+        "whereas wherever whether while yet",
+        "auxiliaries": (
+            "am is are was were be been being have has had having do does did doing done can cannot could may might "
+            "must ought shall should will would"
+        ),
+        "adverbs": (
+            "again also ever further here hence how however just never not now once only then there therefore thus "
+            "too very why"
+        ),
+        # What word splitters leave of "don't", "it's", "we'll", "I'm" and their like, and the whole forms.
+        "contractions": (
+            "s t d m o y ll re ve ma ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan "
+            "shouldn wasn weren won wouldn "
+            "i'm i've i'll i'd we're we've we'll we'd you're you've you'll you'd he's he'll he'd she's she'll she'd "
+            "it's it'll it'd they're they've they'll they'd that's that'll there's what's who's let's "
+            "ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't needn't "
+            "shan't shouldn't should've wasn't weren't won't wouldn't"
+        ),
+    }
+)
+"""The closed word classes of English, by part of speech: compiled for this package from a grammar's classes
+(Apache-2.0 as the package). It serves where the paper uses NLTK's list of stop words; to use that very list, pass it
+as `stop_words`."""
+
+STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
+"""The function words of English, lower case; see `FUNCTION_WORDS`."""
+
+_BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words and single marks of punctuation.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Its tokens in order, `WORD_PATTERN` on the lower-case text.
+
+    Example:
+        >>> words("It's GOOD, isn't it?")
+        ['it', "'", 's', 'good', ',', 'isn', "'", 't', 'it', '?']
+    """
+    return WORD_PATTERN.findall(text.lower())
+
+
+def categorize(
+    tokens: Sequence[Sequence[str]], *, style: str = "word", stop_words: Collection[str] | None = None
+) -> list[list[str]]:
+    """Tell the category of every token of every text.
+
+    The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
+    not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
+    first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
+    style, as it is in BERT's.
+
+    Args:
+        tokens: N texts of tokens, special tokens left out.
+        style: How the tokens show where a word begins, one of `TOKEN_STYLES`; default "word".
+        stop_words: Lower-case stop words; default `STOP_WORDS`.
+
+    Returns:
+        N lists of names out of `CATEGORIES`.
+
+    Raises:
+        ValueError: If the style is unknown.
+
+    References:
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1 (stop words,
+        punctuation and numbers fill the head of the distribution).
+
+    Example:
+        >>> categorize([["the", "film", "##s", "of", "2021", "!"]], style="wordpiece")
+        [['stop_word', 'lexical', 'sub_word', 'stop_word', 'number', 'punctuation']]
+        >>> categorize([["Un", "watch", "able", "Ġin", "Ġ(", "any", ")"]], style="byte_level")
+        [['lexical', 'sub_word', 'sub_word', 'stop_word', 'punctuation', 'stop_word', 'punctuation']]
+    """
+    lengths = np.fromiter((len(row) for row in tokens), dtype=np.int64, count=len(tokens))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    index: dict[str, int] = {}
+    ids = np.fromiter(
+        (index.setdefault(token, len(index)) for row in tokens for token in row), dtype=np.int64, count=int(offsets[-1])
+    )
+    codes = category_codes(ids, offsets, list(index), style=style, stop_words=stop_words).tolist()
+    return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
+
+
+def category_codes(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    *,
+    style: str = "word",
+    stop_words: Collection[str] | None = None,
+) -> NDArray[np.int8]:
+    """Tell the category of every token, as positions in `CATEGORIES`, from flat token ids.
+
+    Args:
+        ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.
+        offsets: (N + 1,) where each text begins.
+        vocabulary: The distinct tokens.
+        style: As in `categorize`.
+        stop_words: As in `categorize`.
+
+    Returns:
+        (total,) codes.
+
+    Example:
+        >>> category_codes(np.array([0, 1]), np.array([0, 2]), ["good", "."]).tolist()
+        [0, 2]
+    """
+    check_one_of(style, TOKEN_STYLES, "token_style")
+    listed = STOP_WORDS if stop_words is None else frozenset(check_texts(stop_words, "stop_words"))
+    bare = [strip_marks(token, style) for token in vocabulary]
+    # A mark of a space that stands alone is no word either.
+    punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
+    number = np.fromiter((_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare))
+    stop = np.fromiter((token.lower() in listed for token in bare), dtype=np.bool_, count=len(bare))
+    is_mark = punctuation[ids]
+    return np.select(
+        [is_mark, ~_begins_word(ids, offsets, vocabulary, is_mark, style), number[ids], stop[ids]],
+        [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
+        default=CATEGORIES.index("lexical"),
+    ).astype(np.int8)
+
+
+def strip_marks(token: str, style: str) -> str:
+    """Take the style's marks off a token, and turn byte-level letters back into the text that they stand for.
+
+    Example:
+        >>> strip_marks("##ing", "wordpiece"), strip_marks("▁the", "metaspace"), strip_marks("âĢĻ", "byte_level")
+        ('ing', 'the', '’')
+    """
+    if style == "wordpiece":
+        return token.removeprefix("##") if len(token) > 2 else token
+    if style == "metaspace":
+        return token.lstrip("▁")
+    if style == "byte_level":
+        raw = bytes(_BYTE_OF_LETTER[letter] for letter in token if letter in _BYTE_OF_LETTER)
+        # A piece may end inside a character; what it holds of it is no text.
+        return raw.decode("utf-8", errors="replace").strip()
+    return token
+
+
+def is_punctuation(text: str) -> bool:
+    """Tell whether every character is punctuation (Unicode P*) or an ASCII symbol, as BERT's splitter has it.
+
+    Example:
+        >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("a."), is_punctuation("")
+        (True, True, False, False)
+    """
+    return bool(text) and all(
+        unicodedata.category(letter)[0] == "P" or (letter.isascii() and letter.isprintable() and not letter.isalnum())
+        for letter in text
+    )
+
+
+def _begins_word(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    is_mark: NDArray[np.bool_],
+    style: str,
+) -> NDArray[np.bool_]:
+    if style == "word":
+        return np.ones(len(ids), dtype=np.bool_)
+    if style == "wordpiece":
+        marked = [not (token.startswith("##") and len(token) > 2) for token in vocabulary]
+        return np.array(marked, dtype=np.bool_)[ids]
+    begin = _BEGIN_MARKS[style]
+    begins = np.array([token.startswith(begin) for token in vocabulary], dtype=np.bool_)[ids]
+    begins[1:] |= is_mark[:-1]
+    firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
+    begins[firsts] = True
+    return begins
+
+
+def _bytes_of_letters(letters: Iterable[int]) -> dict[str, int]:
+    """Map the printable letters of a byte-level vocabulary back to their bytes (Radford et al. 2019)."""
+    printable = list(letters)
+    hidden = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + rank): byte for rank, byte in enumerate(hidden)}
+
+
+_BYTE_OF_LETTER = _bytes_of_letters((*range(33, 127), *range(161, 173), *range(174, 256)))
