@@ -69,6 +69,8 @@ def default_device() -> str:
 
 
 def _state() -> Any:
+    import torch
     from accelerate import PartialState
 
-    return PartialState()
+    # Without a GPU accelerate joins the processes only where it is told that they run on the CPU.
+    return PartialState(cpu=not torch.cuda.is_available())

@@ -1,0 +1,70 @@
+"""Tiny BERT models with a tokenizer of a few words, built from a configuration: no weights are fetched."""
+
+import torch
+from transformers import BertConfig, BertForMultipleChoice, BertForSequenceClassification, BertModel, BertTokenizerFast
+
+WORDS = (
+    "the a film was is story plot actor scene and but very not good great fine lovely bad awful dull poor "
+    "man woman cause effect because so rain sun wet dry fell broke glass floor what"
+).split()  # noqa: SIM905
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+POSITIVE = ("good", "great", "fine", "lovely")
+NEGATIVE = ("bad", "awful", "dull", "poor")
+
+
+def tiny_tokenizer(max_length: int = 32) -> BertTokenizerFast:
+    vocabulary = {word: index for index, word in enumerate((*SPECIAL, *WORDS))}
+    return BertTokenizerFast(vocab=vocabulary, model_max_length=max_length)
+
+
+def tiny_config(**options) -> BertConfig:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    return BertConfig(vocab_size=len(SPECIAL) + len(WORDS), max_position_embeddings=32, **{**sizes, **options})
+
+
+def _save(model_class, folder, seed, **options):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = model_class(tiny_config(**options))
+    with torch.no_grad():  # weights of the usual spread, so that the logits of two texts differ
+        for name, parameter in model.named_parameters():
+            if name.startswith("classifier"):
+                parameter.mul_(20)
+    model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def save_tiny_classifier(folder, *, label_names=("negative", "positive"), seed=0, **options):
+    """A folder of a BERT sequence classifier with random weights."""
+    names = dict(enumerate(label_names))
+    return _save(
+        BertForSequenceClassification,
+        folder,
+        seed,
+        id2label=names,
+        label2id={v: k for k, v in names.items()},
+        **options,
+    )
+
+
+def save_tiny_multiple_choice(folder, *, seed=0):
+    """A folder of a BERT multiple-choice model with random weights."""
+    return _save(BertForMultipleChoice, folder, seed)
+
+
+def save_tiny_encoder(folder, *, seed=0):
+    """A folder of a BERT encoder without a head."""
+    return _save(BertModel, folder, seed)
+
+
+def tiny_texts(count: int) -> tuple[list[str], list[int]]:
+    """Sentences of 3 to 20 words whose label is told by one word."""
+    texts, labels = [], []
+    for index in range(count):
+        label = (index * 7 // 3) % 2
+        told = (POSITIVE if label else NEGATIVE)[index % 4]
+        filler = [WORDS[(index + 3 * k) % 12] for k in range(index * 5 % 18)]
+        texts.append(" ".join(["the", *filler, told, "film"]))
+        labels.append(label)
+    return texts, labels
