@@ -155,7 +155,9 @@ def test_the_hub_out_of_reach_names_both_ways():
 
 
 def test_a_revision_asks_the_hub_although_a_copy_is_there(data_dir):
-    assert Toy(data_dir=data_dir, revision="main").origin == "hub"
+    assert Toy(data_dir=data_dir, revision="1" * 40).origin == "hub"
+    with pytest.raises(ConnectionError, match="Expected to download 'toy'"):
+        Toy(revision="main")  # the commit of a branch has to be asked
     assert Toy(data_dir=data_dir).origin == "local"
 
 

@@ -19,8 +19,7 @@ How to add a data set: write one class in one file of this folder and one line i
             return {"train": ("train.tsv",)}
 
         def examples(self, split, files):               # files: path of a source -> verified local Path
-            for number, line in enumerate(read_lines(files["train.tsv"])):
-                text, label = line.split("\t")
+            for number, (text, label) in enumerate(read_table(files["train.tsv"], columns=2)):
                 yield {"id": f"train-{number}", "text": text, "label": int(label)}
 
         def from_hub(self, split, row, number):         # one row of the hub's files -> one example; None drops it
@@ -404,6 +403,15 @@ def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[st
     """
     text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def read_table(file: str | os.PathLike[str], columns: int) -> Iterator[list[str]]:
+    """Yield the fields of each line of a tab-separated file without quotes, and check how many there are."""
+    for number, line in enumerate(read_lines(file), start=1):
+        fields = line.split("\t")
+        if len(fields) != columns:
+            raise ValueError(f"Expected {columns} columns in {file}, but line {number} has {len(fields)}.")
+        yield fields
 
 
 def read_rows(file: str) -> Iterator[dict[str, Any]]:

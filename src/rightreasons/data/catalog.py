@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 CATALOG: dict[str, str] = {
     "planted_shortcuts": "planted:PlantedShortcuts",
+    "sst2": "sst2:SST2",
+    "cola": "cola:CoLA",
+    "trec": "trec:TREC",
+    "ag_news": "ag_news:AGNews",
+    "tweeteval_emotion": "tweeteval:TweetEvalEmotion",
+    "tweeteval_hate": "tweeteval:TweetEvalHate",
+    "tweeteval_irony": "tweeteval:TweetEvalIrony",
+    "tweeteval_sentiment": "tweeteval:TweetEvalSentiment",
 }
 """Name -> "module:class" below `rightreasons.data`; a module is imported when one of its data sets is asked for."""
 
