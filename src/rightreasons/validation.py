@@ -7,6 +7,7 @@ expected, what came and where. `TypeError` is for the wrong kind of thing, `Valu
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import importlib
 import numbers
@@ -206,7 +207,8 @@ def check_scores(
     if scores == "log_probabilities":
         table = np.exp(table)
     table = _check_range(table, name)
-    _check_row_sums(table.sum(axis=1), name)
+    # einsum adds along short rows several times faster than sum(axis=1) does.
+    _check_row_sums(np.einsum("ij->i", table), name)
     return table
 
 
@@ -472,11 +474,26 @@ def item_rng(seed: int, item_id: object) -> np.random.Generator:
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Take the softmax over the last axis without overflow; (…, K) to (…, K)."""
-    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float64)
+    if logits.shape[-1] > _FEW_CLASSES:
+        shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float64)
+    rows = logits.reshape(-1, logits.shape[-1])
+    result = np.empty(rows.shape)
+    for start in range(0, len(rows), _SOFTMAX_ROWS):
+        # numpy reduces slowly along a short axis; a loop over the classes, on blocks that fit the cache, is quicker.
+        block = np.array(rows[start : start + _SOFTMAX_ROWS].T, dtype=np.float64)
+        top = functools.reduce(np.maximum, block)
+        block -= top
+        np.exp(block, out=block)
+        block /= functools.reduce(np.add, block)
+        result[start : start + _SOFTMAX_ROWS] = block.T
+    return result.reshape(logits.shape)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+_SOFTMAX_ROWS = 8192
+_FEW_CLASSES = 32
 
 
 def _kind(value: object) -> str:
@@ -562,7 +579,6 @@ def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None 
 
 
 def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
-    off = np.abs(sums - 1.0)
-    if off.max() > ROW_SUM_TOLERANCE:
-        row = int(np.flatnonzero(off > ROW_SUM_TOLERANCE)[0])
+    if sums.max() - 1.0 > ROW_SUM_TOLERANCE or 1.0 - sums.min() > ROW_SUM_TOLERANCE:
+        row = int(np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)[0])
         raise ValueError(f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}.")

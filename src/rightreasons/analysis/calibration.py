@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.binning import (
-    BLOCK,
     BinSums,
     Floats,
     assign_bins,
@@ -19,6 +18,12 @@ from rightreasons.analysis.binning import (
     error_parts,
     quantile_edges,
     uniform_edges,
+)
+from rightreasons.analysis.calibration_lint import (
+    SENTENCE,
+    PositiveVersusCorrectnessWarning,
+    is_suspect,
+    positive_sums,
 )
 from rightreasons.analysis.intervals import Interval
 from rightreasons.analysis.top_label import TopLabel, top_label
@@ -37,18 +42,8 @@ STRATEGIES = ("uniform", "quantile")
 KINDS = ("top_label", "positive", "classwise")
 NORMS = ("l1", "l2", "max")
 
-LINT_BINS = 20
-"""Bins of P(class 1) that the lint looks at: an even number, so that one half mirrors the other."""
-
-LINT_MINIMUM = 10
-"""Items that the lint wants on each side of 0.5 before it says anything."""
-
 BOOTSTRAP_GROUPS = 2_000
 """Groups of rows that a bootstrap of the classwise error resamples; with fewer rows than this, it resamples rows."""
-
-
-class PositiveVersusCorrectnessWarning(UserWarning):
-    """P(class 1) seems to be compared with whether the prediction is right, instead of with the label."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -303,85 +298,6 @@ class CalibrationBins:
         return _result(self._tally, self._options, bootstrap, None)
 
 
-# ---------------------------------------------------------------------------------------------------------------- lint
-
-
-def looks_like_positive_vs_correctness(predictions: Any, references: Any, *, scores: str = "probabilities") -> bool:
-    """Tell whether a binary input looks like P(class 1) compared with "was the prediction right".
-
-    A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
-    answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (beyond the
-    chance of a 99.9 % interval), not all references are 1, and the references agree at least twice as well with
-    max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
-
-    Args:
-        predictions: (N,) P(class 1) or (N, 2) scores.
-        references: (N,) 0 and 1.
-        scores: "probabilities", "logits" or "log_probabilities".
-
-    Returns:
-        Whether it looks like the mistake. Always False for more than two classes.
-
-    Example:
-        >>> p = [0.02, 0.97, 0.04, 0.99, 0.03, 0.95] * 20
-        >>> label = [0, 1, 0, 1, 0, 0] * 20
-        >>> right = [int((a > 0.5) == b) for a, b in zip(p, label)]
-        >>> looks_like_positive_vs_correctness(p, label), looks_like_positive_vs_correctness(p, right)
-        (False, True)
-    """
-    top = top_label(predictions, references, scores=check_one_of(scores, SCORE_KINDS, "scores"))
-    sums = _positive_sums(top)
-    return sums is not None and _is_suspect(sums)
-
-
-def positive_vs_correctness_error(
-    predictions: Any,
-    references: Any,
-    *,
-    n_bins: int = 10,
-    strategy: str = "uniform",
-    norm: str = "l1",
-    scores: str = "probabilities",
-) -> float:
-    """Compute the figure that comes out when P(class 1) is compared with correctness by mistake.
-
-    It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
-    a good binary classifier with balanced classes scores near 0.45 here, whatever its calibration.
-
-    Args:
-        predictions: (N,) P(class 1) or (N, 2) scores.
-        references: (N,) labels 0 and 1 (the labels, not the correctness).
-        n_bins: Number of bins.
-        strategy: "uniform" or "quantile".
-        norm: "l1", "l2" or "max".
-        scores: "probabilities", "logits" or "log_probabilities".
-
-    Returns:
-        The mistaken figure, in [0, 1].
-
-    Raises:
-        ValueError: If there are more than two classes, or as in `calibration_error`.
-
-    Example:
-        >>> p, label = [0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]
-        >>> round(positive_vs_correctness_error(p, label), 3), round(calibration_error(p, label).ece, 3)
-        (0.5, 0.15)
-    """
-    top = top_label(predictions, references, scores=check_one_of(scores, SCORE_KINDS, "scores"))
-    options = _Options.checked(
-        n_bins=n_bins,
-        strategy=strategy,
-        kind="positive",
-        norm=norm,
-        scores=scores,
-        debias=False,
-        threshold=0.0,
-    )
-    mistaken = dataclasses.replace(top, labels=top.correct.astype(np.int64))
-    sums = _tally(mistaken, options).sums
-    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts, norm=norm))
-
-
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -483,8 +399,8 @@ def _tally(top: TopLabel, options: _Options) -> _Tally:
         edges = np.stack([_edges_of(scores, options.n_bins) for scores, _ in pairs])
     sums = BinSums.empty(edges)
     for row, (scores, events) in enumerate(pairs):
-        _add_in_blocks(sums, row, scores, events, uniform=options.strategy == "uniform")
-    return _Tally(len(top), int(np.count_nonzero(top.correct)), float(top.confidence.sum()), sums, _positive_sums(top))
+        sums.add(row, scores, events, uniform=options.strategy == "uniform")
+    return _Tally(len(top), int(np.count_nonzero(top.correct)), float(top.confidence.sum()), sums, positive_sums(top))
 
 
 def _pairs(top: TopLabel, options: _Options) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
@@ -518,40 +434,6 @@ def _edges_of(scores: Floats, n_bins: int) -> Floats:
     return quantile_edges(scores, n_bins) if len(scores) else uniform_edges(n_bins)
 
 
-def _add_in_blocks(sums: BinSums, row: int, scores: Floats, events: NDArray[np.bool_], *, uniform: bool) -> None:
-    for start in range(0, len(scores), BLOCK):
-        block = np.ascontiguousarray(scores[start : start + BLOCK])
-        sums.add(row, block, events[start : start + BLOCK], uniform=uniform)
-
-
-def _positive_sums(top: TopLabel) -> BinSums | None:
-    """Return the bins of P(class 1) that the lint looks at, for two classes."""
-    table = top.probabilities
-    if isinstance(table, Ragged) or table.shape[1] != 2:
-        return None
-    sums = BinSums.empty(uniform_edges(LINT_BINS)[None])
-    _add_in_blocks(sums, 0, table[:, 1], top.labels == 1, uniform=True)
-    return sums
-
-
-def _is_suspect(positive: BinSums) -> bool:
-    count, score, event = positive.counts, positive.score_sums, positive.event_counts
-    half = LINT_BINS // 2
-    below, ones_below = count[0, :half].sum(), event[0, :half].sum()
-    above, ones = count[0, half:].sum(), event.sum()
-    if min(below, above) < LINT_MINIMUM or ones == count.sum():
-        return False
-    # 3.09 standard errors of a fair coin: more ones below 0.5 than labels that follow P(class 1) would have.
-    if ones_below - below / 2 <= 3.09 * np.sqrt(below) / 2:
-        return False
-    folded_score = score[0, half:] + (count[0, :half] - score[0, :half])[::-1]
-    folded_count = count[0, half:] + count[0, :half][::-1]
-    folded_event = event[0, half:] + event[0, :half][::-1]
-    as_labels = binned_error(count, score, event)
-    as_correctness = binned_error(folded_count[None], folded_score[None], folded_event[None])
-    return bool(as_correctness <= as_labels / 2)
-
-
 def _result(
     tally: _Tally, options: _Options, bootstrap: _Bootstrap | None, resampled: tuple[Floats, Floats, Floats] | None
 ) -> CalibrationResult:
@@ -563,12 +445,8 @@ def _result(
         )
     error = float(binned_error(count, score, event, norm=options.norm, debias=options.debias))
     over, under = error_parts(count, score, event)
-    warning = None
-    if tally.positive is not None and _is_suspect(tally.positive):
-        warning = (
-            'The references look like "was the prediction right" beside P(class 1): pass the labels as references, '
-            "or the figure is no calibration error."
-        )
+    warning = SENTENCE if tally.positive is not None and is_suspect(tally.positive) else None
+    if warning is not None:
         warnings.warn(warning, PositiveVersusCorrectnessWarning, stacklevel=3)
     return CalibrationResult(
         ece=error,

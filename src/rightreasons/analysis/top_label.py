@@ -84,12 +84,16 @@ def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
         column = table.argmax(axis=1)
         return np.take_along_axis(table, column[:, None], axis=1)[:, 0], column
     value = np.empty(len(table))
-    column = np.zeros(len(table), dtype=np.int64)
+    column = np.empty(len(table), dtype=np.int64)
     for start in range(0, len(table), BLOCK):
-        block = np.ascontiguousarray(table[start : start + BLOCK].T)
-        best, where = value[start : start + BLOCK], column[start : start + BLOCK]
-        best[:] = block[0]
-        for k in range(1, len(block)):
-            np.copyto(where, k, where=block[k] > best)
-            np.maximum(best, block[k], out=best)
+        block = table[start : start + BLOCK]
+        best = value[start : start + BLOCK]
+        best[:] = block[:, 0]
+        where = np.zeros(len(block), dtype=np.int8)
+        for k in range(1, block.shape[1]):
+            scores = block[:, k].copy()
+            # A later class takes over only where it is larger; its index is then the largest so far.
+            np.maximum(where, (scores > best) * np.int8(k), out=where)
+            np.maximum(best, scores, out=best)
+        column[start : start + BLOCK] = where
     return value, column
