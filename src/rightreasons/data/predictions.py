@@ -1,0 +1,345 @@
+"""Reads what a model predicted from a user's table: class scores and labels, as csv, tsv, jsonl, json, npz or parquet.
+
+The columns say what they are by their names, and nothing is guessed from their values:
+
+- labels: one of `LABEL_COLUMNS`; whole numbers, or the class names of the score columns;
+- scores: one column of `SCORE_COLUMNS` with a row of scores an item (or P(class 1)), or one column a class, such as
+  `p_negative, p_positive` or `logit0, logit1, logit2`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.validation import check_same_length
+
+LABEL_COLUMNS = ("references", "reference", "labels", "label", "gold", "targets", "target")
+"""Names of the column of labels."""
+
+SCORE_COLUMNS: Mapping[str, str | None] = {
+    "predictions": None,
+    "scores": None,
+    "probabilities": "probabilities",
+    "probs": "probabilities",
+    "logits": "logits",
+    "log_probabilities": "log_probabilities",
+    "log_probs": "log_probabilities",
+}
+"""Names of the one column of scores, with what the name says that they are."""
+
+CLASS_COLUMNS: Mapping[str, str | None] = {
+    "p": "probabilities",
+    "prob": "probabilities",
+    "probability": "probabilities",
+    "logit": "logits",
+    "log_prob": "log_probabilities",
+    "log_probability": "log_probabilities",
+    "score": None,
+}
+"""Beginnings of the names of one column a class: `p_positive`, `p0`, `logit_2`."""
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
+
+Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
+
+_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Predictions:
+    """A table of predictions, as the calibration kernels take it; they check its values.
+
+    Attributes:
+        predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths.
+        references: (N,) labels.
+        label_names: K class names where the columns tell them, else None.
+        scores: What the column names say that the scores are ("probabilities", "logits", "log_probabilities"), or None.
+    """
+
+    predictions: NDArray[Any] | list[list[float]]
+    references: NDArray[Any]
+    label_names: tuple[str, ...] | None = None
+    scores: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+
+def read_predictions(path: str | Path) -> Predictions:
+    """Read a file of predictions; its ending says what it is.
+
+    Args:
+        path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file.
+
+    Returns:
+        The predictions and the labels.
+
+    Raises:
+        ValueError: If the file cannot be read as what its ending says, or lacks a column; the columns are named.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
+    if suffix == ".npz":
+        return from_columns(_npz(path), path.name)
+    if suffix == ".parquet":
+        return from_columns(_parquet(path), path.name)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
+    return from_columns(_text_columns(text, suffix, path.name), path.name)
+
+
+def parse_predictions(text: str) -> Predictions:
+    r"""Read predictions from a pasted text: JSON, one JSON object a line, or comma- or tab-separated values.
+
+    Example:
+        >>> parsed = parse_predictions("p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,yes\n")
+        >>> parsed.predictions.tolist(), parsed.references.tolist(), parsed.label_names, parsed.scores
+        ([[0.9, 0.1], [0.2, 0.8]], [0, 1], ('no', 'yes'), 'probabilities')
+    """
+    text = text.strip()
+    if not text:
+        raise ValueError("Expected a table of predictions, but the text is empty.")
+    if text[0] in "[{":
+        suffix = ".jsonl" if _is_row(text.split("\n", 1)[0]) else ".json"
+    else:
+        suffix = ".tsv" if "\t" in text.split("\n", 1)[0] else ".csv"
+    return from_columns(_text_columns(text, suffix, "the text"), "the text")
+
+
+def from_columns(columns: Mapping[str, Column], where: str = "the table") -> Predictions:
+    """Find scores and labels among named columns.
+
+    Args:
+        columns: Column by name, in order.
+        where: What to call the table in an error.
+
+    Raises:
+        ValueError: If there is no column of scores or of labels, or more than one.
+    """
+    if not columns or not max(len(column) for column in columns.values()):
+        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+    labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
+    label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
+    single = [name for name in columns if name.lower() in SCORE_COLUMNS]
+    by_class = _class_columns([name for name in columns if name not in (label, *single)], where)
+    names: tuple[str, ...] | None = None
+    predictions: NDArray[Any] | list[list[float]]
+    if by_class and single:
+        raise ValueError(f"Expected scores once in {where}, but got {', '.join([*single, *by_class[1].values()])}.")
+    if by_class:
+        prefix, by_name = by_class
+        said = CLASS_COLUMNS[prefix]
+        numbered = all(name.isdigit() for name in by_name)
+        names = None if numbered else tuple(by_name)
+        predictions = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
+    else:
+        score = _one_column(single, "scores", tuple(SCORE_COLUMNS), columns, where)
+        said = SCORE_COLUMNS[score.lower()]
+        predictions = _score_column(columns[score], score)
+    check_same_length(predictions=predictions, references=columns[label])
+    return Predictions(predictions, _labels(columns[label], label, names), names, said)
+
+
+# ------------------------------------------------------------------------------------------------------------- columns
+
+
+def _one_column(found: list[str], what: str, known: Sequence[str], columns: Mapping[str, Column], where: str) -> str:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}.")
+    hint = " or one column a class such as p_0, p_1" if what == "scores" else ""
+    raise ValueError(
+        f"Expected a column of {what} ({', '.join(known)}){hint} in {where}, but its columns are: {', '.join(columns)}."
+    )
+
+
+def _class_columns(names: Sequence[str], where: str) -> tuple[str, dict[str, str]] | None:
+    """Return the prefix of the columns that hold one class each, and the columns by class, in the order of classes."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        match = _CLASS_COLUMN.fullmatch(name.lower())
+        if match:
+            of_class = name[match.start(2) :] if match[2] else match[3]
+            groups.setdefault(match[1], {})[of_class] = name
+    groups = {prefix: group for prefix, group in groups.items() if len(group) > 1}
+    if not groups:
+        return None
+    if len(groups) > 1:
+        raise ValueError(f"Expected scores once in {where}, but columns begin with {' and with '.join(groups)}.")
+    prefix, group = next(iter(groups.items()))
+    if all(name.isdigit() for name in group):
+        group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
+        if [int(name) for name in group] != list(range(len(group))):
+            raise ValueError(
+                f"Expected the columns of scores in {where} to be numbered from 0, but got {', '.join(group.values())}."
+            )
+    return prefix, group
+
+
+def _numbers(column: Column, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
+        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
+
+
+def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
+    """Return (N, K), (N,), or rows of different lengths."""
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        table = _numbers(column, name)
+    else:
+        rows = [_score_row(row, name, item) for item, row in enumerate(column)]
+        lists = [row for row in rows if isinstance(row, list)]
+        if lists and len(lists) < len(rows):
+            item = next(item for item, row in enumerate(rows) if not isinstance(row, list))
+            raise ValueError(f"Expected a list of scores in each item of {name!r}, but item {item} is one number.")
+        if len({len(row) for row in lists}) > 1:
+            return lists
+        table = np.asarray(rows, dtype=np.float64)
+    if table.ndim == 1 and (table == np.floor(table)).all():
+        raise ValueError(
+            f"Expected probabilities in column {name!r}, but every value is a whole number: "
+            "predicted classes do not say how sure the model was."
+        )
+    return table
+
+
+def _score_row(row: Any, name: str, item: int) -> float | list[float]:
+    if isinstance(row, str):
+        try:
+            row = json.loads(row)
+        except ValueError:
+            raise ValueError(
+                f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {row[:40]!r}."
+            ) from None
+    if isinstance(row, (list, tuple, np.ndarray)):
+        numbers = _numbers(row, f"{name}[{item}]")
+        if numbers.ndim != 1:
+            raise ValueError(f"Expected one list of scores an item in {name!r}, but item {item} holds lists of lists.")
+        return [float(value) for value in numbers]
+    if not _is_number(row):
+        raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(row)[:40]!r}.")
+    return float(row)
+
+
+def _labels(column: Column, name: str, names: tuple[str, ...] | None) -> NDArray[Any]:
+    index = {label: number for number, label in enumerate(names or ())}
+    values = list(column)
+    if not any(isinstance(value, str) for value in values):
+        return np.asarray(values)
+    labels = []
+    for item, value in enumerate(values):
+        text = str(value).strip()
+        if text in index:
+            labels.append(index[text])
+        elif text.isdigit():
+            labels.append(int(text))
+        else:
+            known = f" or one of {', '.join(names)}" if names else ""
+            raise ValueError(f"Expected whole numbers{known} in column {name!r}, but item {item} is {text[:40]!r}.")
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
+    if suffix == ".json":
+        try:
+            held = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
+        if isinstance(held, Mapping) and all(isinstance(column, list) for column in held.values()):
+            return dict(held)
+        if isinstance(held, list):
+            return _rows_to_columns(held, "item", where)
+        raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
+    if suffix == ".jsonl":
+        rows = []
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.strip():
+                try:
+                    rows.append(json.loads(line))
+                except ValueError:
+                    raise ValueError(
+                        f"Expected a JSON object in each line of {where}, but line {number} is none."
+                    ) from None
+        return _rows_to_columns(rows, "line", where)
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(io.StringIO(text), sep="\t" if suffix == ".tsv" else ",", skipinitialspace=True)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {reason}") from None
+    return {str(name): frame[name].to_numpy() for name in frame.columns}
+
+
+def _rows_to_columns(rows: list[Any], unit: str, where: str) -> dict[str, Column]:
+    if not rows:
+        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+    article = "an" if unit == "item" else "a"
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise ValueError(
+                f"Expected one JSON object {article} {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
+            )
+        if row.keys() != rows[0].keys():
+            odd = sorted(map(str, set(row) ^ set(rows[0])))
+            raise ValueError(
+                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {', '.join(odd)}."
+            )
+    return {str(name): [row[name] for row in rows] for name in rows[0]}
+
+
+def _npz(path: Path) -> dict[str, Column]:
+    # allow_pickle=False: an array of objects could run code.
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+        raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
+
+
+def _parquet(path: Path) -> dict[str, Column]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        columns: dict[str, Column] = pyarrow.parquet.read_table(path).to_pydict()
+    except (pyarrow.ArrowException, OSError):
+        raise ValueError(f"Expected a parquet table in {path.name}, but it cannot be read as such.") from None
+    return columns
+
+
+def _is_row(line: str) -> bool:
+    """Tell whether a line is the JSON object of one item, and not that of all columns."""
+    try:
+        held = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(held, dict) and not all(isinstance(value, list) for value in held.values())

@@ -1,0 +1,136 @@
+"""Tables of predictions: every form of file gives the same, and every mistake its sentence."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rightreasons.data.predictions import from_columns, parse_predictions, read_predictions
+
+SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+LABELS = [0, 1, 1]
+
+
+def write(folder, suffix):
+    path = folder / f"run{suffix}"
+    if suffix in (".csv", ".tsv"):
+        rows = [
+            ["id", "p_no", "p_yes", "label"],
+            *([f"a{i}", *row, y] for i, (row, y) in enumerate(zip(SCORES, LABELS, strict=True))),
+        ]
+        path.write_text("\n".join(("," if suffix == ".csv" else "\t").join(map(str, row)) for row in rows))
+    elif suffix == ".jsonl":
+        path.write_text(
+            "\n".join(json.dumps({"predictions": row, "label": y}) for row, y in zip(SCORES, LABELS, strict=True))
+        )
+    elif suffix == ".json":
+        path.write_text(json.dumps({"predictions": SCORES, "references": LABELS}))
+    elif suffix == ".npz":
+        np.savez(path, probabilities=SCORES, references=LABELS)
+    else:
+        pq.write_table(pa.table({"probs": SCORES, "labels": LABELS}), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_every_form_gives_the_same(tmp_path, suffix):
+    read = read_predictions(write(tmp_path, suffix))
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+    assert len(read) == 3
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json"])
+def test_pasted_text_is_read_as_the_file_is(tmp_path, suffix):
+    read = parse_predictions(write(tmp_path, suffix).read_text())
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+
+
+def test_column_names_say_what_the_scores_are():
+    assert parse_predictions("logit_a,logit_b,label\n3,1,a\n-2,0,b").scores == "logits"
+    assert parse_predictions("p0,p1,label\n.5,.5,1").scores == "probabilities"
+    assert parse_predictions('{"predictions": [3.5, 1.0], "label": 0}').scores is None
+
+
+def test_numbered_columns_are_put_in_order():
+    read = from_columns({"p2": [0.7], "p0": [0.1], "p1": [0.2], "label": [2]})
+    assert read.predictions.tolist() == [[0.1, 0.2, 0.7]]
+    assert read.label_names is None
+
+
+def test_class_names_are_labels():
+    read = parse_predictions("p_no,p_yes,gold\n.9,.1,no\n.2,.8,yes")
+    assert read.references.tolist() == [0, 1]
+    assert read.label_names == ("no", "yes")
+
+
+def test_rows_of_different_lengths_stay_rows():
+    read = parse_predictions('{"logits": [1, 2], "label": 0}\n{"logits": [1, 2, 3], "label": 2}')
+    assert read.predictions == [[1.0, 2.0], [1.0, 2.0, 3.0]]
+
+
+def test_list_cells_of_a_csv():
+    read = parse_predictions("predictions\tlabel\n[0.9, 0.1]\t0\n[0.2, 0.8]\t1")
+    assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_positive_probability_alone():
+    assert parse_predictions("probabilities,label\n0.9,1\n0.25,0").predictions.tolist() == [0.9, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Expected a table of predictions, but the text is empty."),
+        ("p0,p1,label", "Expected at least one row in the text, but it is empty."),
+        ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
+        ("text,label\nx,1", "Expected a column of scores .* or one column a class such as p_0, p_1 in the text"),
+        ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
+        ("p0,p1,logits,label\n.5,.5,1,1", "Expected scores once in the text, but got logits, p0, p1."),
+        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but columns begin with p and with logit."),
+        ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
+        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
+        ("p_a,p_b,label\n.5,.5,c", "Expected whole numbers or one of a, b in column 'label', but item 0 is 'c'."),
+        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not say"),
+        (
+            "predictions,label\nx,1",
+            r"Expected a list such as \[0.9, 0.1\] in each cell of column 'predictions', .* 'x'",
+        ),
+        (
+            '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
+            "Expected a JSON object in each line of the text, but line 2",
+        ),
+        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
+        ("[[0.5, 0.5]]", "Expected one JSON object an item in the text, but item 1 is"),
+        ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
+        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but it cannot be read"),
+        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
+        ('{"predictions": [[0.5, 0.5]], "label": [0, 1]}', "Expected `predictions` and `references` of one length"),
+        ('p0,p1,label\n"', "Expected a table with headings in the text, but it cannot be read"),
+    ],
+)
+def test_mistakes_have_their_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_predictions(text)
+
+
+def test_files_that_are_not_what_they_say(tmp_path):
+    for name, sentence in (
+        ("run.xlsx", "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, but got 'run.xlsx'."),
+        ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
+        ("run.parquet", "Expected a parquet table in run.parquet, but it cannot be read as such."),
+        ("run.csv", "Expected text in UTF-8 in run.csv, but it holds other bytes."),
+    ):
+        path = tmp_path / name
+        path.write_bytes(b"\xff\xfe\x00no")
+        with pytest.raises(ValueError, match=sentence.replace(".", r"\.")):
+            read_predictions(path)
+
+
+def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
+    np.savez(tmp_path / "run.npz", predictions=np.array([{"a": 1}], dtype=object), references=[0])
+    with pytest.raises(ValueError, match="Expected plain numpy arrays in run.npz"):
+        read_predictions(tmp_path / "run.npz")
