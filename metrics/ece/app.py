@@ -1,0 +1,32 @@
+"""The demo of this metric: type predictions and labels, see the calibration error and its bins."""
+
+from pathlib import Path
+
+import evaluate
+import gradio as gr
+
+from rightreasons.analysis.calibration import KINDS, NORMS, STRATEGIES
+from rightreasons.validation import SCORE_KINDS
+from rightreasons.widget import module_demo
+
+HERE = Path(__file__).resolve().parent
+
+EXAMPLE = {
+    "predictions": [[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]],
+    "references": [0, 1, 0, 1, 1, 0],
+}
+
+
+def build() -> gr.Blocks:
+    return module_demo(
+        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+        evaluate.load(str(HERE / "ece.py")),
+        HERE / "README.md",
+        example=EXAMPLE,
+        choices={"strategy": STRATEGIES, "kind": KINDS, "norm": NORMS, "scores": SCORE_KINDS},
+        options={"n_bins": 10},
+    )
+
+
+if __name__ == "__main__":
+    build().launch()

@@ -1,0 +1,357 @@
+"""The small demo that every evaluate module shows in its Space, and the pieces of page that all our Spaces share.
+
+A module's `app.py` loads its own file and hands the module over:
+
+    def build():
+        return module_demo(evaluate.load(str(HERE / "ece.py")), HERE / "README.md", example={...})
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.validation import check_options, require
+
+MAX_TABLE_ROWS = 200
+"""Rows that `table` writes before it says how many more there are."""
+
+MISTAKES = (TypeError, ValueError)
+"""What a user's input may raise: answered with its sentence. Anything else is our own mistake."""
+
+STYLE = Path(__file__).with_suffix(".css")
+"""The style sheet of our pages."""
+
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_WORDS_OF = {True: "yes", False: "no", None: "–"}
+
+
+# -------------------------------------------------------------------------------------------------- a module's demo
+
+
+def module_demo(
+    module: Any,
+    readme: Path,
+    *,
+    example: Mapping[str, Sequence[Any]],
+    choices: Mapping[str, Sequence[str]] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
+
+    The columns are the module's features and the controls its options (the keyword-only parameters of `_compute`), so
+    the demo follows the module. A wrong input is answered with its sentence where the result would stand.
+
+    Args:
+        module: A loaded module of this package.
+        readme: Its README.md; the body is shown as the card.
+        example: The inputs to begin with, one list for each feature; one that may be left out may be left out here.
+        choices: The words that an option takes, by option; these become drop-down lists.
+        options: Options to begin with, where they are not the module's defaults.
+
+    Returns:
+        A `gradio.Blocks`, not launched.
+
+    Raises:
+        ValueError: If the example, the choices or the options name what the module does not have.
+    """
+    gr = require("gradio", "spaces")
+    names = module.option_names()
+    check_options(choices or {}, names, module.name)
+    check_options(options or {}, names, module.name)
+    columns = list(_features(module))
+    check_options(example, columns, f"the inputs of {module.name}")
+    begin = {**_defaults(module), **module.options, **(options or {})}
+    defaults = {name: begin[name] for name in names}
+    help_texts = argument_help(module.inputs_description)
+    front, card = read_card(readme)
+    title = front.get("title", module.name)
+
+    with gr.Blocks(title=title) as demo:
+        page_style()
+        gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
+        with gr.Row():
+            with gr.Column(scale=5, min_width=320):
+                table_of_inputs = gr.Dataframe(
+                    value=_cells(module, example),
+                    headers=columns,
+                    datatype="str",
+                    type="array",
+                    interactive=True,
+                    wrap=True,
+                    label="Inputs, one item a row (items count from 0); edit the cells, add rows",
+                    elem_id="inputs",
+                )
+                with gr.Accordion("Options", open=True), gr.Row(elem_classes="rr-options"):
+                    controls = [
+                        _control(name, defaults[name], (choices or {}).get(name), _first_sentence(help_texts.get(name)))
+                        for name in names
+                    ]
+                button = gr.Button("Compute", variant="primary", elem_id="compute")
+            with gr.Column(scale=4, min_width=320):
+                headline = gr.HTML(_waiting(), elem_id="headline")
+                result = gr.JSON(label="Result", open=False, elem_id="result", max_height=560)
+        with gr.Accordion("About this module", open=True):
+            gr.Markdown(card, elem_id="card")
+
+        def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
+            try:
+                given = {
+                    name: _option_value(name, defaults[name], value) for name, value in zip(names, values, strict=True)
+                }
+                found = module.compute(**parse_rows(module, rows), **given)
+            except MISTAKES as error:
+                return problem(error), None
+            return _headline(module.name, found), found
+
+        button.click(compute, [table_of_inputs, *controls], [headline, result], api_name="compute")
+    return demo
+
+
+def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any] | None]:
+    """Read the cells of an editable table as the inputs of a module.
+
+    A text column is taken as it stands; in every other column a cell holds a JSON value. Rows without any entry are
+    left out, and so is an optional column without any.
+
+    Args:
+        module: A loaded module.
+        rows: The rows of the table, cells in the order of the module's features.
+
+    Returns:
+        The list of each input by its name; None for an optional one that is empty.
+
+    Raises:
+        ValueError: If a cell is empty or is not JSON; the item and the column are named.
+    """
+    features = _features(module)
+    filled = [row for row in rows if any(str(cell or "").strip() for cell in row)]
+    inputs: dict[str, list[Any] | None] = {}
+    for column, (name, feature) in enumerate(features.items()):
+        cells = ["" if row[column] is None else str(row[column]).strip() for row in filled]
+        if name in module.OPTIONAL_INPUTS and not any(cells):
+            inputs[name] = None
+        elif getattr(feature, "dtype", None) == "string":
+            inputs[name] = cells
+        else:
+            inputs[name] = [_json_cell(cell, name, item) for item, cell in enumerate(cells)]
+    return inputs
+
+
+def argument_help(docstring: str) -> dict[str, str]:
+    r"""Read what a Google-style docstring says about each argument.
+
+    Example:
+        >>> argument_help("Args:\n    n_bins: How many;\n        default 15.\n    seed: A seed.\nReturns:\n    x: y")
+        {'n_bins': 'How many; default 15.', 'seed': 'A seed.'}
+    """
+    block = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.cleandoc(docstring or ""), re.DOTALL | re.MULTILINE)
+    entries = block.group(1) if block else ""
+    texts: dict[str, str] = {}
+    for entry in re.finditer(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", entries, re.DOTALL | re.MULTILINE):
+        texts[entry.group(1)] = " ".join(entry.group(2).split())
+    return texts
+
+
+def read_card(readme: Path) -> tuple[dict[str, str], str]:
+    """Split a Space's README into the plain entries of its front matter and its body."""
+    text = readme.read_text(encoding="utf-8")
+    front = _FRONT_MATTER.match(text)
+    entries: dict[str, str] = {}
+    if front:
+        for entry in re.finditer(r"^(\w+): *(?:>-\n)?((?:.+)(?:\n +.+)*)", front.group(), re.MULTILINE):
+            entries[entry.group(1)] = " ".join(entry.group(2).split())
+    return entries, _FRONT_MATTER.sub("", text).strip()
+
+
+# --------------------------------------------------------------------------------------------------- pieces of a page
+
+
+def page_style() -> Any:
+    """Put our style sheet on the page; the first thing inside a `gradio.Blocks`."""
+    gr = require("gradio", "spaces")
+    return gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+
+
+def problem(error: Exception | str) -> str:
+    """Write an error as one sentence for the reader of a page.
+
+    Example:
+        >>> problem(ValueError("Expected x < 1."))
+        '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
+    """
+    return f'<p class="rr-problem" role="alert">{html.escape(str(error))}</p>'
+
+
+def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
+    """Write figures as tiles: a name, a value, a small line below it.
+
+    Example:
+        >>> tiles([("ECE", "0.05", "lower is better")])
+        '<dl class="rr-tiles"><div><dt>ECE</dt><dd>0.05</dd><dd class="rr-small">lower is better</dd></div></dl>'
+    """
+    written = []
+    for entry in entries:
+        name, value, small = map(html.escape, entry)
+        written.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
+    return f'<dl class="rr-tiles">{"".join(written)}</dl>'
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, caption: str = "") -> str:
+    """Write rows as an HTML table that scrolls inside itself on a narrow page.
+
+    Args:
+        rows: One mapping a row.
+        columns: The heading of each key to show, in order; by default the keys of the first row.
+        caption: A line above the table.
+    """
+    shown = columns or {key: key.replace("_", " ") for key in (rows[0] if rows else {})}
+    numeric = {key for key in shown if rows and all(_is_number(row.get(key)) or row.get(key) is None for row in rows)}
+    head = "".join(f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in shown.items())
+    body = "".join(
+        f"<tr>{''.join(f'<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>' for key in shown)}</tr>"
+        for row in rows[:MAX_TABLE_ROWS]
+    )
+    more = len(rows) - MAX_TABLE_ROWS
+    foot = f'<p class="rr-small">and {more:,} more rows</p>' if more > 0 else ""
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="rr-table" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{foot}"
+    )
+
+
+def figure(value: Any) -> str:
+    """Write one value for the eye: four places, thousands apart, a dash for what is undefined.
+
+    Example:
+        >>> figure(0.123456), figure(12000), figure(None), figure(1e-7), figure(True)
+        ('0.1235', '12,000', '–', '1e-07', 'yes')
+    """
+    if value is None or isinstance(value, bool):
+        return _WORDS_OF[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
+    return str(value)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _features(module: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = module.features[0] if isinstance(module.features, list) else module.features
+    return found
+
+
+def _defaults(module: Any) -> dict[str, Any]:
+    parameters = inspect.signature(module._compute).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
+
+
+def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    features = _features(module)
+    n_items = max(len(column) for column in example.values())
+    columns = []
+    for name, feature in features.items():
+        is_text = getattr(feature, "dtype", None) == "string"
+        cells = [value if is_text else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
+        columns.append(cells + [""] * (n_items - len(cells)))
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _json_cell(cell: str, name: str, item: int) -> Any:
+    if not cell:
+        raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is empty.")
+    try:
+        return json.loads(cell, parse_constant=_no_constant)
+    except ValueError:
+        raise ValueError(
+            f"Expected a number, or a list such as [0.9, 0.1], in `{name}`, but item {item} has {cell[:40]!r}."
+        ) from None
+
+
+def _first_sentence(text: str | None) -> str | None:
+    return None if text is None else re.split(r"(?<=\.) (?=[A-Z\"])", text)[0]
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _control(name: str, default: Any, words: Sequence[str] | None, info: str | None) -> Any:
+    gr = require("gradio", "spaces")
+    shared = {"label": name, "info": info, "elem_id": f"option-{name}", "min_width": 200}
+    if words:
+        return gr.Dropdown(list(words), value=default, **shared)
+    if isinstance(default, bool):
+        return gr.Checkbox(value=default, **shared)
+    if isinstance(default, int):
+        return gr.Number(value=default, step=1, **shared)
+    if isinstance(default, float):
+        return gr.Number(value=default, step=0.05, **shared)
+    if isinstance(default, str):
+        return gr.Textbox(value=default, **shared)
+    return gr.Textbox(value="" if default is None else json.dumps(default), placeholder="JSON; empty: none", **shared)
+
+
+def _option_value(name: str, default: Any, value: Any) -> Any:
+    """Read a control: what has no kind of its own (None, lists, mappings) is written as JSON in a text box."""
+    if isinstance(default, (bool, str)):
+        return value
+    if isinstance(default, (int, float)):
+        if value is None:
+            raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
+        return type(default)(value) if float(value) == type(default)(value) else value
+    text = str(value or "").strip()
+    if not text:
+        return None
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        raise ValueError(f"Expected a JSON value for `{name}`, such as 0.95, but got {text[:60]!r}.") from None
+
+
+def _waiting() -> str:
+    return '<p class="rr-waiting">Press “Compute” to see the result of the example, or edit it first.</p>'
+
+
+def _headline(name: str, found: Mapping[str, Any]) -> str:
+    """Write the primary figure with its interval and its definition, and the tables of the result."""
+    parts = []
+    primary = found.get(name)
+    if name in found and not isinstance(primary, (list, dict)):
+        interval = found.get("interval")
+        between = ""
+        if isinstance(interval, Mapping):
+            level = f"{float(interval['confidence_level']):.0%}"
+            between = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
+        parts.append(tiles([(name, figure(primary), between)]))
+    for key in ("definition", "warning"):
+        if found.get(key):
+            parts.append(f'<p class="rr-{key}">{html.escape(str(found[key]))}</p>')
+    for key, value in found.items():
+        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+            columns = [column for column in value[0] if _is_flat([row.get(column) for row in value])]
+            flat = {column: column.replace("_", " ") for column in columns}
+            parts.append(table(value, flat, caption=key.replace("_", " ")))
+    return "".join(parts) or '<p class="rr-waiting">Done: the result is below.</p>'
+
+
+def _is_flat(column: Sequence[Any]) -> bool:
+    """Tell whether a column has something to show, and single values only."""
+    return any(value is not None for value in column) and not any(isinstance(value, (list, dict)) for value in column)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _align(right: bool) -> str:
+    return ' class="rr-number"' if right else ""
