@@ -1,0 +1,59 @@
+"""Serves Spaces and module apps to the browser tests, each once a session, as a person would find them."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def first_on_path(folder: Path) -> Iterator[None]:
+    """Let an app import its neighbours, as `python app.py` does."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[[str], str]]:
+    """Give the address of the app in a folder such as "metrics/ece"."""
+    pytest.importorskip("gradio")
+    served = {}
+
+    def start(folder: str) -> str:
+        if folder not in served:
+            path = ROOT / folder / "app.py"
+            spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
+            module = importlib.util.module_from_spec(spec)
+            with first_on_path(path.parent):
+                spec.loader.exec_module(module)
+                demo = module.build()
+            _, url, _ = demo.launch(prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, ssr_mode=False)
+            served[folder] = demo, url
+        return served[folder][1]
+
+    yield start
+    for demo, _ in served.values():
+        demo.close()
+
+
+@pytest.fixture
+def visit(page, serve):
+    """Open an app in the browser; what the page itself reports as an error fails the test."""
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.set_default_timeout(10_000)
+
+    def go(folder: str):
+        page.goto(serve(folder))
+        return page
+
+    yield go
+    assert not errors, errors

@@ -1,0 +1,72 @@
+"""The demo of an evaluate module, used as a person would: compute, edit, change options, make mistakes."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def edit(page, row: int, column: int, text: str) -> None:
+    """Type into a cell of the table of inputs."""
+    cell = page.locator(f"#inputs [data-row='{row}'][data-col='{column}']").first
+    cell.dblclick()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(cell).to_contain_text(text)
+
+
+def compute(page) -> None:
+    page.get_by_role("button", name="Compute").click()
+
+
+def test_example_computes_and_the_card_is_there(visit):
+    page = visit("metrics/ece")
+    expect(page.get_by_role("heading", name="Expected Calibration Error")).to_be_visible()
+    expect(page.get_by_role("heading", name="Limitations and Bias")).to_be_visible()
+    compute(page)
+    # The six toy items of METHODS 1.5 at ten bins.
+    expect(page.locator("#headline")).to_contain_text("0.2883")
+    expect(page.locator("#headline")).to_contain_text(
+        "Top-label ECE: mean over the items of |accuracy - mean confidence|"
+    )
+    expect(page.locator("#headline table").get_by_text("0.6350")).to_be_visible()
+    expect(page.locator("#result")).to_contain_text('"overconfidence"')
+
+
+def test_edited_cells_and_options_change_the_result(visit):
+    page = visit("metrics/ece")
+    edit(page, 1, 1, "0")
+    page.locator("#option-n_bins input").fill("1")
+    compute(page)
+    # One bin: accuracy 5/6, mean confidence 4.53/6, so the gap is 0.47/6 = 0.0783.
+    expect(page.locator("#headline")).to_contain_text("0.0783")
+    page.locator("#option-confidence_level textarea, #option-confidence_level input").fill("0.9")
+    page.get_by_label("debias").check()
+    compute(page)
+    expect(page.locator("#headline")).to_contain_text(re.compile(r"90% interval 0\.\d{4} to 0\.\d{4}"))
+
+
+def test_mistakes_are_answered_in_place(visit):
+    page = visit("metrics/ece")
+    alert = page.get_by_role("alert")
+    edit(page, 0, 0, "[0.5, 0.33]")
+    compute(page)
+    expect(alert).to_have_text("Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.")
+    edit(page, 0, 0, "half")
+    compute(page)
+    expect(alert).to_contain_text(
+        "Expected a number, or a list such as [0.9, 0.1], in `predictions`, but item 0 has 'half'"
+    )
+    edit(page, 0, 0, "[0.95, 0.05]")
+    page.locator("#option-n_bins input").fill("2.5")
+    compute(page)
+    expect(alert).to_have_text("Expected `n_bins` to be a whole number, but got 2.5 (float).")
+    expect(page.locator("#result")).not_to_contain_text("ece")
+    page.locator("#option-n_bins input").fill("10")
+    compute(page)
+    expect(alert).to_have_count(0)
+    expect(page.locator("#headline")).to_contain_text("0.2883")
+    assert "Traceback" not in page.content()
