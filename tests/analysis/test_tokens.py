@@ -88,5 +88,5 @@ def test_codes_are_positions_in_the_categories():
 
 
 def test_an_unknown_style_is_told_with_the_nearest():
-    with pytest.raises(ValueError, match=r"`token_style`.*'wordpieces'\. Did you mean 'wordpiece'"):
+    with pytest.raises(ValueError, match=r"`piece_style`.*'wordpieces'\. Did you mean 'wordpiece'"):
         categorize([["a"]], style="wordpieces")

@@ -163,7 +163,7 @@ def category_codes(
         >>> category_codes(np.array([0, 1]), np.array([0, 2]), ["good", "."]).tolist()
         [0, 2]
     """
-    check_one_of(style, TOKEN_STYLES, "token_style")
+    check_one_of(style, TOKEN_STYLES, "piece_style")
     listed = STOP_WORDS if stop_words is None else frozenset(check_texts(stop_words, "stop_words"))
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.
