@@ -54,7 +54,7 @@ class TestOneRun:
             right = rng.random(300) < np.where(easy, 0.9, 0.7)
             interval = easy_hard_gap(
                 (~right).astype(int), np.zeros(300, int), easy, n_permutations=1
-            ).easy_hard_gap_interval
+            ).interval
             covered += interval.low <= 0.2 <= interval.high
         # Binomial(200, 0.95) lies above 181 with probability 0.99.
         assert covered > 180
@@ -160,7 +160,7 @@ class TestPublishedFigures:
         assert round(100 * pooled.p_value, 1) == 0.0
         # With the seeds of an item kept together the gap is still there, but RoBERTa's is far less certain.
         assert pooled.p_value <= result.p_value < 0.02
-        assert result.easy_hard_gap_interval.low > 0
+        assert result.interval.low > 0
 
     def test_each_seed(self, real_data):
         runs = easy_hard_gap(*released(real_data, "BERT"), n_permutations=20_000).runs

@@ -39,7 +39,7 @@ class EasyHardGap(Result):
         easy_accuracy: Over the Easy items.
         hard_accuracy: Over the Hard items.
         p_value: Approximate randomization test of gap = 0, two-sided, over all runs.
-        easy_hard_gap_interval: Interval of the gap over items.
+        interval: Interval of the gap over items.
         accuracy_interval: Of accuracy.
         easy_accuracy_interval: Of easy_accuracy.
         hard_accuracy_interval: Of hard_accuracy.
@@ -59,7 +59,7 @@ class EasyHardGap(Result):
     easy_accuracy: float
     hard_accuracy: float
     p_value: float
-    easy_hard_gap_interval: Interval
+    interval: Interval
     accuracy_interval: Interval
     easy_accuracy_interval: Interval
     hard_accuracy_interval: Interval
@@ -163,7 +163,7 @@ def easy_hard_gap(
         easy_accuracy=pooled.easy_accuracy,
         hard_accuracy=pooled.hard_accuracy,
         p_value=pooled.p_value,
-        easy_hard_gap_interval=interval(draws[0] - draws[1]),
+        interval=interval(draws[0] - draws[1]),
         accuracy_interval=interval(easy_share * draws[0] + (1 - easy_share) * draws[1]),
         easy_accuracy_interval=interval(draws[0]),
         hard_accuracy_interval=interval(draws[1]),
