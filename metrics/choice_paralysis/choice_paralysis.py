@@ -1,0 +1,104 @@
+"""Choice paralysis: does confidence in the right choice drop when wrong choices are added?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.choice_paralysis import choice_paralysis
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added choices
+dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices. Positive
+where confidence drops; nearer to 0 is better.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: N rows of choice scores of the items as they were.
+    perturbed_predictions: N rows of the same items with added choices, in the same order.
+    references: (N,) index of the right choice in `predictions`.
+    perturbed_references: (N,) its index in `perturbed_predictions`.
+    original_positions: N rows that say where each own choice stands in the perturbed row; may be left out where the own
+        choices other than the right one come first in their order.
+    scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
+    confidence_level: Level of bootstrap intervals, such as 0.95; default None gives none.
+    n_resamples: Bootstrap resamples; default 1000.
+    seed: Seed of the resampling; default 0.
+
+Returns:
+    dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),
+    `mechanical_drop`, `null_drop`, the confidences and accuracies before, after and among the own choices, `n_items`,
+    `mean_added`, a `reading` in words and the `definition`.
+
+Examples:
+    >>> import rightreasons
+    >>> choice_paralysis = rightreasons.load("choice_paralysis")
+    >>> results = choice_paralysis.compute(
+    ...     predictions=[[0.8, 0.2], [0.4, 0.6]],
+    ...     perturbed_predictions=[[0.4, 0.1, 0.5], [0.3, 0.3, 0.4]],
+    ...     references=[0, 1],
+    ...     perturbed_references=[0, 1],
+    ... )
+    >>> round(results["choice_paralysis"], 6), round(results["restricted_drop"]["mean"], 6)
+    (0.35, 0.05)
+    >>> results["accuracy"], results["perturbed_accuracy"]
+    (1.0, 0.0)
+"""
+
+_CITATION = """
+@article{shen2022understanding,
+  title={Understanding Prior Bias and Choice Paralysis in Transformer-based Language Representation Models through Four
+    Experimental Probes},
+  author={Shen, Ke and Kejriwal, Mayank},
+  journal={arXiv preprint arXiv:2210.01258},
+  year={2022}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ChoiceParalysis(KernelModule, evaluate.Metric):
+    OPTIONAL_INPUTS = ("original_positions",)
+
+    def _info(self):
+        rows = datasets.List(datasets.Value("float64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": rows,
+                    "perturbed_predictions": rows,
+                    "references": datasets.Value("int64"),
+                    "perturbed_references": datasets.Value("int64"),
+                    "original_positions": datasets.List(datasets.Value("int64")),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2210.01258"],
+        )
+
+    def _compute(
+        self,
+        predictions,
+        perturbed_predictions,
+        references,
+        perturbed_references,
+        original_positions,
+        *,
+        scores="probabilities",
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+    ):
+        return choice_paralysis(
+            predictions,
+            perturbed_predictions,
+            references,
+            perturbed_references,
+            original_positions,
+            scores=scores,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        ).to_dict()

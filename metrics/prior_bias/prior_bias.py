@@ -1,0 +1,87 @@
+"""Prior bias: does a model prefer some choices where nothing makes one of them right?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.prior_bias import prior_bias
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed or
+replaced, or the right choice taken out. The population variance of the confidences over the choices of an item, averaged
+over items. 0 is no preference; lower is better.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: N rows of choice scores of the perturbed items, of equal or different lengths.
+    references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none; may be
+        left out.
+    scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
+    n_permutations: Shuffles of the permutation null; default 200, 0 leaves it out.
+    confidence_level: Level of a bootstrap interval, such as 0.95; default None gives none.
+    n_resamples: Bootstrap resamples; default 1000.
+    seed: Seed of shuffles and resamples; default 0.
+
+Returns:
+    dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
+    `normalized_divergence`, `mean_top_confidence`, `n_items`, `mean_choices`, `t_p_value`, `wilcoxon_p_value`, `pseudo_correct`
+    (rate, chance, exact p-value, confidence excess), `null`, `interval` and the `definition` in words.
+
+Examples:
+    >>> import rightreasons
+    >>> prior_bias = rightreasons.load("prior_bias", n_permutations=0)
+    >>> results = prior_bias.compute(predictions=[[0.7, 0.2, 0.1]])
+    >>> round(results["prior_bias"], 6), round(results["normalized_prior_bias"], 6)
+    (0.068889, 0.31)
+    >>> results = prior_bias.compute(predictions=[[0.7, 0.2, 0.1], [0.5, 0.5]], references=[0, 0])
+    >>> results["pseudo_correct"]["rate"], results["pseudo_correct"]["test"]
+    (1.0, 'poisson_binomial')
+"""
+
+_CITATION = """
+@article{shen2022understanding,
+  title={Understanding Prior Bias and Choice Paralysis in Transformer-based Language Representation Models through Four
+    Experimental Probes},
+  author={Shen, Ke and Kejriwal, Mayank},
+  journal={arXiv preprint arXiv:2210.01258},
+  year={2022}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class PriorBias(KernelModule, evaluate.Metric):
+    OPTIONAL_INPUTS = ("references",)
+
+    def _info(self):
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {"predictions": datasets.List(datasets.Value("float64")), "references": datasets.Value("int64")}
+            ),
+            reference_urls=["https://arxiv.org/abs/2210.01258"],
+        )
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        *,
+        scores="probabilities",
+        n_permutations=200,
+        confidence_level=None,
+        n_resamples=1000,
+        seed=0,
+    ):
+        return prior_bias(
+            predictions,
+            references,
+            scores=scores,
+            n_permutations=n_permutations,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        ).to_dict()
