@@ -27,6 +27,17 @@ CATALOG: dict[str, str] = {
     "tweeteval_hate": "tweeteval:TweetEvalHate",
     "tweeteval_irony": "tweeteval:TweetEvalIrony",
     "tweeteval_sentiment": "tweeteval:TweetEvalSentiment",
+    "anli": "commonsense:Anli",
+    "hellaswag": "commonsense:HellaSwag",
+    "piqa": "commonsense:Piqa",
+    "socialiqa": "commonsense:SocialIqa",
+    "perturbed_anli": "probes:PerturbedAnli",
+    "perturbed_hellaswag": "probes:PerturbedHellaSwag",
+    "perturbed_piqa": "probes:PerturbedPiqa",
+    "perturbed_socialiqa": "probes:PerturbedSocialIqa",
+    "balanced_copa": "copa:BalancedCopa",
+    "copa_easy_hard": "copa:CopaEasyHard",
+    "bcopa_ce": "copa:BcopaCe",
 }
 """Name -> "module:class" below `rightreasons.data`; a module is imported when one of its data sets is asked for."""
 
