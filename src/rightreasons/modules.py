@@ -7,6 +7,7 @@ top; a wheel carries them as data. `evaluate` is imported only when a module is 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 from collections.abc import Mapping
@@ -128,6 +129,23 @@ class KernelModule:
     process_id: int
     features: Any
     name: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let an input that was left out reach `_compute` as None, also where Arrow kept a column of nothing for it."""
+        super().__init_subclass__(**kwargs)
+        kernel = cls.__dict__.get("_compute")
+        if kernel is None or not cls.OPTIONAL_INPUTS:
+            return
+
+        @functools.wraps(kernel)
+        def compute(self: Any, **inputs: Any) -> Any:
+            for name in cls.OPTIONAL_INPUTS:
+                column = inputs[name]
+                if isinstance(column, list) and all(value is None for value in column):
+                    inputs[name] = None
+            return kernel(self, **inputs)
+
+        cls._compute = compute  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         names = self.option_names()
