@@ -1,0 +1,138 @@
+"""Cue statistics: does a multiple-choice data set give its answers away?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.cue_classifier import cue_classifier
+from rightreasons.analysis.cues import check_choices, cue_statistics
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap, negation) in the
+choices of a multiple-choice data set, with exact binomial tests, Holm's correction and intervals; and how far a
+classifier gets, in cross-validation, that sees those cues and nothing else.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    data: N items, each a list of at least two choices; the number of choices may differ.
+    labels: (N,) the index of the right choice of each item.
+    prompts: N prompts; needed for the feature "overlap" alone.
+    groups: N names of what belongs together, such as the original of a mirrored pair; keeps the pair in one fold.
+    features: Families of cues, default ["unigram"]; of "unigram", "bigram", "trigram", "length", "overlap", "negation".
+    min_applicability: The least applicability of a cue in the table and in Holm's correction; default 1.
+    top: How many cues to show; default None shows all.
+    confidence_level: Level of the intervals; default 0.95.
+    classifier: Whether to cross-validate a cue-only classifier on the same features; default False.
+    n_folds: Its folds; default 10.
+    n_permutations: Permutations of its p-value; default 200.
+    seed: Its seed; default 0.
+
+Returns:
+    dict with `cues` first: a list by falling applicability of {cue, applicability, productivity, coverage, n_correct,
+    chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a corrected p-value below
+    1 - confidence_level), `min_applicability`, `confidence_level`, and `cue_classifier` {accuracy, low, high, chance,
+    p_value, n_items, n_decided, n_groups, n_folds, n_permutations, confidence_level}, or None.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what and where.
+
+Examples:
+    >>> import rightreasons
+    >>> measurement = rightreasons.load("cue_statistics")
+    >>> data = [["The dog ran.", "A dog sat."], ["He was in.", "The man was out."], ["It rained.", "The sun shone."]]
+    >>> results = measurement.compute(data=data, labels=[0, 1, 1], top=1)
+    >>> [(row["cue"], row["applicability"], row["productivity"], row["coverage"]) for row in results["cues"]]
+    [('the', 3, 1.0, 1.0)]
+    >>> results["cues"][0]["p_value"], results["n_significant"]
+    (0.25, 0)
+"""
+
+_CITATION = """
+@inproceedings{niven2019probing,
+  title={Probing Neural Network Comprehension of Natural Language Arguments},
+  author={Niven, Timothy and Kao, Hung-Yu},
+  booktitle={Annual Meeting of the Association for Computational Linguistics},
+  year={2019}
+}
+@inproceedings{kavumba2019choosing,
+  title={When Choosing Plausible Alternatives, Clever Hans can be Clever},
+  author={Kavumba, Pride and Inoue, Naoya and Heinzerling, Benjamin and Singh, Keshav and Reisert, Paul
+    and Inui, Kentaro},
+  booktitle={Proceedings of the First Workshop on Commonsense Inference in Natural Language Processing},
+  year={2019}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class CueStatistics(KernelModule, evaluate.Measurement):
+    OPTIONAL_INPUTS = ("prompts", "groups")
+
+    def _info(self):
+        return evaluate.MeasurementInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "data": datasets.List(datasets.Value("string")),
+                    "labels": datasets.Value("int64"),
+                    "prompts": datasets.Value("string"),
+                    "groups": datasets.Value("string"),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/1907.07355", "https://arxiv.org/abs/1911.00225"],
+        )
+
+    def _checked(self, inputs):
+        # Arrow would write the number 3 as the text "3" without a word.
+        return {**super()._checked(inputs), "data": check_choices(inputs["data"])}
+
+    def add_batch(self, **kwargs):
+        """Add a batch of items; texts that were left out are written as empty ones, which Arrow takes."""
+        absent = [name for name in self.OPTIONAL_INPUTS if kwargs.get(name) is None]
+        filled = dict.fromkeys(absent, [""] * len(kwargs["data"])) if isinstance(kwargs.get("data"), list) else {}
+        super().add_batch(**{**kwargs, **filled})
+
+    def _compute(
+        self,
+        data,
+        labels,
+        prompts=None,
+        groups=None,
+        *,
+        features=("unigram",),
+        min_applicability=1,
+        top=None,
+        confidence_level=0.95,
+        classifier=False,
+        n_folds=10,
+        n_permutations=200,
+        seed=0,
+    ):
+        prompts, groups = (column if column is not None and any(column) else None for column in (prompts, groups))
+        statistics = cue_statistics(
+            data,
+            labels,
+            prompts=prompts,
+            features=features,
+            min_applicability=min_applicability,
+            top=top,
+            confidence_level=confidence_level,
+        )
+        reached = None
+        if classifier:
+            reached = cue_classifier(
+                data,
+                labels,
+                prompts=prompts,
+                groups=groups,
+                features=features,
+                n_folds=n_folds,
+                n_permutations=n_permutations,
+                confidence_level=confidence_level,
+                seed=seed,
+            ).to_dict()
+            del reached["credits"]
+        return {**statistics.to_dict(), "cue_classifier": reached}

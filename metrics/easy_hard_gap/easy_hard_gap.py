@@ -1,0 +1,107 @@
+"""Easy/Hard gap: is a model better where superficial cues alone give the answer?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.easy_hard import check_runs, easy_hard_gap
+from rightreasons.modules import KernelModule
+from rightreasons.validation import check_flags
+
+_DESCRIPTION = """
+Easy/Hard gap: accuracy on Easy items, which a model solves that never saw the question, minus accuracy on Hard items.
+In [-1, 1]; 0 is best, and a positive gap says that the model leans on cues in the choices. With accuracy overall, on
+Easy and on Hard, an approximate-randomization p-value and intervals; several runs give mean and population standard
+deviation.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: (N,) the chosen index of each item; or (N, R), one row an item and one column a run (seed).
+    references: (N,) the right index of each item.
+    easy: (N,) whether each item is Easy; both kinds must occur.
+    unit: What the test shuffles: "item" (default) keeps the runs of an item together; "prediction" takes each run's
+        answer as one more item, as published p-values seem to, which overstates the evidence.
+    n_permutations: Permutations of the test; default 10,000.
+    n_resamples: Bootstrap resamples of the intervals, Easy and Hard apart; default 2,000.
+    confidence_level: Level of the intervals; default 0.95.
+    seed: Seed of both; default 0.
+
+Returns:
+    dict with `easy_hard_gap` first, then `accuracy`, `easy_accuracy`, `hard_accuracy`, `p_value`, their intervals
+    (`interval` is that of the gap), their population standard deviations over runs (None for a single run), `n_easy`,
+    `n_hard`, `n_runs`, `n_permutations` and the list `runs` with the same figures for each run.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value, or when all items are Easy or none is.
+
+Examples:
+    >>> import rightreasons
+    >>> metric = rightreasons.load("easy_hard_gap")
+    >>> results = metric.compute(
+    ...     predictions=[0, 1, 1, 0, 0], references=[0, 1, 1, 1, 0], easy=[True, True, False, False, False]
+    ... )
+    >>> results["easy_accuracy"], round(results["hard_accuracy"], 4), round(results["easy_hard_gap"], 4)
+    (1.0, 0.6667, 0.3333)
+    >>> two_seeds = metric.compute(predictions=[[0, 0], [1, 0]], references=[0, 1], easy=[True, False])
+    >>> two_seeds["easy_hard_gap"], two_seeds["easy_hard_gap_std"]
+    (0.5, 0.5)
+"""
+
+_CITATION = """
+@inproceedings{kavumba2019choosing,
+  title={When Choosing Plausible Alternatives, Clever Hans can be Clever},
+  author={Kavumba, Pride and Inoue, Naoya and Heinzerling, Benjamin and Singh, Keshav and Reisert, Paul
+    and Inui, Kentaro},
+  booktitle={Proceedings of the First Workshop on Commonsense Inference in Natural Language Processing},
+  year={2019}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class EasyHardGap(KernelModule, evaluate.Metric):
+    def _info(self):
+        shared = {"references": datasets.Value("int64"), "easy": datasets.Value("bool")}
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.Value("int64"), **shared}),
+                datasets.Features({"predictions": datasets.List(datasets.Value("int64")), **shared}),
+            ],
+            reference_urls=["https://arxiv.org/abs/1911.00225", "https://balanced-copa.github.io"],
+        )
+
+    def _checked(self, inputs):
+        # Runs make rows of predictions; and Arrow would take 0.5 and "yes" for flags without a word.
+        runs = check_runs(inputs["predictions"])
+        single = {"references": inputs["references"]}
+        return {
+            "predictions": runs[:, 0] if runs.shape[1] == 1 else runs,
+            **super()._checked(single),
+            "easy": check_flags(inputs["easy"], "easy"),
+        }
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        easy,
+        *,
+        unit="item",
+        n_permutations=10_000,
+        n_resamples=2_000,
+        confidence_level=0.95,
+        seed=0,
+    ):
+        return easy_hard_gap(
+            predictions,
+            references,
+            easy,
+            unit=unit,
+            n_permutations=n_permutations,
+            n_resamples=n_resamples,
+            confidence_level=confidence_level,
+            seed=seed,
+        ).to_dict()
