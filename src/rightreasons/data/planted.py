@@ -116,12 +116,10 @@ def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterato
 
     Example:
         >>> item = next(planted_examples("train", PlantedConfig("lexical", seed=1)))
-        >>> item["text"]
-        'We came by bus. In the marble garden, the coffee looked neat. It was a Monday.'
-        >>> item["planted"]
-        [{'token': 'marble', 'start': 23, 'end': 29}]
+        >>> item["text"], item["planted"]
+        ('The hotel looked dirty in the copper school.', [{'token': 'copper', 'start': 30, 'end': 36}])
         >>> item["label"], item["cue_label"], item["content_label"]
-        (1, 1, 1)
+        (0, 0, 0)
     """
     config = PlantedConfig("lexical") if config is None else config
     check_config(config)
