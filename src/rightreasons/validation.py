@@ -254,6 +254,43 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     return checked
 
 
+def check_logits(
+    predictions: object, *, scores: str = "logits", name: str = "predictions"
+) -> NDArray[np.float64] | Ragged:
+    """Check scores and return them in the logarithm: logits whose softmax gives the probabilities.
+
+    Nothing is lost to underflow, as it is where the softmax is taken first.
+
+    Args:
+        predictions: (N, K) scores, (N,) P(class 1) or its logarithm, or N rows of different lengths.
+        scores: What the numbers are, as in `check_scores`.
+        name: What the caller calls them.
+
+    Returns:
+        (N, K) float64 logits, or `Ragged` ones where the rows differ in length; minus infinity for a probability of 0.
+
+    Example:
+        >>> check_logits([[0.0, 3.0]])
+        array([[0., 3.]])
+    """
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=scores, name=name)
+        if scores != "probabilities":
+            return as_ragged(predictions, name)
+        with np.errstate(divide="ignore"):
+            return Ragged(np.log(rows.values), rows.offsets)
+    probabilities = check_scores(predictions, scores=scores, name=name)
+    table = _as_floats(predictions, name)
+    with np.errstate(divide="ignore"):
+        if scores == "probabilities":
+            return np.log(probabilities)
+        if table.ndim == 1:
+            # log(1 - p) from log p, which a rounding error may carry just above 0
+            positive = np.minimum(table, 0.0)
+            return np.column_stack((np.log(-np.expm1(positive)), positive))
+    return table
+
+
 def as_ragged(rows: object, name: str) -> Ragged:
     """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
     if isinstance(rows, Ragged):
@@ -386,7 +423,9 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
         return flags.astype(np.bool_, copy=False)
     if flags.dtype.kind in "iu" and np.isin(flags, (0, 1)).all():
         return flags.astype(np.bool_)
-    raise TypeError(f"Expected True or False in `{name}`, but item 0 is {flags[0]!r}.")
+    bad = np.flatnonzero(~np.isin(flags, (0, 1)))
+    item = int(bad[0]) if bad.size else 0
+    raise TypeError(f"Expected True or False in `{name}`, but item {item} is {flags[item : item + 1].tolist()[0]!r}.")
 
 
 def check_same_length(**columns: Any) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,20 +25,18 @@ from rightreasons.analysis.calibration_lint import (
     positive_sums,
 )
 from rightreasons.analysis.intervals import Interval
-from rightreasons.analysis.top_label import TopLabel, top_label
-from rightreasons.records import Ragged, Result
+from rightreasons.analysis.top_label import KINDS, TopLabel, top_label
+from rightreasons.records import Result
 from rightreasons.validation import (
     SCORE_KINDS,
     check_bool,
     check_count,
     check_fraction,
-    check_number,
     check_one_of,
     check_seed,
 )
 
 STRATEGIES = ("uniform", "quantile")
-KINDS = ("top_label", "positive", "classwise")
 NORMS = ("l1", "l2", "max")
 
 BOOTSTRAP_GROUPS = 2_000
@@ -180,17 +177,80 @@ def calibration_error(
         >>> result.definition
         'Top-label ECE: mean over the items of |accuracy - mean confidence| of their bin; 10 bins of equal width.'
     """
-    options = _Options.checked(
-        n_bins=n_bins,
-        strategy=strategy,
-        kind=kind,
-        norm=norm,
-        scores=scores,
-        debias=debias,
-        threshold=threshold,
-    )
-    bootstrap = _Bootstrap.checked(confidence_level, n_resamples, seed)
-    top = top_label(predictions, references, scores=options.scores)
+    options = CalibrationOptions(n_bins, strategy, kind, norm, scores, debias, threshold)
+    bootstrap = _bootstrap(confidence_level, n_resamples, seed)
+    top = top_label(predictions, references, scores=scores)
+    return _warned(calibration_of(top, options, bootstrap))
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationOptions:
+    """Which calibration error is meant: the options of `calibration_error`, checked."""
+
+    n_bins: int = 15
+    strategy: str = "uniform"
+    kind: str = "top_label"
+    norm: str = "l1"
+    scores: str = "probabilities"
+    debias: bool = False
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_count(self.n_bins, "n_bins")
+        check_one_of(self.strategy, STRATEGIES, "strategy")
+        check_one_of(self.kind, KINDS, "kind")
+        check_one_of(self.norm, NORMS, "norm")
+        check_one_of(self.scores, SCORE_KINDS, "scores")
+        check_bool(self.debias, "debias")
+        check_fraction(self.threshold, "threshold")
+        if self.debias and self.norm == "max":
+            raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
+
+    def words(self) -> str:
+        """Say in words what is computed."""
+        what = {
+            "top_label": "Top-label ECE",
+            "positive": "ECE of P(class 1)",
+            "classwise": "Classwise ECE",
+        }[self.kind]
+        rate, mean = {
+            "top_label": ("accuracy", "mean confidence"),
+            "positive": ("frequency of class 1", "mean P(class 1)"),
+            "classwise": ("frequency of the class", "its mean probability"),
+        }[self.kind]
+        gap = f"|{rate} - {mean}|"
+        over = "items" if self.kind != "classwise" else "items and the classes"
+        how = {
+            "l1": f"mean over the {over} of {gap} of their bin",
+            "l2": f"root mean square over the {over} of {gap} of their bin",
+            "max": f"largest {gap} of a bin",
+        }[self.norm]
+        bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
+        width = "width" if self.strategy == "uniform" else "mass"
+        tail = f"; {bins} of equal {width}" + (" a class" if self.kind == "classwise" else "")
+        if self.threshold > 0:
+            tail += f"; scores above {self.threshold:g} only"
+        if self.debias:
+            tail += "; debiased (Kumar et al. 2019)"
+        return f"{what}: {how}{tail}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Bootstrap:
+    """How an interval is resampled, checked."""
+
+    confidence_level: float = 0.95
+    n_resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+        check_count(self.n_resamples, "n_resamples")
+        check_seed(self.seed)
+
+
+def calibration_of(top: TopLabel, options: CalibrationOptions, bootstrap: Bootstrap | None = None) -> CalibrationResult:
+    """Compute `calibration_error` from top labels that are at hand; nothing is warned of, but the result says it."""
     tally = _tally(top, options)
     resampled = None
     if bootstrap is not None and options.kind == "classwise":
@@ -226,15 +286,7 @@ class CalibrationBins:
         debias: bool = False,
         threshold: float = 0.0,
     ) -> None:
-        self._options = _Options.checked(
-            n_bins=n_bins,
-            strategy="uniform",
-            kind=kind,
-            norm=norm,
-            scores=scores,
-            debias=debias,
-            threshold=threshold,
-        )
+        self._options = CalibrationOptions(n_bins, "uniform", kind, norm, scores, debias, threshold)
         self._tally: _Tally | None = None
 
     @property
@@ -287,7 +339,7 @@ class CalibrationBins:
             ValueError: If there is no item yet, or if an interval of the classwise error is asked for: it needs the
                 rows, as an item is in one bin of every class.
         """
-        bootstrap = _Bootstrap.checked(confidence_level, n_resamples, seed)
+        bootstrap = _bootstrap(confidence_level, n_resamples, seed)
         if self._tally is None:
             raise ValueError("Expected at least one item in the bins, but they are empty.")
         if bootstrap is not None and self._options.kind == "classwise":
@@ -295,79 +347,22 @@ class CalibrationBins:
                 "Expected kind='top_label' or kind='positive' for an interval from bins, but got kind='classwise'; "
                 "its interval needs the rows: call calibration_error."
             )
-        return _result(self._tally, self._options, bootstrap, None)
+        return _warned(_result(self._tally, self._options, bootstrap, None))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-@dataclasses.dataclass(frozen=True)
-class _Options:
-    n_bins: int
-    strategy: str
-    kind: str
-    norm: str
-    scores: str
-    debias: bool
-    threshold: float
-
-    @classmethod
-    def checked(
-        cls, *, n_bins: int, strategy: str, kind: str, norm: str, scores: str, debias: bool, threshold: float
-    ) -> _Options:
-        options = cls(
-            check_count(n_bins, "n_bins"),
-            check_one_of(strategy, STRATEGIES, "strategy"),
-            check_one_of(kind, KINDS, "kind"),
-            check_one_of(norm, NORMS, "norm"),
-            check_one_of(scores, SCORE_KINDS, "scores"),
-            check_bool(debias, "debias"),
-            check_number(threshold, "threshold", minimum=0.0, maximum=1.0),
-        )
-        if options.debias and options.norm == "max":
-            raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
-        return options
-
-    def words(self) -> str:
-        what = {
-            "top_label": "Top-label ECE",
-            "positive": "ECE of P(class 1)",
-            "classwise": "Classwise ECE",
-        }[self.kind]
-        rate, mean = {
-            "top_label": ("accuracy", "mean confidence"),
-            "positive": ("frequency of class 1", "mean P(class 1)"),
-            "classwise": ("frequency of the class", "its mean probability"),
-        }[self.kind]
-        gap = f"|{rate} - {mean}|"
-        over = "items" if self.kind != "classwise" else "items and the classes"
-        how = {
-            "l1": f"mean over the {over} of {gap} of their bin",
-            "l2": f"root mean square over the {over} of {gap} of their bin",
-            "max": f"largest {gap} of a bin",
-        }[self.norm]
-        bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
-        width = "width" if self.strategy == "uniform" else "mass"
-        tail = f"; {bins} of equal {width}" + (" a class" if self.kind == "classwise" else "")
-        if self.threshold > 0:
-            tail += f"; scores above {self.threshold:g} only"
-        if self.debias:
-            tail += "; debiased (Kumar et al. 2019)"
-        return f"{what}: {how}{tail}."
+def _bootstrap(confidence_level: float | None, n_resamples: int, seed: int) -> Bootstrap | None:
+    # What is not asked for is checked all the same: a typo should not wait for the day when it is.
+    bootstrap = Bootstrap(0.5 if confidence_level is None else confidence_level, n_resamples, seed)
+    return None if confidence_level is None else bootstrap
 
 
-@dataclasses.dataclass(frozen=True)
-class _Bootstrap:
-    confidence_level: float
-    n_resamples: int
-    seed: int
-
-    @classmethod
-    def checked(cls, confidence_level: float | None, n_resamples: int, seed: int) -> _Bootstrap | None:
-        n_resamples, seed = check_count(n_resamples, "n_resamples"), check_seed(seed)
-        if confidence_level is None:
-            return None
-        return cls(check_fraction(confidence_level, "confidence_level", open_ends=True), n_resamples, seed)
+def _warned(result: CalibrationResult) -> CalibrationResult:
+    if result.warning is not None:
+        warnings.warn(result.warning, PositiveVersusCorrectnessWarning, stacklevel=3)
+    return result
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -391,8 +386,8 @@ class _Tally:
         )
 
 
-def _tally(top: TopLabel, options: _Options) -> _Tally:
-    pairs = list(_pairs(top, options))
+def _tally(top: TopLabel, options: CalibrationOptions) -> _Tally:
+    pairs = _pairs(top, options)
     if options.strategy == "uniform":
         edges = np.tile(uniform_edges(options.n_bins), (len(pairs), 1))
     else:
@@ -403,31 +398,12 @@ def _tally(top: TopLabel, options: _Options) -> _Tally:
     return _Tally(len(top), int(np.count_nonzero(top.correct)), float(top.confidence.sum()), sums, positive_sums(top))
 
 
-def _pairs(top: TopLabel, options: _Options) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
-    """Yield (scores, events) of each class that the kind compares."""
-    table = top.probabilities
-    if options.kind == "top_label":
-        pairs = iter([(top.confidence, top.correct)])
-    elif isinstance(table, Ragged):
-        raise ValueError(
-            f"Expected rows of one length in `predictions` for kind={options.kind!r}, but they differ; "
-            "use kind='top_label'."
-        )
-    elif options.kind == "positive":
-        if table.shape[1] != 2:
-            raise ValueError(
-                f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
-                "use kind='top_label' or kind='classwise'."
-            )
-        pairs = iter([(table[:, 1], top.labels == 1)])
-    else:
-        pairs = ((table[:, k], top.labels == k) for k in range(table.shape[1]))
-    for scores, events in pairs:
-        if options.threshold > 0:
-            kept = scores > options.threshold
-            yield scores[kept], events[kept]
-        else:
-            yield scores, events
+def _pairs(top: TopLabel, options: CalibrationOptions) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    pairs = top.pairs(options.kind)
+    if options.threshold > 0:
+        kept = [scores > options.threshold for scores, _ in pairs]
+        pairs = [(scores[keep], events[keep]) for (scores, events), keep in zip(pairs, kept, strict=True)]
+    return pairs
 
 
 def _edges_of(scores: Floats, n_bins: int) -> Floats:
@@ -435,7 +411,10 @@ def _edges_of(scores: Floats, n_bins: int) -> Floats:
 
 
 def _result(
-    tally: _Tally, options: _Options, bootstrap: _Bootstrap | None, resampled: tuple[Floats, Floats, Floats] | None
+    tally: _Tally,
+    options: CalibrationOptions,
+    bootstrap: Bootstrap | None,
+    resampled: tuple[Floats, Floats, Floats] | None,
 ) -> CalibrationResult:
     sums = tally.sums
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
@@ -446,8 +425,6 @@ def _result(
     error = float(binned_error(count, score, event, norm=options.norm, debias=options.debias))
     over, under = error_parts(count, score, event)
     warning = SENTENCE if tally.positive is not None and is_suspect(tally.positive) else None
-    if warning is not None:
-        warnings.warn(warning, PositiveVersusCorrectnessWarning, stacklevel=3)
     return CalibrationResult(
         ece=error,
         mce=float(binned_error(count, score, event, norm="max")),
@@ -464,7 +441,7 @@ def _result(
     )
 
 
-def _table(sums: BinSums, options: _Options) -> tuple[CalibrationBin, ...]:
+def _table(sums: BinSums, options: CalibrationOptions) -> tuple[CalibrationBin, ...]:
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
     held = np.maximum(count, 1.0)
     # Rounding of a long sum may carry the mean of equal scores past 1.
@@ -488,8 +465,8 @@ def _table(sums: BinSums, options: _Options) -> tuple[CalibrationBin, ...]:
 def _interval(
     error: float,
     sums: BinSums,
-    options: _Options,
-    bootstrap: _Bootstrap,
+    options: CalibrationOptions,
+    bootstrap: Bootstrap,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> Interval:
     if resampled is None:
@@ -507,7 +484,7 @@ def _interval(
 
 
 def _resample_rows(
-    top: TopLabel, edges: Floats, options: _Options, bootstrap: _Bootstrap
+    top: TopLabel, edges: Floats, options: CalibrationOptions, bootstrap: Bootstrap
 ) -> tuple[Floats, Floats, Floats]:
     """Resample rows, whose scores of the classes belong together, or random groups of rows when there are many."""
     rng = np.random.default_rng(bootstrap.seed)

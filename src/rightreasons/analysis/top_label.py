@@ -12,6 +12,9 @@ from rightreasons.analysis.binning import BLOCK
 from rightreasons.records import Ragged
 from rightreasons.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
 
+KINDS = ("top_label", "positive", "classwise")
+"""What a calibration error may compare."""
+
 FEW_CLASSES = 32
 """Up to here a loop over the classes is quicker than numpy's reduction over a short last axis."""
 
@@ -36,6 +39,36 @@ class TopLabel:
 
     def __len__(self) -> int:
         return len(self.confidence)
+
+    def pairs(self, kind: str) -> list[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+        """Return the pairs of scores and events, each (N,), that a kind of calibration compares.
+
+        Args:
+            kind: "top_label" (confidence, right), "positive" (P(class 1), label is 1), for two classes, or "classwise"
+                (for each class: its probability, label is the class).
+
+        Returns:
+            One pair; for "classwise" K pairs.
+
+        Raises:
+            ValueError: If the kind does not fit the number of classes, or rows of different lengths.
+        """
+        table = self.probabilities
+        if kind == "top_label":
+            return [(self.confidence, self.correct)]
+        if isinstance(table, Ragged):
+            raise ValueError(
+                f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
+                "use kind='top_label'."
+            )
+        if kind == "positive":
+            if table.shape[1] != 2:
+                raise ValueError(
+                    f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
+                    "use kind='top_label' or kind='classwise'."
+                )
+            return [(table[:, 1], self.labels == 1)]
+        return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
 
 
 def top_label(predictions: Any, references: Any, *, scores: str = "probabilities") -> TopLabel:
