@@ -3,10 +3,10 @@
 import torch
 from transformers import BertConfig, BertForMultipleChoice, BertForSequenceClassification, BertModel, BertTokenizerFast
 
-WORDS = (
+WORDS = (  # noqa: SIM905
     "the a film was is story plot actor scene and but very not good great fine lovely bad awful dull poor "
     "man woman cause effect because so rain sun wet dry fell broke glass floor what"
-).split()  # noqa: SIM905
+).split()
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 POSITIVE = ("good", "great", "fine", "lovely")
 NEGATIVE = ("bad", "awful", "dull", "poor")
@@ -19,6 +19,7 @@ def tiny_tokenizer(max_length: int = 32) -> BertTokenizerFast:
 
 def tiny_config(**options) -> BertConfig:
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes["initializer_range"] = 0.2  # so wide that the logits of two texts differ, and that it learns in a few steps
     return BertConfig(vocab_size=len(SPECIAL) + len(WORDS), max_position_embeddings=32, **{**sizes, **options})
 
 
@@ -26,10 +27,6 @@ def _save(model_class, folder, seed, **options):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = model_class(tiny_config(**options))
-    with torch.no_grad():  # weights of the usual spread, so that the logits of two texts differ
-        for name, parameter in model.named_parameters():
-            if name.startswith("classifier"):
-                parameter.mul_(20)
     model.save_pretrained(folder)
     tiny_tokenizer().save_pretrained(folder)
     return folder

@@ -43,7 +43,7 @@ class Classifier:
     @property
     def max_length(self) -> int:
         """The most tokens that both the tokenizer and the model's position table allow; 512 where neither says."""
-        bounds = [bound for bound in (_positions(self.model), int(self.tokenizer.model_max_length)) if bound]
+        bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
         length = min(bounds, default=_UNBOUNDED)
         return length if length < _UNBOUNDED else 512
 
@@ -162,6 +162,17 @@ def check_model(name_or_path: object) -> str:
     return name
 
 
+def position_bound(model: Any) -> int | None:
+    """Tell the most tokens that a model's position table holds; None where it has none."""
+    # RoBERTa and its kin number positions from behind the padding index, so their table is that much longer.
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            offset = 0 if module.padding_idx is None else module.padding_idx + 1
+            return int(module.num_embeddings - offset)
+    bound = getattr(model.config, "max_position_embeddings", None)
+    return int(bound) if bound and bound > 0 else None
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep transformers from printing its own reports: what matters in them is said in one sentence here."""
@@ -239,13 +250,3 @@ def _architecture(config: Any) -> str:
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
-
-
-def _positions(model: Any) -> int | None:
-    # RoBERTa and its kin number positions from behind the padding index, so their table is that much longer.
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            offset = 0 if module.padding_idx is None else module.padding_idx + 1
-            return int(module.num_embeddings - offset)
-    bound = getattr(model.config, "max_position_embeddings", None)
-    return int(bound) if bound and bound > 0 else None

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rightreasons.records import Ragged
 
-FORMAT = "rightreasons.chunks"
+FORMAT = "rightreasons.run"
 VERSION = 1
 MANIFEST = "manifest.json"
 

@@ -1,0 +1,298 @@
+"""Metrics for Trainer: logits in, plain floats out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.calibration import STRATEGIES, CalibrationBins, calibration_error
+from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
+from rightreasons.analysis.macro import macro_of
+from rightreasons.analysis.proper_scores import brier_of, negative_log_likelihood
+from rightreasons.analysis.selective import selective_of
+from rightreasons.analysis.smooth import smooth_of
+from rightreasons.analysis.top_label import TopLabel, top_label
+from rightreasons.validation import check_one_of, check_options, check_same_length, unknown_name
+
+T = TypeVar("T")
+
+IGNORED = -100
+"""The label that the losses of transformers pass over; such items are passed over here too."""
+
+Figures: TypeAlias = "dict[str, float | None]"
+
+
+class ComputeMetrics:
+    """A `compute_metrics` for Trainer; see `compute_metrics`, which makes it."""
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        self.names = tuple(names)
+        self.options = dict(options)
+        self._states = self._fresh()
+
+    def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
+        """Compute the figures of an evaluation, or take in one batch of it.
+
+        Args:
+            prediction: Trainer's `EvalPrediction` (or a pair) of logits and labels.
+            compute_result: None: the prediction is the whole evaluation. Trainer's `batch_eval_metrics=True` calls it
+                with False for each batch, and with True for the last.
+
+        Returns:
+            One figure a name; nothing before the last batch.
+        """
+        logits, labels = _rows(prediction)
+        states = self._fresh() if compute_result is None else self._states
+        if len(labels):
+            top = top_label(logits, labels, scores="logits")
+            for state in states:
+                state.update(logits, top)
+        if compute_result is False:
+            return {}
+        if compute_result:
+            self.reset()
+        found: Figures = {}
+        for state in states:
+            found.update(state.figures())
+        return {name: found[name] for name in self.names}
+
+    def reset(self) -> None:
+        """Forget the batches so far: for an evaluation with `batch_eval_metrics=True` that was broken off."""
+        self._states = self._fresh()
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.names), *(f"{key}={value!r}" for key, value in sorted(self.options.items()))]
+        return f"compute_metrics({', '.join(parts)})"
+
+    def _fresh(self) -> list[_State]:
+        """Begin one state a family, with the options that it takes."""
+        states: list[_State] = []
+        for family, (known, accepted) in _FAMILIES.items():
+            names = [name for name in self.names if name in known]
+            if names:
+                states.append(family(names, {key: value for key, value in self.options.items() if key in accepted}))
+        return states
+
+
+def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
+    """Make a `compute_metrics` for Trainer out of the names of metrics.
+
+    The logits (the first output, where a model gives several) go through one softmax in float64 and then to the same
+    kernels as everywhere else in the library. It serves `AutoModelForSequenceClassification` and
+    `AutoModelForMultipleChoice` alike; items with the label -100 are passed over. With several processes Trainer hands
+    the gathered items to each, so every process has the figures of the whole.
+
+    With `TrainingArguments(batch_eval_metrics=True)` it is called once a batch. Accuracy, F1 and the errors in bins of
+    equal width are then kept as mergeable counts, NLL and Brier score as sums; the others need all items at once and
+    keep their probabilities. The figures are the same either way.
+
+    | name | range | better | |
+    |---|---|---|---|
+    | accuracy | [0, 1] | higher | share of right predictions |
+    | f1 | [0, 1] | higher | option `average`: "macro" (default), "binary" (of class 1), "micro", "weighted" |
+    | ece | [0, 1] | lower | options of `CalibrationBins`, and `strategy` |
+    | mce | [0, 1] | lower | the largest gap of a bin; options as for ece |
+    | smooth_ece | [0, 1] | lower | kernel-smoothed ECE |
+    | macro_ce | [0, 1] | lower | calibration of right and of wrong predictions; None unless there are both |
+    | brier | [0, 2] | lower | mean squared distance of the probabilities from the label, summed over the classes |
+    | nll | [0, ∞) | lower | mean negative log-likelihood of the label, in nats |
+    | aurc | [0, 1] | lower | area under the risk-coverage curve |
+    | auroc | [0, 1] | higher | how well confidence tells right from wrong; None unless there are both |
+
+    Trainer prefixes each name, so `ece` is logged as `eval_ece`. It takes every metric whose name does not end in
+    "loss" for one where higher is better: to choose a checkpoint by calibration, say `greater_is_better=False`:
+
+        TrainingArguments(
+            ..., load_best_model_at_end=True, metric_for_best_model="eval_ece", greater_is_better=False
+        )
+
+    Args:
+        *names: Which metrics; each once.
+        **options: Options of these metrics, as in the table.
+
+    Returns:
+        A callable that takes an `EvalPrediction` and returns `{name: float}`; None where a figure is undefined.
+
+    Raises:
+        TypeError: If a name is not a text.
+        ValueError: If a name or an option is not known, or there is no name.
+
+    Example:
+        >>> metrics = compute_metrics("accuracy", "ece", n_bins=10)
+        >>> logits, labels = [[2.0, 0.0], [0.0, 0.0], [0.0, 1.0]], [0, 1, 1]
+        >>> {name: round(value, 4) for name, value in metrics((logits, labels)).items()}
+        {'accuracy': 0.6667, 'ece': 0.296}
+    """
+    if not names:
+        raise ValueError(f"Expected at least one name of a metric. Known: {', '.join(sorted(_KNOWN))}.")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"Expected the names of metrics, but got {name!r} ({type(name).__name__}).")
+        if name not in _KNOWN:
+            raise unknown_name("metric", name, _KNOWN)
+    unique = tuple(dict.fromkeys(names))
+    allowed = [option for name in unique for option in _KNOWN[name]]
+    check_options(options, allowed, f"compute_metrics({', '.join(map(repr, unique))})")
+    return ComputeMetrics(unique, options)
+
+
+# ------------------------------------------------------------------------------------------------------------- families
+
+
+class _State(Protocol):
+    """What a family of figures keeps of the items so far."""
+
+    def update(self, logits: Any, top: TopLabel) -> None: ...
+
+    def figures(self) -> Figures: ...
+
+
+class _Confusion:
+    """Accuracy and F1, from a confusion matrix."""
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        check_one_of(options.get("average", "macro"), AVERAGES, "average")
+        self.options = options
+        self.matrix: ConfusionMatrix | None = None
+
+    def update(self, logits: Any, top: TopLabel) -> None:
+        batch = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
+        self.matrix = batch if self.matrix is None else self.matrix.merge(batch)
+
+    def figures(self) -> Figures:
+        result = _some(self.matrix).result(**self.options)
+        return {"accuracy": result.accuracy, "f1": result.f1}
+
+
+class _Bins:
+    """Calibration errors, from bins of equal width; bins of equal mass need all items at once."""
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        self.options = dict(options)
+        self.tops: list[TopLabel] = []
+        equal_width = check_one_of(self.options.get("strategy", "uniform"), STRATEGIES, "strategy") == "uniform"
+        bins = CalibrationBins(**{key: value for key, value in self.options.items() if key != "strategy"})
+        self.bins = bins if equal_width else None
+
+    def update(self, logits: Any, top: TopLabel) -> None:
+        if self.bins is not None:
+            self.bins.update(top.probabilities, top.labels)
+        else:
+            self.tops.append(top)
+
+    def figures(self) -> Figures:
+        if self.bins is not None:
+            result = self.bins.result()
+        else:
+            top = _joined(self.tops)
+            result = calibration_error(top.probabilities, top.labels, **self.options)
+        return {"ece": result.ece, "mce": result.mce}
+
+
+class _Means:
+    """Figures that are means over the items: the weighted means of those of the batches."""
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        self.brier = self.nll = 0.0
+        self.n_items = self.n_impossible = 0
+
+    def update(self, logits: Any, top: TopLabel) -> None:
+        self.n_items += len(top)
+        self.brier += brier_of(top).brier * len(top)
+        loss = negative_log_likelihood(logits, top.labels, scores="logits")
+        self.n_impossible += loss.n_impossible
+        self.nll += (loss.nll or 0.0) * len(top)
+
+    def figures(self) -> Figures:
+        n_items = _some(self.n_items)
+        return {"brier": self.brier / n_items, "nll": None if self.n_impossible else self.nll / n_items}
+
+
+class _Ranked:
+    """Figures that look at all items at once."""
+
+    FUNCTIONS: ClassVar[Mapping[str, Callable[[TopLabel], float | None]]] = {
+        "aurc": lambda top: selective_of(top).aurc,
+        "auroc": lambda top: selective_of(top).auroc,
+        "macro_ce": lambda top: macro_of(top).macro_ce,
+        "smooth_ece": lambda top: smooth_of(top).smooth_ece,
+    }
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        self.names = names
+        self.tops: list[TopLabel] = []
+
+    def update(self, logits: Any, top: TopLabel) -> None:
+        self.tops.append(top)
+
+    def figures(self) -> Figures:
+        top = _joined(self.tops)
+        return {name: self.FUNCTIONS[name](top) for name in self.names}
+
+
+_FAMILIES: Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    _Confusion: (("accuracy", "f1"), ("average",)),
+    _Bins: (("ece", "mce"), ("n_bins", "strategy", "kind", "norm", "debias", "threshold")),
+    _Means: (("brier", "nll"), ()),
+    _Ranked: (("aurc", "auroc", "macro_ce", "smooth_ece"), ()),
+}
+_KNOWN = {name: options for names, options in _FAMILIES.values() for name in names}
+
+
+# ---------------------------------------------------------------------------------------------------------------- input
+
+
+def _some(state: T | None) -> T:
+    if not state:
+        raise ValueError("Expected at least one item with a label in the evaluation, but there is none.")
+    return state
+
+
+def _joined(tops: Sequence[TopLabel]) -> TopLabel:
+    _some(tops)
+    columns = [field.name for field in dataclasses.fields(TopLabel)]
+    return TopLabel(**{name: np.concatenate([getattr(top, name) for top in tops]) for name in columns})
+
+
+def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
+    """Take the logits (N, K) and labels (N,) of the items that have a label out of what Trainer hands over."""
+    logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
+    if isinstance(logits, list) and logits and isinstance(logits[0], (tuple, np.ndarray)):
+        # `eval_do_concat_batches=False` hands over a list of batches.
+        logits = _stacked([_first(batch) for batch in logits])
+        labels = np.concatenate([np.asarray(batch) for batch in labels])
+    logits, labels = _array(_first(logits)), _array(labels)
+    if labels.ndim != 1 or logits.ndim != 2:
+        raise ValueError(
+            f"Expected logits of shape (N, K) and labels of shape (N,), but got {logits.shape} and {labels.shape}: "
+            "`compute_metrics` is for models that give one row of scores to an item."
+        )
+    check_same_length(predictions=logits, label_ids=labels)
+    kept = labels != IGNORED
+    return logits[kept], labels[kept]
+
+
+def _first(outputs: Any) -> Any:
+    # A model that returns more (hidden states, attentions) hands over a tuple that begins with the logits.
+    return outputs[0] if isinstance(outputs, tuple) else outputs
+
+
+def _stacked(batches: Sequence[Any]) -> NDArray[np.float64]:
+    """Stack batches; where one has fewer choices, the absent ones have no chance."""
+    width = max(batch.shape[1] for batch in batches)
+    return np.concatenate(
+        [np.pad(batch, ((0, 0), (0, width - batch.shape[1])), constant_values=-np.inf) for batch in batches]
+    ).astype(np.float64)
+
+
+def _array(values: Any) -> NDArray[Any]:
+    if values is None:
+        raise TypeError("Expected labels in the evaluation, but got None.")
+    if hasattr(values, "detach"):  # batch_eval_metrics hands over tensors
+        values = values.detach().cpu()
+        values = values.float().numpy() if values.is_floating_point() else values.numpy()
+    return np.asarray(values)

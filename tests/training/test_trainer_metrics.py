@@ -1,0 +1,260 @@
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForMultipleChoice,
+    AutoModelForSequenceClassification,
+    DataCollatorForMultipleChoice,
+    DataCollatorWithPadding,
+    EvalPrediction,
+    Trainer,
+    TrainingArguments,
+)
+
+import rightreasons.training
+from rightreasons.analysis.calibration import calibration_error
+from rightreasons.training import compute_metrics
+from rightreasons.validation import softmax
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts, tiny_tokenizer
+
+EVERY = ("accuracy", "f1", "ece", "mce", "brier", "nll", "smooth_ece", "aurc", "auroc", "macro_ce")
+
+
+@pytest.fixture(scope="module")
+def scored():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(200, 3)).astype(np.float32)
+    return logits, (logits + rng.normal(size=(200, 3))).argmax(axis=1)
+
+
+def evaluation(logits, labels, **options):
+    return EvalPrediction(predictions=logits, label_ids=labels, **options)
+
+
+def test_a_case_by_hand():
+    # Softmax of (ln 3, 0) is (3/4, 1/4), of (0, ln 4) is (1/5, 4/5), of (ln 9, 0) is (9/10, 1/10).
+    logits = np.log([[3.0, 1.0], [1.0, 4.0], [9.0, 1.0]])
+    figures = compute_metrics("accuracy", "f1", "ece", "brier", "nll", "macro_ce", average="binary", n_bins=10)(
+        evaluation(logits, np.array([0, 1, 1]))
+    )
+    assert figures["accuracy"] == pytest.approx(2 / 3)
+    assert figures["f1"] == pytest.approx(2 / 3)  # class 1: one hit, no false alarm, one miss: 2 / (2 + 0 + 1)
+    # Bins (0.7, 0.8] twice, both right, mean confidence 0.775; (0.8, 0.9] once, wrong: (2 * 0.225 + 0.9) / 3.
+    assert figures["ece"] == pytest.approx((2 * 0.225 + 0.9) / 3)
+    assert figures["brier"] == pytest.approx((2 * 0.25**2 + 2 * 0.2**2 + 2 * 0.9**2) / 3)
+    assert figures["nll"] == pytest.approx(-(np.log(0.75) + np.log(0.8) + np.log(0.1)) / 3)
+    assert figures["macro_ce"] == pytest.approx((0.225 + 0.9) / 2)
+
+
+def test_figures_are_plain_and_in_the_order_of_the_names(scored):
+    figures = compute_metrics(*EVERY)(evaluation(*scored))
+    assert tuple(figures) == EVERY
+    assert {type(value) for value in figures.values()} == {float}
+    assert not any(name.startswith(("eval_", "test_", "predict_")) for name in figures)
+
+
+def test_ece_is_that_of_the_kernel(scored):
+    logits, labels = scored
+    expected = calibration_error(softmax(logits.astype(np.float64)), labels, strategy="quantile", n_bins=7, norm="l2")
+    figures = compute_metrics("ece", "mce", strategy="quantile", n_bins=7, norm="l2")(evaluation(logits, labels))
+    assert figures == {"ece": expected.ece, "mce": expected.mce}
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "quantile"}, {"kind": "classwise", "average": "weighted"}])
+def test_batches_give_the_figures_of_the_whole(scored, options):
+    logits, labels = scored
+    metrics = compute_metrics(*EVERY, **options)
+    whole = metrics(evaluation(logits, labels))
+    for _ in range(2):  # the second evaluation begins anew
+        for start in range(0, 200, 64):
+            batch = evaluation(torch.tensor(logits[start : start + 64]), torch.tensor(labels[start : start + 64]))
+            last = start + 64 >= 200
+            figures = metrics(batch, compute_result=last)
+            if not last:
+                assert figures == {}
+                assert metrics(evaluation(logits, labels)) == whole  # a whole evaluation meanwhile changes nothing
+        assert figures == pytest.approx(whole, abs=1e-12)
+
+
+def test_a_broken_off_evaluation_can_be_forgotten(scored):
+    metrics = compute_metrics("accuracy")
+    metrics(evaluation(np.eye(3), np.zeros(3, int)), compute_result=False)
+    metrics.reset()
+    assert metrics(evaluation(np.eye(3), np.arange(3)), compute_result=True) == {"accuracy": 1.0}
+
+
+def test_what_trainer_may_hand_over(scored):
+    logits, labels = scored
+    metrics = compute_metrics("accuracy", "ece", "nll")
+    expected = metrics(evaluation(logits, labels))
+    assert metrics((logits, labels)) == expected
+    assert metrics(evaluation((logits, np.zeros((200, 5, 16))), labels)) == expected  # more outputs than the logits
+    halves = [logits[:90], logits[90:]], [labels[:90], labels[90:]]
+    assert metrics(evaluation(*halves)) == expected  # eval_do_concat_batches=False
+    assert metrics(evaluation([(half, None) for half in halves[0]], halves[1])) == expected
+    assert metrics(evaluation(torch.tensor(logits), torch.tensor(labels))) == expected
+    bfloat = metrics(evaluation(torch.tensor(logits, dtype=torch.bfloat16, requires_grad=True), torch.tensor(labels)))
+    assert bfloat["nll"] == pytest.approx(expected["nll"], abs=0.02)
+
+
+def test_items_without_a_label_are_passed_over(scored):
+    logits, labels = scored
+    metrics = compute_metrics("accuracy", "ece")
+    some = labels.copy()
+    some[::2] = -100
+    assert metrics(evaluation(logits, some)) == metrics(evaluation(logits[1::2], labels[1::2]))
+    with pytest.raises(ValueError, match="at least one item with a label"):
+        metrics(evaluation(logits, np.full(200, -100)))
+
+
+def test_batches_of_other_numbers_of_choices():
+    # In the second batch there are three choices; a choice that is absent has no chance.
+    batches = [np.log([[3.0, 1.0]]), np.log([[1.0, 1.0, 2.0]])]
+    figures = compute_metrics("nll", "accuracy")(evaluation(batches, [np.array([0]), np.array([2])]))
+    assert figures["nll"] == pytest.approx(-(np.log(0.75) + np.log(0.5)) / 2)
+
+
+def test_an_undefined_figure_is_none():
+    figures = compute_metrics("macro_ce", "auroc", "accuracy")(evaluation(np.eye(3) * 5, np.arange(3)))
+    assert figures == {"macro_ce": None, "auroc": None, "accuracy": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: compute_metrics(), ValueError, "at least one name of a metric"),
+        (
+            lambda: compute_metrics("acuracy"),
+            ValueError,
+            "the name of a metric, but got 'acuracy'. Did you mean 'accuracy'",
+        ),
+        (lambda: compute_metrics(3), TypeError, "the names of metrics, but got 3"),
+        (lambda: compute_metrics("ece", nbins=3), ValueError, "Did you mean 'n_bins'"),
+        (lambda: compute_metrics("accuracy", n_bins=3), ValueError, "Expected an option of compute_metrics"),
+        (lambda: compute_metrics("ece", n_bins=0), ValueError, "`n_bins` to be at least 1"),
+        (lambda: compute_metrics("ece", strategy="equal"), ValueError, "`strategy` to be one of"),
+        (lambda: compute_metrics("f1", average="makro"), ValueError, "Did you mean 'macro'"),
+    ],
+)
+def test_bad_names_and_options_are_told_at_once(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "error", "match"),
+    [
+        (np.zeros((4, 2)), None, TypeError, "labels in the evaluation, but got None"),
+        (np.zeros((4, 7, 30)), np.zeros((4, 7)), ValueError, r"but got \(4, 7, 30\) and \(4, 7\)"),
+        (np.zeros((4, 2)), np.zeros(3, int), ValueError, "of one length, but got 4 and 3"),
+        (np.zeros((4, 2)), np.array([0, 1, 2, 0]), ValueError, "between 0 and 1, but item 2 is 2"),
+        (np.array([[0.0, np.nan]]), np.array([0]), ValueError, "row 0 holds NaN"),
+        (np.zeros((4, 1)), np.zeros(4, int), ValueError, "at least two classes"),
+    ],
+)
+def test_bad_evaluations_get_their_sentence(logits, labels, error, match):
+    with pytest.raises(error, match=match):
+        compute_metrics("accuracy", "ece")(evaluation(logits, labels))
+
+
+def test_it_says_what_it_is_and_travels(scored):
+    metrics = compute_metrics("accuracy", "ece", n_bins=10)
+    assert repr(metrics) == "compute_metrics('accuracy', 'ece', n_bins=10)"
+    assert pickle.loads(pickle.dumps(metrics))(evaluation(*scored)) == metrics(evaluation(*scored))
+    with pytest.raises(AttributeError, match="has no attribute 'compute_metricks'"):
+        _ = rightreasons.training.compute_metricks
+
+
+# ------------------------------------------------------------------------------------------------------------- training
+
+
+def arguments(folder, **options):
+    return TrainingArguments(
+        output_dir=folder,
+        report_to="none",
+        use_cpu=True,
+        disable_tqdm=True,
+        per_device_eval_batch_size=8,
+        per_device_train_batch_size=8,
+        logging_strategy="no",
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def classification(tmp_path_factory):
+    folder = save_tiny_classifier(tmp_path_factory.mktemp("classifier"))
+    tokenizer = tiny_tokenizer()
+    texts, labels = tiny_texts(44)
+    rows = [{**tokenizer(text), "labels": label} for text, label in zip(texts, labels, strict=True)]
+    return {
+        "model_init": lambda: AutoModelForSequenceClassification.from_pretrained(folder),
+        "train_dataset": rows,
+        "eval_dataset": rows[:29],
+        "data_collator": DataCollatorWithPadding(tokenizer),
+    }
+
+
+def test_a_short_training_run_chooses_the_best_calibrated_checkpoint(classification, tmp_path):
+    options = {"eval_strategy": "epoch", "save_strategy": "epoch", "num_train_epochs": 3, "learning_rate": 3e-3}
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "eval_ece", "greater_is_better": False}
+    trainer = Trainer(
+        args=arguments(tmp_path, **options, **best), compute_metrics=compute_metrics(*EVERY), **classification
+    )
+    trainer.train()
+    logged = [entry["eval_ece"] for entry in trainer.state.log_history if "eval_ece" in entry]
+    assert len(logged) == 3
+    assert trainer.state.best_metric == min(logged)
+    found = trainer.evaluate()
+    assert found["eval_ece"] == pytest.approx(min(logged))
+    assert {f"eval_{name}" for name in EVERY} <= set(found)
+    assert "test_ece" in trainer.predict(classification["eval_dataset"]).metrics
+
+
+@pytest.mark.parametrize(
+    "option", ["batch_eval_metrics", "eval_accumulation_steps", "eval_do_concat_batches", "hidden"]
+)
+def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path, option):
+    def run(model_options=(), **options):
+        trainer = Trainer(
+            args=arguments(tmp_path, **options),
+            compute_metrics=compute_metrics(*EVERY),
+            **{key: value for key, value in classification.items() if key != "model_init"},
+            model=classification["model_init"](),
+        )
+        for key, value in dict(model_options).items():
+            setattr(trainer.model.config, key, value)
+        found = [trainer.evaluate() for _ in range(2)][1]
+        return {key: found[f"eval_{key}"] for key in EVERY}
+
+    values = {"batch_eval_metrics": True, "eval_accumulation_steps": 2, "eval_do_concat_batches": False}
+    changed = run({"output_hidden_states": True}) if option == "hidden" else run(**{option: values[option]})
+    assert changed == pytest.approx(run(), abs=1e-7)
+
+
+def test_multiple_choice_is_evaluated_alike(tmp_path):
+    tokenizer = tiny_tokenizer()
+    rows = []
+    for index in range(20):
+        choices = [["the floor was wet", "the sun was fine", "a story"], ["rain fell", "a plot", "the man"]][index % 2]
+        rows.append({**tokenizer(["the man fell"] * 3, choices), "label": index % 3})
+    model = AutoModelForMultipleChoice.from_pretrained(save_tiny_multiple_choice(tmp_path / "model"))
+    figures = []
+    for batched in (False, True):
+        trainer = Trainer(
+            model=model,
+            args=arguments(tmp_path / "run", batch_eval_metrics=batched, max_steps=2),
+            train_dataset=[dict(row) for row in rows],
+            eval_dataset=[dict(row) for row in rows],
+            data_collator=DataCollatorForMultipleChoice(tokenizer=tokenizer),
+            compute_metrics=compute_metrics(*EVERY),
+        )
+        if not batched:
+            trainer.train()
+        figures.append({key: trainer.evaluate()[f"eval_{key}"] for key in EVERY})
+        logits = trainer.predict([dict(row) for row in rows]).predictions
+        assert logits.shape == (20, 3)
+    assert figures[1] == pytest.approx(figures[0], abs=1e-7)
+    assert figures[0]["accuracy"] == np.mean(logits.argmax(axis=1) == np.arange(20) % 3)
