@@ -87,6 +87,8 @@ class LabelTokens(Result):
 
     def rows(self, top_k: int | None = None) -> list[dict[str, Any]]:
         """Return the table row by row as plain values, the first `top_k` rows or all."""
+        if top_k is not None:
+            check_count(top_k, "top_k")
         columns = {
             "token": self.tokens[:top_k],
             **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS},
@@ -133,6 +135,32 @@ class LmiResult(Result):
         """The head of each label: what `shortcut_reliance` takes."""
         return {table.label: table.head for table in self.by_label}
 
+    @property
+    def definition(self) -> str:
+        """What was computed, in words."""
+        unit = "texts" if self.count == "presence" else "tokens"
+        denominator = "distinct tokens" if self.D == "vocab" else unit
+        return (
+            f"Local mutual information in nats, counted over {unit} ({self.count}); |D| in p(w, l) is the number of "
+            f"{denominator}."
+        )
+
+    def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
+        """Return the name of each label: its number when there are no names.
+
+        Raises:
+            ValueError: If a label has no name.
+        """
+        if names is None:
+            return {label: str(label) for label in self.labels}
+        checked = check_texts(names, "label_names")
+        if self.labels[-1] >= len(checked):
+            raise ValueError(
+                f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
+                f"{self.labels[-1]}."
+            )
+        return {label: checked[label] for label in self.labels}
+
     def frequencies(self) -> dict[str, int]:
         """Return count(w) of every token, over all labels."""
         return {
@@ -147,8 +175,8 @@ class LmiCounts:
 
     Args:
         tokenizer: How a text becomes tokens. "words" (default): lower-case words and marks of punctuation, see
-            `tokens.words`. "none": the data are lists of tokens already. Or a function of one text, such as the
-            `tokenize` of a Hugging Face tokenizer, for its word pieces.
+            `tokens.words`. "none": the data are lists of tokens already. Or a function of one text that gives its
+            tokens, or a Hugging Face tokenizer, for its word pieces.
         count: "occurrence" (default): every occurrence counts. "presence": a token counts once a text.
 
     Raises:
@@ -168,7 +196,8 @@ class LmiCounts:
     def __init__(self, *, tokenizer: str | Tokenizer = "words", count: str = "occurrence") -> None:
         if not callable(tokenizer):
             check_one_of(tokenizer, TOKENIZERS, "tokenizer")
-        self.tokenizer = tokenizer
+        # A tokenizer of transformers can be called too, but gives ids then.
+        self.tokenizer: str | Tokenizer = getattr(tokenizer, "tokenize", tokenizer)
         self.count = check_one_of(count, COUNTS, "count")
         self.documents: Counter[int] = Counter()
         """label -> number of texts."""
@@ -354,7 +383,7 @@ def lmi(
     Args:
         data: N texts, or N lists of tokens with tokenizer="none".
         labels: (N,) labels, whole numbers from 0; at least two different ones.
-        tokenizer: "words" (default), "none", or a function of one text; see `LmiCounts`.
+        tokenizer: "words" (default), "none", a function of one text, or a Hugging Face tokenizer; see `LmiCounts`.
         count: "occurrence" (default) or "presence": a token counts once a text, and p(w, l), p(l) are shares of texts.
         D: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of distinct
             tokens, as Du et al. and Bihani and Rayz write). It scales LMI and leaves the ranking as it is.

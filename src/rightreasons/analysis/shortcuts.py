@@ -256,7 +256,7 @@ def find_shortcuts(
         heads: label -> the tokens of its head, or an `LmiResult`.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
         rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
-        piece_style: How the tokens show where a word begins, one of `tokens.TOKEN_STYLES`; default "word".
+        piece_style: How the tokens show where a word begins, one of `tokens.PIECE_STYLES`; default "word".
         stop_words: Stop words; default `tokens.STOP_WORDS`.
         frequencies: token -> count in the training data, for the null model; default: those of an `LmiResult`, else
             the counts in `tokens`.
@@ -360,7 +360,7 @@ def shortcut_reliance(
         confidences: (N,) probabilities of the predicted labels, for the bins; default None.
         top_n: N; default 3.
         rank_by: "value" (default) or "magnitude".
-        piece_style: One of `tokens.TOKEN_STYLES`; default "word".
+        piece_style: One of `tokens.PIECE_STYLES`; default "word".
         stop_words: Stop words; default `tokens.STOP_WORDS`.
         frequencies: token -> count in the training data, for the null model.
         n_frequency_bins: Bins of like frequency; default 5.
@@ -528,8 +528,8 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
         if label not in members:
             known = ", ".join(str(known) for known in sorted(members)) or "none"
             raise ValueError(
-                f"Expected a head for each predicted label, but item {item} is predicted {label}, a label never seen "
-                f"in the counts; known: {known}."
+                f"Expected a head for each predicted label, but item {item} is predicted {label}, a label never seen; "
+                f"known: {known}."
             )
     return members
 

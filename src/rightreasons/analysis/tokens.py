@@ -19,7 +19,7 @@ from rightreasons.validation import check_one_of, check_texts
 WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 """A word (letters, digits, underscore), or one mark of punctuation. BERT splits its text in the same way."""
 
-TOKEN_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
+PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
 """How tokens show where a word begins.
 
 - "word": every token is a whole word.
@@ -110,7 +110,7 @@ def categorize(
 
     Args:
         tokens: N texts of tokens, special tokens left out.
-        style: How the tokens show where a word begins, one of `TOKEN_STYLES`; default "word".
+        style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
         stop_words: Lower-case stop words; default `STOP_WORDS`.
 
     Returns:
@@ -163,7 +163,7 @@ def category_codes(
         >>> category_codes(np.array([0, 1]), np.array([0, 2]), ["good", "."]).tolist()
         [0, 2]
     """
-    check_one_of(style, TOKEN_STYLES, "piece_style")
+    check_one_of(style, PIECE_STYLES, "piece_style")
     listed = STOP_WORDS if stop_words is None else frozenset(check_texts(stop_words, "stop_words"))
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.

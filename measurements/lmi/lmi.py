@@ -1,0 +1,172 @@
+"""Local mutual information: which tokens of a labelled data set point at which label?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.lmi import LmiCounts
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per label the ranked
+tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem with its p-value, and the ranking's head.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    data: N texts, or N lists of tokens (with `tokenizer="none"`), or a `datasets.Dataset` or `IterableDataset` that has
+        texts and labels; a data set is read in batches and never held whole.
+    labels: (N,) labels, whole numbers from 0, at least two different ones; left out when `data` is a data set.
+    tokenizer: "words" (default): lower-case words and marks of punctuation; "none": the data are tokens already; a
+        Hugging Face tokenizer, for its word pieces; or any function of one text that gives its tokens.
+    count: "occurrence" (default): every occurrence of a token counts; "presence": a token counts once a text.
+    D: What |D| in p(w, l) = count(w, l) / |D| is: "tokens" (default) or "vocab", the number of distinct tokens. It
+        scales LMI and does not change the ranking.
+    head_fraction: The share of a label's tokens that make its head; default 0.05, rounded up.
+    head_size: The head as a number of tokens instead; default None.
+    pmi_smoothing: What is added to every count before PMI; default 100.0.
+    null: The p_0 that z compares p(l | w) with: "prior" (default), which is p(l), or "uniform", 1 / number of labels.
+    top_k: How many ranked tokens of each label are returned; default 100; None for all. The heads are always whole.
+    label_names: Names of the labels 0, 1, …; default: those of the data set, else the numbers.
+    text_column: The column of texts (or tokens) of a data set; default "text".
+    label_column: The column of labels of a data set; default "label".
+
+Returns:
+    dict with `lmi`: for each label (by name) the ranked tokens, each with `token`, `lmi`, `pmi`, `count`, `total`,
+    `p_label`, `z` and `p_value`; `heads`: for each label (by number) the tokens of its head, as
+    `shortcut_reliance` takes them; `labels`: for each label its number, name, prior, number of tokens and head size;
+    `n_documents`, `n_tokens`, `vocabulary_size` and the `definition` in words.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
+    what came and where.
+
+Examples:
+    >>> import rightreasons
+    >>> lmi = rightreasons.load("lmi")
+    >>> texts = ["good movie", "good good plot", "bad movie", "bad plot"]
+    >>> results = lmi.compute(data=texts, labels=[0, 0, 1, 1], label_names=["positive", "negative"])
+    >>> [(row["token"], round(row["lmi"], 6)) for row in results["lmi"]["positive"]]
+    [('good', 0.195929), ('movie', -0.011707), ('plot', -0.011707)]
+    >>> results["heads"]
+    {'0': ['good'], '1': ['bad']}
+    >>> lmi.compute(data=texts, labels=[0, 0, 1])
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected `data` and `labels` of one length, but got 4 and 3.
+"""
+
+_CITATION = """
+@inproceedings{schuster2019towards,
+  title={Towards Debiasing Fact Verification Models},
+  author={Schuster, Tal and Shah, Darsh J and Yeo, Yun Jie Serene and Filizzola, Daniel and Santus, Enrico
+    and Barzilay, Regina},
+  booktitle={Empirical Methods in Natural Language Processing},
+  year={2019}
+}
+@inproceedings{du2021towards,
+  title={Towards Interpreting and Mitigating Shortcut Learning Behavior of NLU Models},
+  author={Du, Mengnan and Manjunatha, Varun and Jain, Rajiv and Deshpande, Ruchi and Dernoncourt, Franck
+    and Gu, Jiuxiang and Sun, Tong and Hu, Xia},
+  booktitle={North American Chapter of the Association for Computational Linguistics},
+  year={2021}
+}
+"""
+
+_DATASETS = (datasets.Dataset, datasets.IterableDataset)
+
+_BATCH_SIZE = 1000
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class Lmi(KernelModule, evaluate.Measurement):
+    OPTIONAL_INPUTS = ("labels",)
+
+    def _info(self):
+        return evaluate.MeasurementInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"data": datasets.Value("string"), "labels": datasets.Value("int64")}),
+                datasets.Features({"data": datasets.List(datasets.Value("string")), "labels": datasets.Value("int64")}),
+            ],
+            reference_urls=["https://arxiv.org/abs/1908.05267", "https://arxiv.org/abs/2103.06922"],
+        )
+
+    def _compute(
+        self,
+        data,
+        labels,
+        *,
+        tokenizer="words",
+        count="occurrence",
+        D="tokens",
+        head_fraction=0.05,
+        head_size=None,
+        pmi_smoothing=100.0,
+        null="prior",
+        top_k=100,
+        label_names=None,
+        text_column="text",
+        label_column="label",
+    ):
+        counts = LmiCounts(tokenizer=tokenizer, count=count)
+        if isinstance(data, _DATASETS):
+            if labels is not None:
+                raise ValueError("Expected no `labels` beside a data set, which has its own: name its label_column.")
+            for batch in data.iter(batch_size=_BATCH_SIZE):
+                counts.update(_column(batch, text_column), _column(batch, label_column))
+            if label_names is None and data.features is not None:
+                label_names = getattr(data.features[label_column], "names", None)
+        else:
+            if labels is None or all(label is None for label in labels):
+                raise ValueError(f"Expected `data` and `labels` in {self.name}, but only `data` came.")
+            counts.update(data, labels)
+        result = counts.result(
+            D=D, head_fraction=head_fraction, head_size=head_size, pmi_smoothing=pmi_smoothing, null=null
+        )
+        names = result.name_labels(label_names)
+        return {
+            "lmi": {names[table.label]: table.rows(top_k) for table in result.by_label},
+            "heads": {str(table.label): list(table.head) for table in result.by_label},
+            "labels": [
+                {
+                    "label": table.label,
+                    "name": names[table.label],
+                    "prior": table.prior,
+                    "n_tokens": len(table.tokens),
+                    "head_size": table.head_size,
+                    "first_of_head": ", ".join(table.head[:5]),
+                }
+                for table in result.by_label
+            ],
+            "n_documents": result.n_documents,
+            "n_tokens": result.n_tokens,
+            "vocabulary_size": result.vocabulary_size,
+            "definition": result.definition,
+        }
+
+    def add_batch(self, **kwargs):
+        """Add texts, or lists of tokens, and their labels."""
+        if isinstance(kwargs.get("data"), _DATASETS):
+            raise TypeError(
+                "Expected texts or lists of tokens in `data`: hand a data set to compute, which streams it."
+            )
+        super().add_batch(**kwargs)
+
+    def _checked(self, inputs):
+        """Check texts as the host's feature says, and let data sets and lists of tokens pass to the kernel."""
+        data = inputs["data"]
+        if isinstance(data, _DATASETS):
+            return {**super()._checked({**inputs, "data": None}), "data": data}
+        # A generator must be read once only.
+        items = data if data is None or isinstance(data, (str, bytes)) or not hasattr(data, "__iter__") else list(data)
+        if isinstance(items, list) and items and isinstance(items[0], (list, tuple)):
+            return {**super()._checked({**inputs, "data": None}), "data": items}
+        return super()._checked({**inputs, "data": items})
+
+
+def _column(batch, name):
+    if name not in batch:
+        raise ValueError(f"Expected a column {name!r} in the data set, but it has {', '.join(map(repr, batch))}.")
+    return batch[name]

@@ -1,0 +1,156 @@
+"""Shortcut reliance: how many predictions rest on tokens that give the predicted label away?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.shortcuts import shortcut_reliance
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Shortcut reliance (P_sc): the share of predictions one of whose most attributed tokens lies in the head of the LMI
+ranking of the predicted label. With its split into lexicon- and grammar-cued predictions, into right and wrong ones and
+by confidence, and with two null models, because frequent words fill the heads and any text is full of them.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    tokens: N lists of tokens, without special tokens; the same kind of tokens as in `heads`.
+    attributions: N lists of attributions, one a token; larger means that the prediction rests on it more.
+    predictions: (N,) predicted labels.
+    references: (N,) labels; may be left out.
+    confidences: (N,) probabilities of the predicted labels, in [0, 1]; may be left out.
+    heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`. It has to be given, at load
+        or at compute.
+    top_n: How many of the most attributed tokens count; default 3.
+    rank_by: "value" (default) or "magnitude", where both signs of signed attributions should count.
+    piece_style: How the tokens show where a word begins: "word" (default; whole words), "wordpiece" (BERT's ##),
+        "byte_level" (RoBERTa's and BART's Ġ) or "metaspace" (ALBERT's and DeBERTa's ▁).
+    stop_words: The stop words, lower case; default None: the package's list of English function words.
+    frequencies: How often each token occurs in the training data, for the null model of like frequency; default None:
+        counted in `tokens`.
+    n_frequency_bins: Bins of like frequency; default 5.
+    n_bins: Bins of confidence, of equal width; default 10.
+    top_cues: How many of the commonest shortcuts of each label are listed; default 10.
+    per_example: Whether to return what was found in each prediction; default True.
+    confidence_level: Level of the intervals; default 0.95.
+    n_resamples: Bootstrap resamples and random shuffles; default 1000.
+    seed: Seed of both; default 0.
+
+Returns:
+    dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
+    `grammar_cued`, the finer split `contains` and `only` by category of token, `null` with the models "random" and
+    "frequency" (each with `rate`, `excess`, `interval` and `p_value`), `correct` and `wrong` (each with `rate`,
+    `interval` and `joint`), `by_label`, `cues`, `bins`, `examples` and the `definition` in words.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
+    what came and where.
+
+Examples:
+    >>> import rightreasons
+    >>> reliance = rightreasons.load("shortcut_reliance", top_n=1)
+    >>> tokens = [["the", "good", "film"], ["a", "bad", "film"], ["the", "film", "fails"]]
+    >>> attributions = [[0.1, 0.7, 0.2], [0.1, 0.6, 0.3], [0.5, 0.2, 0.9]]
+    >>> heads = {0: ["bad", "the"], 1: ["good"]}
+    >>> results = reliance.compute(tokens=tokens, attributions=attributions, predictions=[1, 0, 0], heads=heads)
+    >>> round(results["shortcut_reliance"], 4), round(results["null"]["random"]["rate"], 4)
+    (0.6667, 0.3333)
+    >>> [example["tokens"] for example in results["examples"]]
+    [['good'], ['bad'], []]
+    >>> reliance.compute(tokens=tokens, attributions=attributions, predictions=[1, 0, 2], heads=heads)
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected a head for each predicted label, but item 2 is predicted 2, a label never seen; known: 0, 1.
+"""
+
+_CITATION = """
+@inproceedings{bihani2025reliability,
+  title={The Reliability Paradox: Exploring How Shortcut Learning Undermines Language Model Calibration},
+  author={Bihani, Geetanjali and Rayz, Julia},
+  booktitle={Hawaii International Conference on System Sciences},
+  year={2025}
+}
+@inproceedings{du2021towards,
+  title={Towards Interpreting and Mitigating Shortcut Learning Behavior of NLU Models},
+  author={Du, Mengnan and Manjunatha, Varun and Jain, Rajiv and Deshpande, Ruchi and Dernoncourt, Franck
+    and Gu, Jiuxiang and Sun, Tong and Hu, Xia},
+  booktitle={North American Chapter of the Association for Computational Linguistics},
+  year={2021}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ShortcutReliance(KernelModule, evaluate.Measurement):
+    OPTIONAL_INPUTS = ("references", "confidences")
+
+    def _info(self):
+        return evaluate.MeasurementInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "tokens": datasets.List(datasets.Value("string")),
+                    "attributions": datasets.List(datasets.Value("float64")),
+                    "predictions": datasets.Value("int64"),
+                    "references": datasets.Value("int64"),
+                    "confidences": datasets.Value("float64"),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2412.15269", "https://arxiv.org/abs/2103.06922"],
+        )
+
+    def _compute(
+        self,
+        tokens,
+        attributions,
+        predictions,
+        references,
+        confidences,
+        *,
+        heads=None,
+        top_n=3,
+        rank_by="value",
+        piece_style="word",
+        stop_words=None,
+        frequencies=None,
+        n_frequency_bins=5,
+        n_bins=10,
+        top_cues=10,
+        per_example=True,
+        confidence_level=0.95,
+        n_resamples=1000,
+        seed=0,
+    ):
+        if heads is None:
+            raise ValueError(f"Expected `heads` in {self.name}, at load or at compute, but there are none.")
+        result = shortcut_reliance(
+            tokens,
+            attributions,
+            predictions,
+            heads,
+            references=_given(references),
+            confidences=_given(confidences),
+            top_n=top_n,
+            rank_by=rank_by,
+            piece_style=piece_style,
+            stop_words=stop_words,
+            frequencies=frequencies,
+            n_frequency_bins=n_frequency_bins,
+            n_bins=n_bins,
+            top_cues=top_cues,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        ).to_dict()
+        if not per_example:
+            del result["examples"]
+        return result
+
+
+def _given(column):
+    """Return an optional input, or None where it was left out of every batch."""
+    if column is None or all(value is None for value in column):
+        return None
+    return column

@@ -1,0 +1,105 @@
+"""Shortcut trade-off: how much score does a model buy with how many shortcuts?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.tradeoff import shortcut_tradeoff
+from rightreasons.modules import KernelModule
+from rightreasons.validation import check_flags
+
+_DESCRIPTION = """
+Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,
+higher is better; to be read with its two parts, which stand beside it.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: (N,) predicted labels.
+    references: (N,) labels.
+    cued: (N,) whether each prediction is shortcut-cued: `cued` of the `examples` of `shortcut_reliance`.
+    score: "f1" (default) or "accuracy".
+    average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" or "weighted".
+    n_classes: Number of classes; default None: the largest label there is, plus one, and at least two.
+    confidence_level: Level of the interval; default 0.95.
+    n_resamples: Bootstrap resamples of the interval; default 1000.
+    seed: Seed of the resampling; default 0.
+
+Returns:
+    dict with `shortcut_tradeoff` first (None where no prediction is cued), then `score`, `shortcut_rate`, `interval`,
+    `n_items`, `n_cued` and the `definition` in words.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
+    what came and where.
+
+Examples:
+    >>> import rightreasons
+    >>> tradeoff = rightreasons.load("shortcut_tradeoff", score="accuracy")
+    >>> cued = [True, False, True, False]
+    >>> results = tradeoff.compute(predictions=[1, 1, 0, 0], references=[1, 0, 0, 0], cued=cued)
+    >>> results["shortcut_tradeoff"], results["score"], results["shortcut_rate"]
+    (1.5, 0.75, 0.5)
+    >>> print(tradeoff.compute(predictions=[1, 0], references=[1, 0], cued=[False, False])["shortcut_tradeoff"])
+    None
+    >>> tradeoff.compute(predictions=[1, 0], references=[1, 0], cued=[1, 0.5])
+    Traceback (most recent call last):
+    ...
+    TypeError: Expected True or False in `cued`, but item 1 is 0.5.
+"""
+
+_CITATION = """
+@inproceedings{bihani2025reliability,
+  title={The Reliability Paradox: Exploring How Shortcut Learning Undermines Language Model Calibration},
+  author={Bihani, Geetanjali and Rayz, Julia},
+  booktitle={Hawaii International Conference on System Sciences},
+  year={2025}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ShortcutTradeoff(KernelModule, evaluate.Metric):
+    def _info(self):
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.Value("int64"),
+                    "references": datasets.Value("int64"),
+                    "cued": datasets.Value("bool"),
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2412.15269"],
+        )
+
+    def _compute(
+        self,
+        predictions,
+        references,
+        cued,
+        *,
+        score="f1",
+        average="macro",
+        n_classes=None,
+        confidence_level=0.95,
+        n_resamples=1000,
+        seed=0,
+    ):
+        return shortcut_tradeoff(
+            predictions,
+            references,
+            cued,
+            score=score,
+            average=average,
+            n_classes=n_classes,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        ).to_dict()
+
+    def _checked(self, inputs):
+        """Check the flags too before they are written, which would turn any number into True or False."""
+        cued = inputs["cued"]
+        return {**super()._checked(inputs), "cued": None if cued is None else check_flags(cued, "cued")}
