@@ -1,0 +1,86 @@
+"""Word embeddings as the input of a model: what it looks up is replaced by what is handed in.
+
+Position and type embeddings, masks and everything else still come from the token ids, so a model runs as ever.
+An encoder-decoder that classifies (BART) reads its text twice: the decoder sees the tokens shifted by one place, and is
+fed the same embeddings, shifted likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class EmbeddingInput:
+    """Feeds word embeddings to a model of transformers in place of its own.
+
+    Args:
+        model: An encoder, or an encoder-decoder that shifts its own text, with any head.
+
+    Raises:
+        ValueError: If the model has no table of word embeddings.
+    """
+
+    def __init__(self, model: Any) -> None:
+        two_readers = getattr(model.config, "is_encoder_decoder", False)
+        self._first: nn.Module = _coder_table(model, "encoder") if two_readers else _table(model)
+        self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers else None
+
+    def look_up(self, input_ids: Tensor) -> Tensor:
+        """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
+        with torch.no_grad():
+            embeddings: Tensor = self._first(input_ids)
+        return embeddings
+
+    @contextmanager
+    def feed(self, embeddings: Tensor) -> Iterator[None]:
+        """Feed embeddings to every forward pass inside the block.
+
+        Args:
+            embeddings: (rows, L, d), one row a sequence of the pass, each of the places of the padded ids.
+        """
+
+        def at_encoder(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            return embeddings
+
+        def at_decoder(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            # The decoder begins with a token of its own and then reads the text, without its last place.
+            return torch.cat((output[:, :1].detach(), embeddings[:, :-1]), dim=1)
+
+        hooks = [self._first.register_forward_hook(at_encoder)]
+        if self._second is not None:
+            hooks.append(self._second.register_forward_hook(at_decoder))
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+def _table(model: Any) -> nn.Module:
+    try:
+        table: nn.Module | None = model.get_input_embeddings()
+    except (NotImplementedError, AttributeError):
+        table = None
+    if not isinstance(table, nn.Embedding):
+        raise ValueError(
+            f"Expected a model with a table of word embeddings, but {type(model).__name__} has none: "
+            "gradients with respect to input embeddings are not defined for it."
+        )
+    return table
+
+
+def _coder_table(model: Any, coder: str) -> nn.Module:
+    part = getattr(model.base_model, coder, None)
+    table = getattr(part, "embed_tokens", None)
+    shift_known = model.config.model_type in ("bart", "mvp")
+    if not isinstance(table, nn.Embedding) or not shift_known:
+        raise ValueError(
+            f"Expected an encoder, or a BART-like encoder-decoder, but {type(model).__name__} feeds its decoder in a "
+            "way that is not known here."
+        )
+    return table
