@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +98,19 @@ def test_streaming_writes_nothing(data_dir, tmp_path):
     assert not list((tmp_path / "cache").rglob("*.arrow"))
 
 
+def test_builders_and_streams_pickle(data_dir):
+    builder = pickle.loads(pickle.dumps(Toy(data_dir=data_dir)))
+    builder.download_and_prepare()
+    assert len(builder.as_dataset(split="train")) == 3
+    stream = pickle.loads(pickle.dumps(Toy(data_dir=data_dir).as_streaming_dataset(split="train")))
+    assert len(list(stream)) == 3
+
+
+def test_equal_files_give_equal_fingerprints(data_dir):
+    first, again = (catalog.load_dataset("toy", split="train", data_dir=data_dir) for _ in range(2))
+    assert first._fingerprint == again._fingerprint
+
+
 def test_one_cache_for_equal_files_and_another_for_edited_ones(data_dir, tmp_path, monkeypatch):
     first = Toy(data_dir=data_dir)
     copy = tmp_path / "elsewhere"
@@ -127,7 +141,7 @@ def test_a_missing_file_names_both_ways(tmp_path, data_dir):
         catalog.load_dataset("toy", data_dir=data_dir)
     with pytest.raises(FileNotFoundError, match=r"'train\.tsv' of 'toy'"):
         catalog.load_dataset("toy", data_dir=tmp_path)
-    with pytest.raises(FileNotFoundError, match="to be a folder"):
+    with pytest.raises(FileNotFoundError, match="to name a folder"):
         catalog.load_dataset("toy", data_dir=tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="RIGHTREASONS_DATA_DIR is not set"):
         catalog.load_dataset("toy", origin="local")

@@ -322,7 +322,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Find the data set's folder: the named one, or the one below it that bears the data set's name."""
         root = Path(named).expanduser().resolve()
         if not root.is_dir():
-            raise FileNotFoundError(f"Expected `data_dir` to be a folder, but {root} is not one.")
+            raise FileNotFoundError(
+                f"Expected `data_dir` (or {DATA_DIR_VARIABLE}) to name a folder, but {root} is not one."
+            )
         parts = Path(self.FOLDER).parts
         for candidate in (root.joinpath(*parts[start:]) for start in range(len(parts) + 1)):
             if any((candidate / source.path).is_file() for form in forms for source in form):
