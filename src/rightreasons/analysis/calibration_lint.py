@@ -37,8 +37,8 @@ def looks_like_positive_vs_correctness(predictions: Any, references: Any, *, sco
 
     A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
     answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (by over 3.09
-    standard errors, a one-sided chance of 0.1 %), not all references are 1, and the references agree at least twice as
-    well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
+    standard errors, a one-sided chance of 0.1 %), items above 0.5 do as well, not all references are 1, and the
+    references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
 
     Args:
         predictions: (N,) P(class 1) or (N, 2) scores.
@@ -74,7 +74,7 @@ def positive_vs_correctness_error(
        \text{in bins of } P(1) \]
 
     It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
-    a good binary classifier with balanced classes scores near 0.45 here, whatever its calibration.
+    a calibrated classifier of balanced classes scores its accuracy less 0.5 here, so the better it is the worse it looks.
 
     Args:
         predictions: (N,) P(class 1) or (N, 2) scores.
@@ -126,7 +126,7 @@ def is_suspect(positive: BinSums) -> bool:
     below, above = count[0, :half].sum(), count[0, half:].sum()
     if min(below, above) < LINT_MINIMUM or event.sum() == count.sum():
         return False
-    if event[0, :half].sum() - below / 2 <= 3.09 * np.sqrt(below) / 2:
+    if event[0, :half].sum() - below / 2 <= 3.09 * np.sqrt(below) / 2 or event[0, half:].sum() <= above / 2:
         return False
     # max(p, 1 - p) in bins: the lower half, mirrored, is added to the upper half.
     folded_count = count[:, half:] + count[:, half - 1 :: -1]

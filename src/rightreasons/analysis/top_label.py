@@ -106,7 +106,7 @@ def _labels(
     rows: NDArray[np.float64] | Ragged, references: Any, n_classes: int | NDArray[np.int64]
 ) -> NDArray[np.int64]:
     # The length comes before the range: which class an item may have is known only once the rows pair up.
-    labels = check_labels(references)
+    labels = check_labels(references, minimum=int(np.iinfo(np.int64).min))
     check_same_length(predictions=rows, references=labels)
     return check_labels(labels, n_classes)
 
