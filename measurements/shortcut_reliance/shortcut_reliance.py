@@ -40,7 +40,8 @@ Returns:
     dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
     `grammar_cued`, the finer split `contains` and `only` by category of token, `null` with the models "random" and
     "frequency" (each with `rate`, `excess`, `interval` and `p_value`), `correct` and `wrong` (each with `rate`,
-    `interval` and `joint`), `by_label`, `cues`, `bins`, `examples` and the `definition` in words.
+    `interval` and `joint`), `by_label`, `cues`, `bins`, `examples`, the `definition` in words, and a `warning` where
+    the rate is not beyond that of the null models.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,

@@ -191,6 +191,7 @@ def test_null_rate_excess_and_p_value():
     assert result.null["random"].excess == pytest.approx(0.9)
     assert result.null["random"].p_value == pytest.approx(1 / 1001)
     assert result.null["random"].interval.low <= 0.9 <= result.null["random"].interval.high + 1e-12
+    assert result.warning is None
 
 
 def test_attributions_that_say_nothing_have_no_excess():
@@ -221,6 +222,8 @@ def test_a_model_that_looks_at_frequent_words_alone_has_excess_over_random_but_n
     assert result.null["random"].rate == pytest.approx(2 / 12)
     assert result.null["frequency"].rate == pytest.approx(2 / 3)
     assert result.null["frequency"].p_value > 0.05
+    assert "0.667 (frequency, p = " in result.warning
+    assert "random" not in result.warning
 
 
 def test_permutation_p_value_is_the_tail_of_the_binomial():

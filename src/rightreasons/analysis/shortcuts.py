@@ -212,6 +212,7 @@ class ShortcutReliance(Result):
         bins: Shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
         definition: The definition used, in words.
+        warning: One sentence where the rate is not beyond that of blind picks, else None.
     """
 
     shortcut_reliance: float
@@ -230,6 +231,7 @@ class ShortcutReliance(Result):
     bins: tuple[ConfidenceBin, ...]
     examples: tuple[ShortcutExample, ...]
     definition: str
+    warning: str | None = None
 
 
 def find_shortcuts(
@@ -456,6 +458,17 @@ def summarize(
     flags = {name: found.has(name) for name in CATEGORIES}
     n_categories = np.sum(list(flags.values()), axis=0)
     chances = {"random": found.chance_random, "frequency": found.chance_frequency}
+    null = {
+        name: NullModel(
+            rate=float(chance.mean()),
+            excess=float(n_cued / n_items - chance.mean()),
+            interval=bootstrap_mean(
+                cued - chance, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
+            ),
+            p_value=permutation_p_value(n_cued, chance, n_resamples=n_resamples, seed=seed),
+        )
+        for name, chance in chances.items()
+    }
     return ShortcutReliance(
         shortcut_reliance=n_cued / n_items,
         interval=wilson(n_cued, n_items, confidence_level=confidence_level),
@@ -465,17 +478,7 @@ def summarize(
         grammar_cued=_share(types == TYPES.index("grammar")),
         contains={name: _share(flag) for name, flag in flags.items()},
         only={name: _share(flag & (n_categories == 1)) for name, flag in flags.items()},
-        null={
-            name: NullModel(
-                rate=float(chance.mean()),
-                excess=float(n_cued / n_items - chance.mean()),
-                interval=bootstrap_mean(
-                    cued - chance, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
-                ),
-                p_value=permutation_p_value(n_cued, chance, n_resamples=n_resamples, seed=seed),
-            )
-            for name, chance in chances.items()
-        },
+        null=null,
         correct=None if correct is None else _outcome(cued, correct, confidence_level),
         wrong=None if correct is None else _outcome(cued, ~correct, confidence_level),
         by_label={
@@ -486,6 +489,7 @@ def summarize(
         bins=() if trust is None else _bins(trust, types, correct, n_bins),
         examples=_examples(found, types),
         definition=definition,
+        warning=_warning(n_cued / n_items, null, confidence_level),
     )
 
 
@@ -532,6 +536,17 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
                 f"known: {known}."
             )
     return members
+
+
+def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
+    """Say against which null models the rate is no news."""
+    level = 1.0 - confidence_level
+    blind = [
+        f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})" for name, model in null.items() if model.p_value > level
+    ]
+    if not blind:
+        return None
+    return f"The rate of {rate:.3f} is not beyond what blind picks of tokens give: {' and '.join(blind)}."
 
 
 def _share(flags: NDArray[np.bool_]) -> float:

@@ -1,0 +1,41 @@
+"""The apps of the shortcut modules, used as a person would."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def compute(page) -> None:
+    page.get_by_role("button", name="Compute").click()
+
+
+def test_lmi(visit):
+    page = visit("measurements/lmi")
+    expect(page.get_by_role("heading", name="Local Mutual Information")).to_be_visible()
+    compute(page)
+    headline = page.locator("#headline")
+    expect(headline.get_by_text("Local mutual information in nats, counted over tokens (occurrence)")).to_be_visible()
+    expect(headline.locator("table").get_by_text("good")).to_be_visible()
+    page.locator("#option-label_names textarea, #option-label_names input").fill('["bad", ')
+    compute(page)
+    expect(page.get_by_role("alert")).to_contain_text("Expected a JSON value for `label_names`")
+
+
+def test_shortcut_reliance(visit):
+    page = visit("measurements/shortcut_reliance")
+    compute(page)
+    headline = page.locator("#headline")
+    # Two of four predictions rest on a token of their head among the top two; "dull" cues the other label.
+    expect(headline).to_contain_text("0.5000")
+    expect(headline).to_contain_text("95% interval")
+    page.locator("#option-heads textarea, #option-heads input").fill('{"0": ["copper"]}')
+    compute(page)
+    expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
+
+
+def test_shortcut_tradeoff(visit):
+    page = visit("metrics/shortcut_tradeoff")
+    compute(page)
+    # Eight of ten right in a balanced confusion matrix: macro F1 0.8; eight of ten cued.
+    expect(page.locator("#headline")).to_contain_text("1.0000")
