@@ -84,7 +84,8 @@ def module_demo(
                     type="array",
                     interactive=True,
                     wrap=True,
-                    label="Inputs, one item a row (items count from 0); edit the cells, add rows",
+                    column_limits=(len(columns), len(columns)),
+                    label="Inputs, one item a row (counted from 0): edit a cell, right-click to add a row",
                     elem_id="inputs",
                 )
                 with gr.Accordion("Options", open=True), gr.Row(elem_classes="rr-options"):
@@ -130,7 +131,10 @@ def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any
         ValueError: If a cell is empty or is not JSON; the item and the column are named.
     """
     features = _features(module)
-    filled = [row for row in rows if any(str(cell or "").strip() for cell in row)]
+    filled = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row)]
+    wide = next((row for row in filled if len(row) != len(features)), None)
+    if wide is not None:
+        raise ValueError(f"Expected the columns {', '.join(features)} in the table, but it has {len(wide)} columns.")
     inputs: dict[str, list[Any] | None] = {}
     for column, (name, feature) in enumerate(features.items()):
         cells = ["" if row[column] is None else str(row[column]).strip() for row in filled]

@@ -1,0 +1,151 @@
+"""Reliability explorer: does a model's confidence match its accuracy, and by which definition?"""
+
+import dataclasses
+import html
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from reliability_view import Settings, class_names, view
+
+from rightreasons.analysis.calibration import KINDS, NORMS, STRATEGIES
+from rightreasons.data.predictions import SUFFIXES, Predictions, parse_predictions, read_predictions
+from rightreasons.validation import SCORE_KINDS
+from rightreasons.widget import MISTAKES, page_style, problem
+
+RUNS = Path(__file__).resolve().parent / "runs"
+
+INTRO = """
+# Reliability explorer
+
+A model is calibrated when, of all answers that it gives with confidence 0.8, 80 % are right. Bring your own predictions
+or take a bundled run, and see how the figure moves with its definition. Nothing is stored.
+"""
+
+FORMAT = f"""
+A table with a column of **labels** (`label`, `references`, …) and either one column a class (`p_negative, p_positive`,
+`logit0, logit1, …`) or one column with a list of **scores** an item (`predictions`, `probabilities`, `logits`).
+Files: {", ".join(SUFFIXES)}.
+"""
+
+PASTED = "p_negative,p_positive,label\n0.95,0.05,negative\n0.08,0.92,positive\n0.35,0.65,negative\n0.20,0.80,positive\n"
+
+
+def build() -> gr.Blocks:
+    bundled = {entry["title"]: entry for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))}
+    first = next(iter(bundled))
+    with gr.Blocks(title="Reliability explorer") as demo:
+        page_style()
+        gr.Markdown(INTRO)
+        run = gr.State()
+        with gr.Row():
+            with gr.Column(scale=2, min_width=320):
+                with gr.Tabs():
+                    with gr.Tab("Bundled runs"):
+                        choice = gr.Dropdown(list(bundled), value=first, label="Run", elem_id="bundled")
+                    with gr.Tab("Upload"):
+                        upload = gr.File(label="Predictions", file_types=list(SUFFIXES), height=130, elem_id="upload")
+                        gr.Markdown(FORMAT)
+                    with gr.Tab("Paste"):
+                        pasted = gr.Textbox(PASTED, label="Predictions", lines=7, max_lines=14, elem_id="pasted")
+                        show = gr.Button("Show these")
+                        gr.Markdown(FORMAT)
+                source = gr.HTML(elem_id="source")
+                with gr.Group():
+                    kind = gr.Radio(list(KINDS), value="top_label", label="Kind: what is compared", elem_id="kind")
+                    shown_class = gr.Dropdown(label="Class whose bins are drawn", visible=False, elem_id="shown-class")
+                    n_bins = gr.Slider(1, 50, value=15, step=1, label="Bins", elem_id="bins")
+                    strategy = gr.Radio(
+                        list(STRATEGIES), value="uniform", label="Width of the bins", elem_id="strategy"
+                    )
+                    norm = gr.Radio(list(NORMS), value="l1", label="Norm", elem_id="norm")
+                    temperature = gr.Slider(0.25, 5, value=1, step=0.05, label="Temperature", elem_id="temperature")
+                    debias = gr.Checkbox(label="Debias (l1, l2)", elem_id="debias")
+                    scores = gr.Dropdown(
+                        list(SCORE_KINDS), value="probabilities", label="The scores are", elem_id="scores"
+                    )
+            with gr.Column(scale=3, min_width=320):
+                figures = gr.HTML(elem_id="figures")
+                diagram = gr.HTML(elem_id="diagram")
+                bins = gr.HTML(elem_id="bin-table")
+
+        controls = [n_bins, strategy, kind, norm, scores, debias, temperature, shown_class]
+        page = [figures, diagram, bins]
+
+        def open_bundled(title: str, *values: Any) -> list[Any]:
+            return _open(lambda: read_predictions(RUNS / bundled[title]["file"]), bundled[title]["about"], values)
+
+        def open_upload(path: str | None, *values: Any) -> list[Any]:
+            if path is None:
+                return open_bundled(first, *values)
+            return _open(lambda: read_predictions(path), Path(path).name, values)
+
+        def open_pasted(text: str, *values: Any) -> list[Any]:
+            return _open(lambda: parse_predictions(text), "Pasted predictions", values)
+
+        for event, handler, given in (
+            (demo.load, open_bundled, choice),
+            (choice.input, open_bundled, choice),
+            (upload.change, open_upload, upload),
+            (show.click, open_pasted, pasted),
+        ):
+            # "always_last": what comes while the page is drawn is drawn after it, and never dropped.
+            event(
+                handler,
+                [given, *controls],
+                [run, source, scores, shown_class, *page],
+                show_progress="hidden",
+                trigger_mode="always_last",
+            )
+        kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
+        moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]
+        for event in (*moves, n_bins.change, temperature.change):
+            event(_draw, [run, *controls], page, show_progress="hidden", trigger_mode="always_last")
+    return demo
+
+
+def _open(read: Callable[[], Predictions], about: str, values: tuple[Any, ...]) -> list[Any]:
+    """Read a run and draw it.
+
+    Returns the run, the line about it, how the controls that depend on it change, and the page.
+    """
+    try:
+        run = read()
+    except MISTAKES as error:
+        return [None, problem(error), gr.skip(), gr.skip(), "", "", ""]
+    names = class_names(run)
+    settings = _settings(values)
+    settings = dataclasses.replace(settings, scores=run.scores or settings.scores, shown_class=0)
+    classes = f"{len(names)} classes" if names else "rows of different lengths"
+    return [
+        run,
+        f'<p class="rr-small">{html.escape(about)} {len(run):,} items, {classes}.</p>',
+        settings.scores,
+        gr.update(choices=[(name, k) for k, name in enumerate(names)], value=0 if names else None),
+        *_page(run, settings),
+    ]
+
+
+def _draw(run: Predictions | None, *values: Any) -> tuple[str, str, str]:
+    # Without a run, what was opened last had a mistake, and its sentence stands above the controls.
+    return ("", "", "") if run is None else _page(run, _settings(values))
+
+
+def _page(run: Predictions, settings: Settings) -> tuple[str, str, str]:
+    try:
+        shown = view(run, settings)
+    except MISTAKES as error:
+        return problem(error), "", ""
+    return shown.figures, shown.diagram, shown.bins
+
+
+def _settings(values: tuple[Any, ...]) -> Settings:
+    """Read the controls, which stand in the order of the fields."""
+    *others, shown_class = values
+    return Settings(*others, shown_class=shown_class or 0)
+
+
+if __name__ == "__main__":
+    build().launch(max_file_size="50mb")

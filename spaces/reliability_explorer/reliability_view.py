@@ -1,0 +1,210 @@
+"""From predictions and settings to what the page shows: figures, diagram, bin table, definition."""
+
+import dataclasses
+import html
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.calibration import CalibrationResult, calibration_error
+from rightreasons.analysis.calibration_lint import PositiveVersusCorrectnessWarning
+from rightreasons.analysis.consistency import ConsistencyResult, consistency
+from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.audit.plots import reliability_diagram
+from rightreasons.data.predictions import Predictions
+from rightreasons.records import Ragged
+from rightreasons.validation import check_number, check_ragged, check_scores, is_ragged
+from rightreasons.widget import figure, table, tiles
+
+LEVEL = 0.95
+FIGURE = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calibration error"}
+CAPTIONS = {
+    "top_label": "How often the answers of a bin are right, against how sure the model is of them.",
+    "positive": "How often the label is class 1, against P(class 1).",
+    "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over all classes.",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the controls say.
+
+    Attributes:
+        n_bins: Bins of confidence.
+        strategy: "uniform" or "quantile".
+        kind: "top_label", "positive" or "classwise".
+        norm: "l1", "l2" or "max".
+        scores: "probabilities", "logits" or "log_probabilities".
+        debias: Whether to take the noise of the accuracies out.
+        temperature: Logits are divided by it; 1 leaves the model as it is.
+        shown_class: The class whose bins are drawn for kind="classwise".
+    """
+
+    n_bins: int = 15
+    strategy: str = "uniform"
+    kind: str = "top_label"
+    norm: str = "l1"
+    scores: str = "probabilities"
+    debias: bool = False
+    temperature: float = 1.0
+    shown_class: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """What the page shows, as HTML.
+
+    Attributes:
+        figures: Tiles with the headline figures, and the definition in words.
+        diagram: The reliability diagram, an SVG.
+        bins: The table of bins.
+    """
+
+    figures: str
+    diagram: str
+    bins: str
+
+
+def view(run: Predictions, settings: Settings) -> View:
+    """Compute everything that the page shows; a user's mistake raises its sentence."""
+    scores = tempered(run.predictions, settings)
+    options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    with warnings.catch_warnings():  # the sentence is in the result
+        warnings.simplefilter("ignore", PositiveVersusCorrectnessWarning)
+        result = calibration_error(
+            scores,
+            run.references,
+            kind=settings.kind,
+            norm=settings.norm,
+            debias=settings.debias,
+            confidence_level=LEVEL,
+            **options,
+        )
+        shown = result
+        if settings.kind == "classwise":
+            # The bins of one class are those of the binary question "is it this class?".
+            of_class = np.asarray(scores)[:, settings.shown_class]
+            is_class = (np.asarray(run.references) == settings.shown_class).astype(np.int64)
+            shown = calibration_error(of_class, is_class, kind="positive", **options)
+        elif settings.norm != "l1" or settings.debias:
+            shown = calibration_error(scores, run.references, kind=settings.kind, **options)
+    null = consistency(shown, confidence_level=LEVEL)
+    return View(_figures(result, null, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings))
+
+
+def tempered(predictions: Any, settings: Settings) -> Any:
+    """Return probabilities after a temperature: softmax(log p / T), which is softmax(logits / T)."""
+    temperature = check_number(settings.temperature, "temperature", minimum=0.01)
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=settings.scores)
+        if temperature == 1:
+            return rows
+        return check_ragged(Ragged(_log(rows.values) / temperature, rows.offsets), scores="logits")
+    table_of_scores = check_scores(predictions, scores=settings.scores)
+    return table_of_scores if temperature == 1 else check_scores(_log(table_of_scores) / temperature, scores="logits")
+
+
+def _log(probabilities: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)
+
+
+def _figures(result: CalibrationResult, null: ConsistencyResult, settings: Settings) -> str:
+    right = round(result.accuracy * result.n_items)
+    name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
+    entries = [
+        (name, figure(result.ece), _between(result.interval)),
+        ("Accuracy", figure(result.accuracy), _between(wilson(right, result.n_items))),
+        ("Mean confidence", figure(result.mean_confidence), f"over {result.n_items:,} items"),
+        ("Overconfidence", figure(result.overconfidence), "part of the ECE where confidence > accuracy"),
+        ("Underconfidence", figure(result.underconfidence), "part of the ECE where accuracy > confidence"),
+        ("Largest gap", figure(result.mce), "of any bin"),
+    ]
+    words = [result.definition]
+    if settings.temperature != 1:
+        words.append(f"Scores were divided by temperature {settings.temperature:g} before the softmax.")
+    if settings.kind != "classwise":
+        words.append(
+            f"A calibrated model with these confidences would show an ECE of {null.expected:.4f} on average "
+            f"and stay below {null.upper:.4f} in {LEVEL:.0%} of samples ({_p_value(null)})."
+        )
+    warning = f'<p class="rr-warning">{html.escape(result.warning)}</p>' if result.warning else ""
+    return f'{tiles(entries)}{warning}<p class="rr-definition">{html.escape(" ".join(words))}</p>'
+
+
+def _p_value(null: ConsistencyResult) -> str:
+    least = 1 / (null.n_resamples + 1)
+    return f"p < {1 / null.n_resamples:g}" if null.p_value <= least else f"p = {null.p_value:.3f}"
+
+
+def _between(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    return f"{interval.confidence_level:.0%} interval {interval.low:.4f} to {interval.high:.4f}"
+
+
+def _diagram(shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings) -> str:
+    count = np.array([row.count for row in shown.bins])
+    accuracy = np.array([row.accuracy or 0.0 for row in shown.bins])
+    intervals = [wilson(round(row.accuracy * row.count), row.count) if row.count else None for row in shown.bins]
+    drawing = reliability_diagram(
+        "reliability",
+        edges=np.array([row.lower for row in shown.bins] + [shown.bins[-1].upper]),
+        counts=count,
+        confidence=np.array([row.confidence or 0.0 for row in shown.bins]),
+        accuracy=accuracy,
+        accuracy_low=np.array([0.0 if interval is None else interval.low for interval in intervals]),
+        accuracy_high=np.array([0.0 if interval is None else interval.high for interval in intervals]),
+        band_low=np.array([0.0 if bar is None else bar[0] for bar in null.bars]),
+        band_high=np.array([0.0 if bar is None else bar[1] for bar in null.bars]),
+    )
+    caption = html.escape(_caption(run, settings))
+    return (
+        f'<figure class="rr-figure" role="img" aria-label="{caption}">{drawing.svg}'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _caption(run: Predictions, settings: Settings) -> str:
+    if settings.kind != "classwise":
+        return CAPTIONS[settings.kind]
+    return CAPTIONS["classwise"].format(name=class_names(run)[settings.shown_class])
+
+
+def _bins(shown: CalibrationResult, run: Predictions, settings: Settings) -> str:
+    rows = []
+    for row in shown.bins:
+        if not row.count:
+            continue
+        interval = wilson(round(row.accuracy * row.count), row.count)
+        rows.append(
+            {
+                "bin": f"({row.lower:.3g}, {row.upper:.3g}]",
+                "count": row.count,
+                "confidence": row.confidence,
+                "accuracy": row.accuracy,
+                "interval": f"{interval.low:.3f} – {interval.high:.3f}",
+                "gap": row.confidence - row.accuracy,
+            }
+        )
+    score, event = "confidence", "accuracy"
+    if settings.kind == "positive":
+        score, event = "mean P(class 1)", "share of class 1"
+    elif settings.kind == "classwise":
+        name = class_names(run)[settings.shown_class]
+        score, event = f"mean P({name})", f"share of {name}"
+    columns = {"bin": "bin", "count": "items", "confidence": score, "accuracy": event}
+    empty = len(shown.bins) - len(rows)
+    caption = f"Bins ({empty} empty ones are left out)" if empty else "Bins"
+    return table(rows, {**columns, "interval": f"{LEVEL:.0%} interval", "gap": "gap"}, caption=caption)
+
+
+def class_names(run: Predictions) -> list[str]:
+    """Name the classes of a run; empty where rows differ in their number of choices."""
+    if run.label_names:
+        return list(run.label_names)
+    if is_ragged(run.predictions):
+        return []
+    scores = np.asarray(run.predictions)
+    return [f"class {k}" for k in range(scores.shape[1] if scores.ndim == 2 else 2)]

@@ -1,0 +1,173 @@
+"""The reliability explorer, used as a person would: pick, upload, paste, change every control, make mistakes."""
+
+import json
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from rightreasons.analysis.calibration import calibration_error
+
+pytestmark = pytest.mark.browser
+
+SPACE = "spaces/reliability_explorer"
+
+
+def open_page(visit):
+    page = visit(SPACE)
+    expect(page.locator("#diagram svg")).to_be_visible()
+    return page
+
+
+def ece(page) -> str:
+    """The headline figure."""
+    return page.locator("#figures dd").first.inner_text()
+
+
+def pick(page, option: str) -> None:
+    page.get_by_role("radio", name=option, exact=True).check()
+
+
+def upload(page, path) -> None:
+    page.get_by_role("tab", name="Upload").click()
+    page.locator("#upload input[type=file]").set_input_files(path)
+
+
+def write_csv(path, probabilities, labels):
+    rows = [f"{','.join(f'{p:.6f}' for p in row)},{label}" for row, label in zip(probabilities, labels, strict=True)]
+    path.write_text("\n".join([",".join([*(f"p_{k}" for k in range(probabilities.shape[1])), "label"]), *rows]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    rng = np.random.default_rng(0)
+    probabilities = np.round(rng.dirichlet((0.6, 0.8, 1.0), size=400), 6)
+    probabilities[:, 0] = 1 - probabilities[:, 1:].sum(axis=1)
+    return probabilities, rng.integers(3, size=400)
+
+
+def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
+    page = open_page(visit)
+    expect(page.locator("#figures")).to_contain_text("95% interval")
+    expect(page.locator("#figures")).to_contain_text(
+        "Top-label ECE: mean over the items of |accuracy - mean confidence|"
+    )
+    expect(page.locator("#source")).to_contain_text("1,000 items, 2 classes")
+    before = ece(page)
+    page.locator("#bundled input").click()
+    page.get_by_role("option", name="Planted cue flipped").click()
+    expect(page.locator("#source")).to_contain_text("10 % of them")
+    expect(page.locator("#figures dd").first).not_to_have_text(before)
+    # The model leans on the cue: it is no longer right when the cue points the other way.
+    assert float(ece(page)) > float(before) + 0.1
+
+
+def test_every_control_moves_figure_diagram_table_and_definition_together(visit, tmp_path, three_classes):
+    probabilities, labels = three_classes
+    page = open_page(visit)
+    upload(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
+    expect(page.locator("#source")).to_contain_text("mine.csv 400 items, 3 classes.")
+    headline, words = page.locator("#figures dd").first, page.locator(".rr-definition")
+
+    def shows(**options):
+        expect(headline).to_have_text(f"{calibration_error(probabilities, labels, **options).ece:.4f}")
+
+    shows()
+    drawing = page.locator("#diagram").inner_html()
+    page.locator("#bins input[type=number]").fill("5")
+    page.keyboard.press("Tab")
+    shows(n_bins=5)
+    expect(words).to_contain_text("5 bins of equal width")
+    assert page.locator("#diagram").inner_html() != drawing
+    pick(page, "quantile")
+    shows(n_bins=5, strategy="quantile")
+    expect(words).to_contain_text("equal mass")
+    pick(page, "l2")
+    shows(n_bins=5, strategy="quantile", norm="l2")
+    expect(page.locator("#figures dt").first).to_have_text("RMS calibration error")
+    page.get_by_label("Debias").check()
+    shows(n_bins=5, strategy="quantile", norm="l2", debias=True)
+    page.get_by_label("Debias").uncheck()
+    pick(page, "l1")
+    pick(page, "classwise")
+    shows(n_bins=5, strategy="quantile", kind="classwise")
+    expect(page.locator("#bin-table")).to_contain_text("share of class 0")
+    page.locator("#shown-class input").click()
+    page.get_by_role("option", name="class 2").click()
+    expect(page.locator("#bin-table")).to_contain_text("share of class 2")
+
+
+def test_temperature_divides_the_logits(visit, tmp_path, three_classes):
+    probabilities, labels = three_classes
+    page = open_page(visit)
+    upload(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
+    expect(page.locator("#source")).to_contain_text("mine.csv")
+    page.locator("#temperature input[type=number]").fill("2")
+    page.keyboard.press("Tab")
+    roots = np.sqrt(probabilities)
+    expected = calibration_error(roots / roots.sum(axis=1, keepdims=True), labels).ece
+    expect(page.locator("#figures dd").first).to_have_text(f"{expected:.4f}")
+    expect(page.locator(".rr-definition")).to_contain_text("divided by temperature 2")
+
+
+def test_a_file_of_logits_says_so_itself(visit, tmp_path):
+    page = open_page(visit)
+    path = tmp_path / "run.jsonl"
+    rows = [{"logits": [0.0, 3.0], "label": 1}, {"logits": [2.0, 0.0, 0.0], "label": 1}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    upload(page, path)
+    expect(page.locator("#source")).to_contain_text("2 items, rows of different lengths")
+    expect(page.locator("#scores input")).to_have_value("logits")
+    # softmax: 1/(1 + e^-3) = 0.952574, right; 1/(1 + 2 e^-2) = 0.786986, wrong: (0.047426 + 0.786986)/2 = 0.417206.
+    expect(page.locator("#figures dd").first).to_have_text("0.4172")
+
+
+def test_pasted_predictions(visit):
+    page = open_page(visit)
+    page.get_by_role("tab", name="Paste").click()
+    page.locator("#pasted textarea").fill("probabilities,label\n0.9,1\n0.8,1\n0.3,0\n")
+    page.get_by_role("button", name="Show these").click()
+    # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.
+    expect(page.locator("#figures dd").first).to_have_text("0.2000")
+    pick(page, "positive")
+    # P(class 1) of 0.9, 0.8, 0.3 against 1, 1, 0: (0.1 + 0.2 + 0.3)/3 again, in other bins.
+    expect(page.locator("#bin-table")).to_contain_text("share of class 1")
+    expect(page.locator("#diagram")).to_contain_text("How often the label is class 1")
+
+
+BAD_FILES = (
+    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label."),
+    ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
+    ("c.csv", "p0,p1,label\n0.5,0.5,2\n", "Expected each label in `references` to be between 0 and 1, but item 0 is 2"),
+    ("d.parquet", "no parquet", "Expected a parquet table in d.parquet, but it cannot be read as such."),
+    ("e.jsonl", "{", "Expected a JSON object in each line of e.jsonl, but line 1 is none."),
+)
+
+
+def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
+    page = open_page(visit)
+    for name, content, sentence in BAD_FILES:
+        path = tmp_path / name
+        path.write_text(content)
+        upload(page, path)
+        expect(page.get_by_role("alert")).to_contain_text(sentence)
+        expect(page.locator("#diagram svg")).to_have_count(0)
+        assert "Traceback" not in page.content()
+        page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).first.click()
+    path = tmp_path / "good.csv"
+    path.write_text("p0,p1,label\n0.5,0.5,1\n")
+    upload(page, path)
+    expect(page.locator("#source")).to_contain_text("good.csv 1 items, 2 classes")
+    expect(page.locator("#diagram svg")).to_be_visible()
+
+
+def test_a_kind_that_does_not_fit_is_told_and_left_again(visit, tmp_path, three_classes):
+    page = open_page(visit)
+    upload(page, write_csv(tmp_path / "mine.csv", *three_classes))
+    expect(page.locator("#source")).to_contain_text("3 classes")
+    pick(page, "positive")
+    expect(page.get_by_role("alert")).to_contain_text("kind='positive'")
+    pick(page, "top_label")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("#diagram svg")).to_be_visible()
