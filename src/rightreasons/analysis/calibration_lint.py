@@ -74,7 +74,7 @@ def positive_vs_correctness_error(
        \text{in bins of } P(1) \]
 
     It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
-    a calibrated classifier of balanced classes scores its accuracy less 0.5 here, so the better it is the worse it looks.
+    a calibrated classifier of balanced classes scores its accuracy less 0.5 here: the better it is, the worse it looks.
 
     Args:
         predictions: (N,) P(class 1) or (N, 2) scores.

@@ -1,0 +1,234 @@
+"""Intervals and paired tests against scipy, statsmodels-free closed forms, and plain loops."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rightreasons.analysis import intervals
+from rightreasons.analysis.intervals import (
+    bootstrap,
+    bootstrap_mean,
+    bootstrap_sums,
+    mcnemar,
+    paired_bootstrap,
+    paired_permutation,
+    paired_permutation_of,
+    wilson,
+)
+
+
+class TestWilson:
+    @pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 7), (8, 10), (50, 50), (1, 1000)])
+    @pytest.mark.parametrize("level", [0.8, 0.95])
+    def test_scipy(self, k, n, level):
+        peer = stats.binomtest(k, n).proportion_ci(level, method="wilson")
+        found = wilson(k, n, confidence_level=level)
+        assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=1e-12)
+
+    def test_ends_are_exact(self):
+        assert wilson(0, 9).low == 0
+        assert wilson(9, 9).high == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [((3, 2), "at most `n_items`, but got 3 of 2"), ((1, 0), "`n_items`"), ((-1, 2), "`successes`")],
+    )
+    def test_bad_input(self, arguments, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            wilson(*arguments)
+
+
+class TestBootstrap:
+    def test_mean_agrees_with_scipy(self):
+        values = np.random.default_rng(0).gamma(2, size=80)
+        for method in ("percentile", "basic"):
+            peer = stats.bootstrap((values,), np.mean, method=method, n_resamples=20_000, rng=0).confidence_interval
+            found = bootstrap_mean(values, method=method, n_resamples=20_000)
+            assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.015)
+            assert (found.method, found.n_resamples) == (f"{method} bootstrap", 20_000)
+
+    def test_covers_the_truth(self):
+        rng = np.random.default_rng(1)
+        covered = 0
+        for i in range(300):
+            interval = bootstrap_mean(rng.normal(size=60), n_resamples=300, confidence_level=0.9, seed=i)
+            covered += interval.low <= 0 <= interval.high
+        assert 0.84 <= covered / 300 <= 0.95
+
+    def test_clusters_widen_the_interval(self):
+        # Five copies of each of 40 values: 200 items that are worth 40.
+        base = np.random.default_rng(2).normal(size=40)
+        values, names = np.repeat(base, 5), np.repeat([f"item {i}" for i in range(40)], 5)
+        clustered = bootstrap_mean(values, clusters=names, n_resamples=5000)
+        alone = bootstrap_mean(base, n_resamples=5000)
+        assert clustered.high - clustered.low == pytest.approx(alone.high - alone.low, rel=0.05)
+        naive = bootstrap_mean(values, n_resamples=5000)
+        assert (clustered.high - clustered.low) / (naive.high - naive.low) == pytest.approx(math.sqrt(5), rel=0.08)
+
+    def test_cluster_order_does_not_matter_to_the_grouping(self):
+        values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
+        sums = intervals._cluster_sums(values[:, None], names, None)
+        assert sums[:, 0].tolist() == [6, 9]
+
+    def test_seed(self):
+        values = np.arange(20.0)
+        assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3)
+        assert bootstrap_mean(values, seed=3) != bootstrap_mean(values, seed=4)
+
+    def test_flags_count_as_numbers(self):
+        assert bootstrap_mean([True, False, True]) == bootstrap_mean([1, 0, 1])
+
+    def test_groups_of_many_items(self):
+        values = np.random.default_rng(0).normal(size=50_000)
+        interval = bootstrap_mean(values, n_resamples=2000)
+        assert interval.high - interval.low == pytest.approx(2 * 1.96 / math.sqrt(50_000), rel=0.06)
+        # Items in order must not make the groups more alike than chance does.
+        ordered = bootstrap_mean(np.sort(values), n_resamples=2000)
+        assert ordered.high - ordered.low == pytest.approx(interval.high - interval.low, rel=0.06)
+
+    def test_sums_and_any_statistic_agree(self):
+        rng = np.random.default_rng(0)
+        hits, predicted = rng.integers(0, 2, 100), np.ones(100)
+        predicted[:20] = 0
+        hits[:20] = 0
+        table = np.column_stack((hits, predicted))
+        by_sums = bootstrap_sums(lambda s: s[..., 0] / s[..., 1], table, n_resamples=4000)
+        by_rows = bootstrap(lambda t: t[:, 0].sum() / t[:, 1].sum(), table, n_resamples=4000)
+        assert by_sums.low == pytest.approx(by_rows.low, abs=0.015)
+        assert by_sums.high == pytest.approx(by_rows.high, abs=0.015)
+
+    def test_undefined_resamples_are_left_out_and_counted(self):
+        # The ratio needs the one item of which there is a prediction: undefined in (2/3)^3 of the resamples.
+        interval = bootstrap_sums(lambda s: s[..., 0] / s[..., 1], [[1, 1], [0, 0], [0, 0]], n_resamples=3000)
+        assert (interval.low, interval.high) == (1, 1)
+        assert interval.n_resamples == pytest.approx(3000 * 19 / 27, rel=0.05)
+        with pytest.raises(ValueError, match="it is undefined"):
+            bootstrap_sums(lambda s: s[..., 0] / s[..., 1], [[0, 0]])
+        with pytest.raises(ValueError, match="it is undefined"):
+            bootstrap(lambda x: None, [1.0])
+
+    def test_any_statistic_takes_clusters_and_several_columns(self):
+        interval = bootstrap(
+            lambda x, y: float(np.corrcoef(x, y)[0, 1]),
+            np.arange(12.0),
+            np.arange(12.0) * 2,
+            clusters=np.repeat(range(4), 3),
+            n_resamples=50,
+        )
+        assert interval.low == pytest.approx(1)
+
+    @pytest.mark.parametrize(
+        ("call", "sentence"),
+        [
+            (lambda: bootstrap_mean([]), "at least one value in `values`"),
+            (lambda: bootstrap_mean([1, np.nan]), "row 1 holds NaN"),
+            (lambda: bootstrap_mean([1, 2], clusters=["a"]), "cluster of each of 2 items, but got 1"),
+            (lambda: bootstrap_mean([1, 2], confidence_level=1.0), "`confidence_level`"),
+            (lambda: bootstrap_mean([1, 2], n_resamples=0), "`n_resamples`"),
+            (lambda: bootstrap_mean([1, 2], seed=-1), "`seed`"),
+            (lambda: bootstrap_mean([1, 2], method="bca"), "`method`"),
+            (lambda: bootstrap_sums(lambda s: s, [1, 2]), r"shape \(N, S\)"),
+            (lambda: bootstrap_sums(lambda s: s, [[1.0], [np.nan]]), "row 1"),
+            (lambda: bootstrap(len, [1], [1, 2]), "one length, but got 1, 2"),
+            (lambda: bootstrap(len), "at least one item"),
+        ],
+    )
+    def test_bad_input(self, call, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            call()
+
+
+class TestPaired:
+    def test_exact_permutation_is_all_patterns(self):
+        first, second = np.array([0.9, 0.4, 0.8, 0.3, 0.7]), np.array([0.5, 0.6, 0.1, 0.3, 0.2])
+        differences = first - second
+        patterns = [abs(np.dot(signs, differences)) for signs in itertools.product([1, -1], repeat=5)]
+        expected = np.mean([value >= abs(differences.sum()) - 1e-12 for value in patterns])
+        test = paired_permutation(first, second)
+        assert test.p_value == pytest.approx(expected)
+        assert "exact" in test.method
+        assert test.difference == pytest.approx(differences.mean())
+
+    def test_random_permutation_agrees_with_scipy(self):
+        rng = np.random.default_rng(0)
+        first = rng.normal(0.15, 1, 60)
+        second = rng.normal(0, 1, 60)
+        peer = stats.permutation_test(
+            (first, second),
+            lambda a, b, axis: (a - b).mean(axis=axis),
+            permutation_type="samples",
+            n_resamples=9999,
+            rng=0,
+        )
+        test = paired_permutation(first, second)
+        assert test.p_value == pytest.approx(peer.pvalue, abs=0.02)
+        assert "exact" not in test.method
+
+    def test_clusters_are_swapped_as_wholes(self):
+        # 2 clusters: 4 patterns, of which the observed and its mirror are the extreme ones.
+        assert paired_permutation([1] * 10, [0] * 10, clusters=["a"] * 5 + ["b"] * 5).p_value == 0.5
+
+    def test_equal_models(self):
+        assert paired_permutation([1, 0, 1], [1, 0, 1]).p_value == 1
+        assert paired_bootstrap([1, 0, 1], [1, 0, 1]).p_value == 1
+        assert mcnemar([True, False], [True, False]).p_value == 1
+
+    @pytest.mark.parametrize("test", [paired_permutation, paired_bootstrap])
+    def test_level_under_the_null(self, test):
+        rng = np.random.default_rng(0)
+        rejected = sum(
+            test(rng.normal(size=40), rng.normal(size=40), n_resamples=400, seed=i).p_value <= 0.1 for i in range(300)
+        )
+        assert 0.06 <= rejected / 300 <= 0.15
+
+    def test_bootstrap_interval_and_p_value_agree(self):
+        rng = np.random.default_rng(1)
+        first, second = (rng.random(300) < 0.8).astype(int), (rng.random(300) < 0.6).astype(int)
+        test = paired_bootstrap(first, second)
+        assert test.interval.low > 0
+        assert test.p_value < 0.05
+        assert test.interval.low < test.difference < test.interval.high
+
+    def test_any_statistic(self):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 2, 80)
+        first, second = np.where(rng.random((2, 80)) < [[0.9], [0.6]], labels, 1 - labels)
+        general = paired_permutation_of(lambda p, y: float((p == y).mean()), first, second, labels, n_resamples=2000)
+        means = paired_permutation(first == labels, second == labels)
+        assert general.difference == pytest.approx(means.difference)
+        assert general.p_value == pytest.approx(means.p_value, abs=0.01)
+
+    def test_any_statistic_takes_score_tables(self):
+        rows = np.random.default_rng(0).random((30, 3))
+        test = paired_permutation_of(lambda t: float(t.mean()), rows, rows, n_resamples=20)
+        assert (test.difference, test.p_value) == (0, 1)
+
+    def test_mcnemar(self):
+        # b = 8, c = 2: p = 2 (C(10,0) + C(10,1) + C(10,2)) / 2^10
+        first, second = [True] * 8 + [False] * 2 + [True] * 5, [False] * 8 + [True] * 2 + [True] * 5
+        test = mcnemar(first, second)
+        assert test.p_value == pytest.approx(2 * (1 + 10 + 45) / 1024)
+        assert test.difference == pytest.approx(6 / 15)
+
+    @pytest.mark.parametrize(
+        ("call", "kind", "sentence"),
+        [
+            (lambda: paired_bootstrap([1], [1, 2]), ValueError, "`first` and `second` of one length, but got 1 and 2"),
+            (lambda: paired_permutation([1], [np.inf]), ValueError, "`second`"),
+            (lambda: mcnemar([1, 2], [1, 0]), TypeError, "True or False in `first`"),
+            (lambda: mcnemar([True], [True, False]), ValueError, "one length"),
+            (lambda: paired_permutation_of(len, [1], [[1]]), ValueError, "of one shape"),
+        ],
+    )
+    def test_bad_input(self, call, kind, sentence):
+        with pytest.raises(kind, match=sentence):
+            call()
+
+
+def test_results_are_plain():
+    import json
+
+    json.dumps([wilson(1, 2).to_dict(), mcnemar([True], [False]).to_dict(), paired_bootstrap([1, 0], [0, 0]).to_dict()])
