@@ -109,7 +109,7 @@ def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[l
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     marks = [_marks(item, form) for item in data.select_columns([form.choices[0]])]
-    for row, (value, offered, marked) in enumerate(zip(data[form.label], choices, marks, strict=True)):
+    for row, (value, offered, marked) in enumerate(zip(data[form.label][:], choices, marks, strict=True)):
         labels.append(_label(value, offered, marked, form, row, name))
     return prompts, choices, labels
 

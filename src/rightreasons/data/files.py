@@ -244,7 +244,7 @@ def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: b
     """Check that every text is one and has words, and return the rows to keep: all, or those that have."""
     full = np.ones(len(data), dtype=np.bool_)
     for column in texts:
-        for row, text in enumerate(data[column]):
+        for row, text in enumerate(data[column][:]):
             if text is not None and not isinstance(text, str):
                 raise TypeError(
                     f"Expected texts in the column {column!r} of {name}, but row {row} holds {text!r} "
@@ -266,7 +266,7 @@ def _ids(data: datasets.Dataset, id_column: str | None, prefix: str, name: str) 
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return check_ids(data[column], column), column
+        return check_ids(data[column][:], column), column
     found = columns.usual_column(data, columns.ID_COLUMNS)
     if found is not None:
         values = data[found][:]

@@ -30,7 +30,7 @@ def label_names_of(
         feature = data.features[column]
         if isinstance(feature, datasets.ClassLabel):
             return list(feature.names)
-    values = {_plain(value, column, row, name) for data, column in parts for row, value in enumerate(data[column])}
+    values = {_plain(value, column, row, name) for data, column in parts for row, value in enumerate(data[column][:])}
     values.discard(None)
     numbers = [value for value in values if isinstance(value, int)]
     if len(numbers) == len(values):
@@ -51,7 +51,7 @@ def label_ids(data: datasets.Dataset, column: str, names: Sequence[str], name: s
     # Numbers are ids, except of a plain column whose classes are themselves called by numbers ("1", "2", "3").
     numbers_are_names = own is None and all(label.isdigit() for label in names)
     ids = []
-    for row, raw in enumerate(data[column]):
+    for row, raw in enumerate(data[column][:]):
         value = _plain(raw, column, row, name)
         if own is not None and isinstance(value, int) and set(own) == set(names):
             value = own[value]
