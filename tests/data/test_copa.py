@@ -12,6 +12,7 @@ from rightreasons.data.catalog import load_dataset
 from rightreasons.data.copa import as_multiple_choice, half_of
 from rightreasons.data.copa_files import MAX_BYTES, parse_xml
 from rightreasons.data.mirror import check_mirrored, mirror_dataset
+from rightreasons.data.publish import publish
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE copa-corpus SYSTEM "copa.dtd">\n'
 
@@ -378,3 +379,17 @@ class TestRealFiles:
         data = load_dataset("balanced_copa", "test", split="test", data_dir=real_data)
         gold = dict(line.split(" ", 1) for line in (real_data / "copa/results/gold.test").read_text().splitlines())
         assert all(gold[str(row["id"])] == ("0 1" if row["label"] else "1 0") for row in data)
+
+    @pytest.mark.parametrize(("name", "script"), [("balanced_copa", "balanced_copa"), ("copa_easy_hard", "easy_hard")])
+    def test_hub_form(self, real_data, root, tmp_path, name, script):
+        folder = publish(
+            name, tmp_path / "out", data_dir=real_data, card=root / "datasets_scripts" / script / "README.md"
+        )
+        written = folder.joinpath("README.md").read_text("utf-8")
+        assert written == (root / "datasets_scripts" / script / "README.md").read_text("utf-8")
+        for config in datasets.get_dataset_config_names(str(folder)):
+            theirs = datasets.load_dataset(str(folder), config)
+            ours = load_dataset(name, config, data_dir=real_data)
+            assert {split: rows.to_list() for split, rows in theirs.items()} == {
+                split: rows.to_list() for split, rows in ours.items()
+            }

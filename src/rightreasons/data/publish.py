@@ -62,19 +62,20 @@ def publish(
     root = Path(folder)
     if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
         raise ValueError(f"Expected an empty folder to write {name!r} to, but {root} holds something already.")
-    files: dict[str, dict[str, str]] = {}
-    counts: dict[str, dict[str, int]] = {}
+    # All are read before any is written: a source that fails leaves no half of the data set behind.
+    prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
     for config in known if configs is None else configs:
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
-        splits: datasets.DatasetDict = builder.as_dataset()
-        if "choices" in builder.info.features:
+        prepared[config] = builder.as_dataset()
+        if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
-        files[config] = {split: f"{config}/{split}.parquet" for split in splits}
-        counts[config] = {split: len(rows) for split, rows in splits.items()}
+    files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
+    counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
+    for config, splits in prepared.items():
+        (root / config).mkdir(parents=True, exist_ok=True)
         for split, rows in splits.items():
-            (root / config).mkdir(parents=True, exist_ok=True)
             rows.to_parquet(str(root / files[config][split]))
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
     (root / "README.md").write_text(f"{front_matter(builder_type, files, task)}\n{body}", "utf-8")

@@ -1,0 +1,8 @@
+"""Write balanced_copa as parquet files with a card; --help tells the options."""
+
+from pathlib import Path
+
+from rightreasons.data.publish import main
+
+if __name__ == "__main__":
+    main("balanced_copa", card=Path(__file__).with_name("README.md"))

@@ -1,0 +1,8 @@
+"""Write copa_easy_hard as parquet files with a card; --help tells the options."""
+
+from pathlib import Path
+
+from rightreasons.data.publish import main
+
+if __name__ == "__main__":
+    main("copa_easy_hard", card=Path(__file__).with_name("README.md"))
