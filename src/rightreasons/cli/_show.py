@@ -1,0 +1,59 @@
+"""What the commands print when they are done."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rightreasons.audit.compare import Comparison
+    from rightreasons.audit.runner import AuditResult
+    from rightreasons.audit.section import Estimate
+
+WIDTH = 100
+
+
+def show_audit(result: AuditResult) -> None:
+    """Print each answer in a line or two, and where the report is; exit with 1 when a question failed."""
+    for outcome in result.outcomes:
+        typer.echo("")
+        typer.secho(outcome.title, bold=True)
+        if outcome.result is not None:
+            said = f"{outcome.result.verdict.label}. {outcome.result.verdict.summary}"
+        else:
+            said = outcome.reason
+        typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="  "))
+    typer.echo(f"\nReport: {result.page}")
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Print a table for each split."""
+    typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
+    for split in comparison.splits:
+        typer.echo("")
+        typer.secho(f"{split.split}: {split.n_items:,} shared items", bold=True)
+        typer.echo(f"  {'':<24}{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}")
+        for figure in split.figures:
+            typer.echo(
+                f"  {figure.name:<24}{_number(figure.first.value):>8}{_number(figure.second.value):>10}"
+                f"{_estimate(figure.difference):>28}{_p(figure.p_value):>10}"
+            )
+        typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _estimate(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return _number(estimate.value)
+    return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

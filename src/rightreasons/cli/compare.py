@@ -1,0 +1,33 @@
+"""`rightreasons compare REPORT REPORT`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+
+app = command_line()
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="The folder of a report.", metavar="REPORT", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="The folder of another.", metavar="REPORT", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="A folder for a page and comparison.json.")] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
+    n_resamples: Annotated[int, typer.Option(help="Resamples of every test.")] = 1000,
+    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+) -> None:
+    """Compare two audited models on the same items, by paired tests."""
+    from rightreasons.audit.compare import compare_reports
+    from rightreasons.cli._show import show_comparison
+
+    comparison = compare_reports(
+        first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
+    )
+    show_comparison(comparison)
+    if out is not None:
+        typer.echo(f"\nPage: {out / 'index.html'}")
