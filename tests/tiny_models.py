@@ -18,9 +18,11 @@ def tiny_tokenizer(max_length: int = 32) -> BertTokenizerFast:
 
 
 def tiny_config(**options) -> BertConfig:
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    sizes["initializer_range"] = 0.2  # so wide that the logits of two texts differ, and that it learns in a few steps
-    return BertConfig(vocab_size=len(SPECIAL) + len(WORDS), max_position_embeddings=32, **{**sizes, **options})
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    # So wide that the logits of two texts differ, and with so little dropout that it learns in a few steps.
+    noise = {"initializer_range": 0.1, "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
+    vocabulary = len(SPECIAL) + len(WORDS)
+    return BertConfig(vocab_size=vocabulary, max_position_embeddings=32, **{**sizes, **noise, **options})
 
 
 def _save(model_class, folder, seed, **options):

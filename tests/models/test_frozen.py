@@ -40,7 +40,7 @@ def test_nothing_is_changed_after_an_error(model):
 
 def test_gradients_flow_to_the_input_and_to_no_parameter(model):
     with frozen(model):
-        inputs = torch.zeros(1, 4, 16, requires_grad=True)
+        inputs = torch.zeros(1, 4, model.config.hidden_size, requires_grad=True)
         model(inputs_embeds=inputs).logits[0, 0].backward()
     assert inputs.grad is not None
     assert all(parameter.grad is None for parameter in model.parameters())

@@ -39,7 +39,7 @@ def predict(
     """Score every text by a sequence classifier.
 
     Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) every process scores a share
-    and each returns the whole: the same answer as one process, bit for bit.
+    of the same batches and each returns the whole: the same answer as one process, to the rounding of the arithmetic.
 
     Args:
         classifier: From `load_classifier`.
