@@ -123,7 +123,9 @@ def calibration_error(
 
     The interval is a seeded bootstrap over items: "basic", that is 2θ̂ - θ* at the two quantiles of the resampled θ*,
     cut to [0, 1]. A resample of a sample repeats the upward bias of the estimate once more, and the reflection takes it
-    out, where a percentile interval would double it; so the interval may lie below the estimate itself. Resamples are
+    out, where a percentile interval would double it; so the interval may lie below the estimate itself. In simulations
+    with 15 bins and 100 to 5,000 items, 95 % intervals covered the true error in 88 to 95 % of the cases, and in some
+    70 % where it was exactly 0 (a percentile interval: never); debiased ones in 80 to 95 %. Resamples are
     drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
     multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
     a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with
