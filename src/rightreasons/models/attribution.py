@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.models.batching import length_batches, pad
+from rightreasons.models.batching import pad
 from rightreasons.models.embedding_input import EmbeddingInput
 from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
 from rightreasons.models.frozen import frozen
@@ -21,6 +21,7 @@ from rightreasons.models.loading import Classifier
 from rightreasons.models.path_gradients import Path
 from rightreasons.models.processes import processes
 from rightreasons.models.run import run_batches
+from rightreasons.models.sequences import check_max_length, item_batches, item_sequences
 from rightreasons.models.store import Column, Store
 from rightreasons.models.token_table import TokenTable, token_table
 from rightreasons.models.units import MERGES, UNITS, Units, merge_pieces
@@ -32,7 +33,6 @@ from rightreasons.validation import (
     check_number,
     check_one_of,
     check_same_length,
-    check_texts,
 )
 
 Target = Literal["probability", "logit"]
@@ -236,7 +236,7 @@ def integrated_gradients(
     options = _Options(target, label, baseline, method, steps, tolerance, reduce)
     units = Units(check_one_of(unit, UNITS, "unit"), check_one_of(merge, MERGES, "merge"))
     check_count(max_tokens, "max_tokens")
-    first, second, counts = _sequences(classifier, texts, text_pairs, choices)
+    first, second, counts = item_sequences(classifier, texts, text_pairs, choices)
     names = tuple(check_ids(range(len(counts)) if ids is None else ids, "ids"))
     check_same_length(texts=counts, ids=names)
     gold = _gold(classifier, labels, counts, label)
@@ -248,45 +248,6 @@ def integrated_gradients(
     table = token_table(classifier.tokenizer, first, second, max_length=length)
     columns = _integrate(classifier, table, counts, names, gold, options, max_tokens, progress, out)
     return _assemble(classifier, table, counts, names, gold, options, units, columns, first, second)
-
-
-def check_max_length(classifier: Classifier, max_length: int | None) -> int:
-    """Check the most tokens of a text against what the model takes; None gives that."""
-    bound = classifier.max_length
-    length = bound if max_length is None else check_count(max_length, "max_length", minimum=4)
-    if length > bound:
-        raise ValueError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
-        )
-    return length
-
-
-def _sequences(
-    classifier: Classifier,
-    texts: Sequence[str],
-    text_pairs: Sequence[str] | None,
-    choices: Sequence[Sequence[str]] | None,
-) -> tuple[list[str], list[str] | None, NDArray[np.int64]]:
-    """Return the first and second text of every sequence, and how many sequences each item has."""
-    if classifier.label_names is not None:
-        if choices is not None:
-            raise ValueError(f"Expected no `choices`, for {classifier.name} is a classifier of texts.")
-        first = check_texts(texts, "texts", allow_empty=text_pairs is not None)
-        second = None if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
-        if second is not None:
-            check_same_length(texts=first, text_pairs=second)
-        return first, second, np.ones(len(first), dtype=np.int64)
-    if choices is None or text_pairs is not None:
-        raise ValueError(f"Expected `choices` and no `text_pairs`, for {classifier.name} is a multiple-choice model.")
-    prompts = check_texts(texts, "texts", allow_empty=True)
-    check_same_length(texts=prompts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]", allow_empty=True) for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
-    first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
-    return first, [choice for row in rows for choice in row], counts
 
 
 def _gold(
@@ -354,20 +315,8 @@ def _integrate(
         return _columns(path, integral, inputs["attention_mask"], options.reduce)
 
     with frozen(model):
-        batches = _batches(encoded.lengths, counts, starts)
+        batches = item_batches(encoded.lengths, counts, batch_size=ITEMS_IN_FLIGHT)
         return run_batches(compute, batches, store=store, progress=progress, description="attributing")
-
-
-def _batches(
-    lengths: NDArray[np.int64], counts: NDArray[np.int64], starts: NDArray[np.int64]
-) -> list[NDArray[np.int64]]:
-    """Batches of items of one number of choices and of like length, the longest first."""
-    longest = np.maximum.reduceat(lengths, starts[:-1])
-    batches = []
-    for count in np.unique(counts)[::-1]:
-        items = np.flatnonzero(counts == count)
-        batches += [items[rows] for rows in length_batches(longest[items], batch_size=ITEMS_IN_FLIGHT)]
-    return batches
 
 
 def _baseline(classifier: Classifier, embedding_input: EmbeddingInput, name: str) -> torch.Tensor | None:
