@@ -1,0 +1,135 @@
+"""`rightreasons cues DATASET`: does a multiple-choice data set give its answers away?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+
+if TYPE_CHECKING:
+    from rightreasons.analysis.cue_classifier import CueClassifier
+    from rightreasons.analysis.cues import CueStatistics
+
+app = command_line()
+
+
+@app.command()
+def cues(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
+            metavar="DATASET",
+            show_default=False,
+        ),
+    ],
+    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split; train, or else the first with labels.")] = None,
+    features: Annotated[
+        str, typer.Option(help="Of unigram, bigram, trigram, length, overlap, negation; parted by commas.")
+    ] = "unigram,length,negation",
+    top: Annotated[int, typer.Option(help="How many cues to print.")] = 20,
+    min_applicability: Annotated[int, typer.Option(help="The least applicability of a cue.")] = 1,
+    groups_column: Annotated[
+        str | None, typer.Option(help="The column of what belongs together; source_id where there is one.")
+    ] = None,
+    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
+    choices_column: Annotated[
+        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of the right choice.")] = None,
+    first_label: Annotated[int | None, typer.Option(help="Whether labels count from 0 or from 1.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many items.")] = None,
+    n_folds: Annotated[int, typer.Option(help="Folds of the cue-only classifier.")] = 10,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of its p-value.")] = 200,
+    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="A file for all figures, as JSON.")] = None,
+) -> None:
+    """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
+    from rightreasons.analysis.cue_classifier import cue_classifier
+    from rightreasons.analysis.cues import cue_statistics
+    from rightreasons.cli._choices import open_items
+
+    data, taken = open_items(
+        dataset,
+        config,
+        split=split,
+        prompt_column=prompt_column,
+        choices_column=choices_column,
+        label_column=label_column,
+        first_label=first_label,
+        data_dir=data_dir,
+        limit=limit,
+        seed=seed,
+    )
+    if groups_column is not None and groups_column not in data.column_names:
+        raise ValueError(
+            f"Expected a column {groups_column!r} in {dataset}, but it has {', '.join(data.column_names)}."
+        )
+    column = groups_column or ("source_id" if "source_id" in data.column_names else None)
+    items, labels = data["choices"][:], data["label"][:]
+    families = [name.strip() for name in features.split(",") if name.strip()]
+    prompts = data["prompt"][:] if "overlap" in families else None
+    table = cue_statistics(
+        items,
+        labels,
+        prompts=prompts,
+        features=families,
+        min_applicability=min_applicability,
+        confidence_level=confidence_level,
+    )
+    reached = cue_classifier(
+        items,
+        labels,
+        prompts=prompts,
+        groups=data[column][:] if column else None,
+        features=families,
+        n_folds=n_folds,
+        n_permutations=n_permutations,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
+    typer.secho(f"{dataset}{f' ({config})' if config else ''}, {taken}: {table.n_items:,} items", bold=True)
+    _show_table(table, top)
+    _show_classifier(reached, column)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"cue_statistics": table.to_dict(), "cue_classifier": reached.to_dict()}
+        out.write_text(json.dumps(figures, ensure_ascii=False, indent=1), "utf-8")
+        typer.echo(f"\nFigures: {out}")
+
+
+def _show_table(table: CueStatistics, top: int) -> None:
+    level = f"{100 * table.confidence_level:g} %"
+    width = max((len(row.cue) for row in table.cues[:top]), default=3)
+    interval = f"[{level}]"
+    typer.echo(f"\n{'cue':<{width}}  applicable  productivity {interval:<15} chance  coverage  p (Holm)")
+    for row in table.cues[:top]:
+        ends = f"[{row.low:.3f}, {row.high:.3f}]"
+        typer.echo(
+            f"{row.cue:<{width}}  {row.applicability:>10,}  {row.productivity:>12.3f} {ends:<15} {row.chance:>6.3f}  "
+            f"{row.coverage:>8.3f}  {row.p_holm:.3g}"
+        )
+    significant = [row for row in table.cues if row.p_holm < 1 - table.confidence_level]
+    named = ", ".join(f"{row.cue!r} ({row.productivity:.2f})" for row in significant[:10])
+    typer.echo(
+        f"\n{len(significant):,} of {table.n_cues:,} cues differ from chance after Holm's correction"
+        f"{f': {named}' if named else ''}."
+    )
+
+
+def _show_classifier(reached: CueClassifier, column: str | None) -> None:
+    verdict = "gives answers away" if reached.low > reached.chance else "is not seen to give answers away"
+    p_value = "" if reached.p_value is None else f", p = {reached.p_value:.3g}"
+    grouped = f", groups of {column!r} kept together" if column else ""
+    typer.echo(
+        f"By cues alone a classifier is right on {reached.accuracy:.3f} [{reached.low:.3f}, {reached.high:.3f}] of the "
+        f"items where guessing gets {reached.chance:.3f} ({reached.n_folds} folds{grouped}{p_value}): "
+        f"the data {verdict}."
+    )

@@ -1,0 +1,158 @@
+"""`rightreasons split DATASET`: which items are solved without their premises?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import command_line
+
+if TYPE_CHECKING:
+    import datasets
+
+app = command_line()
+
+
+@app.command()
+def split(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
+            metavar="DATASET",
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="An encoder to train; the packaged one of the extra [demo] by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the result; a second call goes on from it.")] = Path("split"),
+    task: Annotated[
+        str, typer.Option(help="multiple_choice, or classification for pairs of texts (hypothesis only).")
+    ] = "multiple_choice",
+    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
+    test_split: Annotated[str | None, typer.Option(help="The split to part; test, or else validation.")] = None,
+    train_split: Annotated[
+        str | None, typer.Option(help="The split to train on; train, or else the other folds of the test split.")
+    ] = None,
+    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
+    choices_column: Annotated[
+        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many items of each split.")] = None,
+    runs: Annotated[int, typer.Option(help="How many models to train, each with its own seed.")] = 3,
+    n_folds: Annotated[int, typer.Option(help="Folds, where there is no training split.")] = 5,
+    epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 3.0,
+    learning_rate: Annotated[float, typer.Option(help="The largest learning rate.")] = 5e-5,
+    batch_size: Annotated[int, typer.Option(help="Items a batch.")] = 16,
+    max_length: Annotated[int, typer.Option(help="The most tokens of a choice.")] = 64,
+    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+) -> None:
+    """Train without the premises and part the items: Easy, solved all the same in every run, and Hard."""
+    from rightreasons.models.encoder import demo_encoder
+    from rightreasons.training.premise_oblivious import premise_oblivious_split
+
+    found = _open(dataset, config, task, prompt_column, choices_column, label_column, data_dir, limit, seed)
+    test_name, test = _test(found, test_split, dataset)
+    train_name, train = _train(found, train_split, test_name, dataset)
+    result = premise_oblivious_split(
+        demo_encoder() if model is None else model,
+        test,
+        train,
+        out=out / "runs",
+        task=task,
+        n_runs=runs,
+        n_folds=n_folds,
+        seed=seed,
+        progress=True,
+        epochs=epochs,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        max_length=max_length,
+    )
+    parted = list(zip(result.ids, result.easy, strict=True))
+    subsets = {
+        "easy": [key for key, easy in parted if easy],
+        "hard": [key for key, easy in parted if not easy],
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "easy_hard_subsets.json").write_text(json.dumps(subsets, ensure_ascii=False, indent=1), "utf-8")
+    (out / "split.json").write_text(json.dumps(result.to_dict(), ensure_ascii=False, indent=1), "utf-8")
+    each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
+    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {n_folds} folds"
+    share = result.n_easy / len(result.ids)
+    typer.secho(f"{dataset}, {test_name}: {len(result.ids):,} items, {trained}", bold=True)
+    typer.echo(
+        f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {each}); guessing {result.chance:.3f}, the "
+        f"most frequent label {result.majority:.3f}."
+    )
+    typer.echo(
+        f"Easy: {result.n_easy:,} items ({share:.1%}), right in all {result.n_runs} runs; {result.easy_by_chance:.1%} "
+        f"would be by luck. Hard: {result.n_hard:,}."
+    )
+    typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
+
+
+def _open(
+    dataset: str,
+    config: str | None,
+    task: str,
+    prompt_column: str | None,
+    choices_column: str | None,
+    label_column: str | None,
+    data_dir: Path | None,
+    limit: int | None,
+    seed: int,
+) -> Any:
+    """Open all splits with the labelled items of each."""
+    import datasets as hf
+
+    from rightreasons.cli._choices import listed, one_or_more
+    from rightreasons.data.files import open_dataset, open_multiple_choice
+    from rightreasons.validation import check_one_of
+
+    check_one_of(task, ("multiple_choice", "classification"), "--task")
+    shared: dict[str, Any] = {"label_column": label_column, "data_dir": data_dir, "limit": limit, "seed": seed}
+    if task == "classification":
+        found = open_dataset(dataset, config, **shared)
+    else:
+        found = open_multiple_choice(
+            dataset,
+            config,
+            prompt_column=listed(prompt_column),
+            choices_column=one_or_more(choices_column),
+            **shared,
+        )
+    if isinstance(found, hf.Dataset):
+        found = hf.DatasetDict({str(found.split or "all items"): found})
+    kept = {name: data.select([i for i, y in enumerate(data["label"][:]) if y >= 0]) for name, data in found.items()}
+    return {name: data for name, data in kept.items() if len(data)}
+
+
+def _test(found: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
+    from rightreasons.validation import unknown_name
+
+    if not found:
+        raise ValueError(f"Expected items with a label in {where}, but there are none.")
+    if name is not None and name not in found:
+        raise unknown_name(f"split of {where} with labels", name, found)
+    chosen = name or next((usual for usual in ("test", "validation", "dev") if usual in found), next(iter(found)))
+    return chosen, found[chosen]
+
+
+def _train(
+    found: dict[str, datasets.Dataset], name: str | None, test_name: str, where: str
+) -> tuple[str | None, datasets.Dataset | None]:
+    from rightreasons.validation import unknown_name
+
+    if name is not None and name not in found:
+        raise unknown_name(f"split of {where} with labels", name, found)
+    if name is not None and name == test_name:
+        raise ValueError(f"Expected another split to train on than the one to part, but both are {name!r}.")
+    chosen = name or ("train" if "train" in found and test_name != "train" else None)
+    return chosen, found[chosen] if chosen is not None else None

@@ -1,0 +1,113 @@
+"""`rightreasons cues` and `rightreasons split`, as a user types them."""
+
+import json
+
+import pytest
+
+from rightreasons.cli import main
+from tiny_models import save_tiny_encoder
+
+
+def run(*words):
+    """Run the command line; returns its exit code."""
+    with pytest.raises(SystemExit) as done:
+        main([str(word) for word in words])
+    return done.value.code
+
+
+@pytest.fixture
+def items(tmp_path):
+    """A file of items of which the longer choice with "was" is always right."""
+    rows = [
+        {
+            "id": f"i{i}",
+            "prompt": "the rain fell",
+            "choices": ["the film was very good", "a dull film"]
+            if i % 3
+            else ["a poor plot", "the story was very good"],
+            "label": 0 if i % 3 else 1,
+            "source_id": f"i{i // 2}",
+        }
+        for i in range(40)
+    ]
+    file = tmp_path / "items.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return file
+
+
+class TestCues:
+    def test_a_data_set_that_gives_its_answers_away(self, items, tmp_path, capsys):
+        assert run("cues", items, "--out", tmp_path / "figures.json", "--n-permutations", 20) == 0
+        said = capsys.readouterr().out
+        assert "40 items" in said
+        assert "right on 1.000 [1.000, 1.000]" in said
+        assert "groups of 'source_id' kept together" in said
+        assert "the data gives answers away" in said
+        figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+        was = next(row for row in figures["cue_statistics"]["cues"] if row["cue"] == "was")
+        assert (was["applicability"], was["productivity"]) == (40, 1.0)
+        assert len(figures["cue_classifier"]["credits"]) == 40
+
+    def test_options(self, items, capsys):
+        assert run("cues", items, "--features", "length", "--top", 1, "--n-permutations", 0) == 0
+        said = capsys.readouterr().out
+        assert "<longest>" in said
+        assert "<shortest> " not in said.split("differ from chance")[0].split("Holm)")[1]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--features", "words"), "`features` to be one of"),
+            (("--groups-column", "pair"), "Expected a column 'pair'"),
+            (("--split", "test"), "but got 'test'"),
+            (("--choices-column", "options"), "'options'"),
+            (("--n-folds", "100"), "at most the number of groups, 20"),
+        ],
+    )
+    def test_mistakes_are_one_sentence(self, items, words, message, capsys):
+        assert run("cues", items, *words) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+
+    @pytest.mark.real_data
+    def test_balanced_copa(self, real_data, capsys):
+        words = ("--data-dir", real_data, "--n-permutations", 5, "--features", "unigram")
+        assert run("cues", "balanced_copa", "--config", "original", *words) == 0
+        said = capsys.readouterr().out
+        row = next(line.split() for line in said.splitlines() if line.startswith("the "))
+        assert row[:3] == ["the", "85", "0.388"]
+        assert run("cues", "balanced_copa", "--config", "balanced", *words) == 0
+        assert "right on 0.500 [0.500, 0.500]" in capsys.readouterr().out
+
+
+class TestSplit:
+    def test_parts_the_items(self, items, tmp_path, capsys):
+        encoder = save_tiny_encoder(tmp_path / "encoder")
+        words = ("split", items, "--model", encoder, "--out", tmp_path / "out", "--runs", 2, "--n-folds", 2)
+        words += ("--epochs", 8, "--learning-rate", 5e-3, "--max-length", 24)
+        assert run(*words) == 0
+        said = capsys.readouterr().out
+        subsets = json.loads((tmp_path / "out" / "easy_hard_subsets.json").read_text("utf-8"))
+        assert sorted(subsets["easy"] + subsets["hard"]) == sorted(f"i{i}" for i in range(40))
+        assert len(subsets["easy"]) > 30
+        assert f"Easy: {len(subsets['easy'])} items" in said
+        assert "25.0% would be by luck" in said
+        whole = json.loads((tmp_path / "out" / "split.json").read_text("utf-8"))
+        assert whole["n_folds"] == 2
+        # A second call reads the runs back.
+        assert run(*words) == 0
+        assert said.splitlines()[-3:] == capsys.readouterr().out.splitlines()[-3:]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--task", "pairs"), "--task"),
+            (("--train-split", "train"), "split of"),
+            (("--test-split", "test"), "split of"),
+        ],
+    )
+    def test_mistakes_are_one_sentence(self, items, tmp_path, words, message, capsys):
+        assert run("split", items, "--model", tmp_path, "--out", tmp_path / "out", *words) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
