@@ -3,7 +3,7 @@
 import torch
 from transformers import BertConfig, BertForMultipleChoice, BertForSequenceClassification, BertModel, BertTokenizerFast
 
-WORDS = (  # noqa: SIM905
+WORDS = (
     "the a film was is story plot actor scene and but very not good great fine lovely bad awful dull poor "
     "man woman cause effect because so rain sun wet dry fell broke glass floor what"
 ).split()

@@ -135,6 +135,22 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
         fine_tune(encoder_folder, table(20), record={"beta": 0.5}, **options)
 
 
+def test_the_best_checkpoint_may_be_chosen_by_calibration(encoder_folder, tmp_path):
+    seen = []
+
+    class Watch(transformers.TrainerCallback):
+        def on_evaluate(self, args, state, control, metrics, **kwargs):
+            seen.append(metrics["eval_ece"])
+
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "eval_ece", "greater_is_better": False}
+    result = fine_tune(
+        encoder_folder, table(60), validation=table(30), out=tmp_path / "model", callbacks=[Watch()],
+        training_arguments={**best, "save_strategy": "epoch"}, metrics=compute_metrics("ece", n_bins=5), **QUICK,
+    )  # fmt: skip
+    assert len(seen) == 7  # six epochs, and the model that was chosen
+    assert result.metrics["ece"] == pytest.approx(min(seen[:6]))
+
+
 def test_a_frozen_encoder_trains_its_head_alone(encoder_folder, tmp_path):
     result = fine_tune(encoder_folder, table(20), out=tmp_path / "model", freeze_encoder=True, **{**QUICK, "epochs": 1})
     before, after = load_file(encoder_folder / "model.safetensors"), weights(result)

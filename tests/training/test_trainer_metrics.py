@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -165,6 +167,14 @@ def test_it_says_what_it_is_and_travels(scored):
     assert pickle.loads(pickle.dumps(metrics))(evaluation(*scored)) == metrics(evaluation(*scored))
     with pytest.raises(AttributeError, match="has no attribute 'compute_metricks'"):
         _ = rightreasons.training.compute_metricks
+
+
+def test_it_needs_no_torch():
+    code = (
+        "import sys; from rightreasons.training import compute_metrics; compute_metrics('ece');"
+        "print('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 # ------------------------------------------------------------------------------------------------------------- training

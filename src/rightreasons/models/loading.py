@@ -162,6 +162,15 @@ def check_model(name_or_path: object) -> str:
     return name
 
 
+def agree_on_padding(model: Any, tokenizer: Any) -> None:
+    """Tell a model that has no padding token of its own which one its tokenizer uses.
+
+    A decoder with a classification head looks for the last token that is no padding, and refuses batches without it.
+    """
+    if getattr(model.config, "pad_token_id", None) is None and tokenizer.pad_token_id is not None:
+        model.config.pad_token_id = tokenizer.pad_token_id
+
+
 def position_bound(model: Any) -> int | None:
     """Tell the most tokens that a model's position table holds; None where it has none."""
     # RoBERTa and its kin number positions from behind the padding index, so their table is that much longer.
@@ -211,6 +220,7 @@ def _load(
             f"{_architecture(model.config)} without that head. Fine-tune it first."
         )
     tokenizer = load_tokenizer(name, revision)
+    agree_on_padding(model, tokenizer)
     model.to(device if device is not None else default_device())
     model.eval()
     choices = auto_class is transformers.AutoModelForMultipleChoice

@@ -27,9 +27,9 @@ def run_batches(
     """Call `compute` on each batch of items and return its columns in the order of the items.
 
     Several processes of one launch take the batches in turn, and each gets the whole result; the batches are those of
-    one process, and so is the answer, to the rounding of the arithmetic. With a store, what is computed is written every
-    few seconds and at the end, also at an end by an error or Ctrl-C; a later run of the same kind computes only what is
-    missing.
+    one process, and so is the answer, to the rounding of the arithmetic. With a store, what is computed is written
+    every few seconds and at the end, also at an end by an error or Ctrl-C; a later run of the same kind computes only
+    what is missing.
 
     Args:
         compute: Takes (n,) items and returns named columns with one row an item.

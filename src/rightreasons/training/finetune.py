@@ -18,7 +18,7 @@ import torch
 import transformers
 
 from rightreasons.models.fingerprint import fingerprint_model
-from rightreasons.models.loading import check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.processes import Processes, processes
 from rightreasons.models.store import Store
 from rightreasons.records import Result
@@ -180,6 +180,7 @@ def fine_tune(
 
     with _own_random_state(seed), quiet():
         model, untrained = _load(task, name, revision, names)
+        agree_on_padding(model, tokenizer)
         bound = min(max_length, position_bound(model) or max_length)
 
         def examples(table: Any, called: str) -> Examples:
@@ -206,9 +207,9 @@ def fine_tune(
             "weight decay": weight_decay,
             "warm-up": warmup,
             "seed": seed,
-            "metrics": [repr(metrics)] if callable(metrics) else list(metrics),
+            "metrics": _name(metrics) if callable(metrics) else list(metrics),
             "trainer": trainer_class.__qualname__,
-            "loss": None if compute_loss_func is None else getattr(compute_loss_func, "__qualname__", "custom"),
+            "loss": None if compute_loss_func is None else _name(compute_loss_func),
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
             "record": dict(record or {}),
@@ -277,6 +278,11 @@ def fine_tune(
     )
     _save(store, trainer.model, tokenizer, result, workers)
     return result
+
+
+def _name(function: Any) -> str:
+    # The repr of a function holds its address, which differs in the next process.
+    return str(getattr(function, "__qualname__", None) or repr(function))
 
 
 def _load(task: str, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
