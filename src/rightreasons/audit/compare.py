@@ -29,7 +29,7 @@ from rightreasons.audit.measures import (
     take_rows,
 )
 from rightreasons.audit.predictions import Predictions, read_predictions
-from rightreasons.audit.report import Outcome, fraction, p_value, render_page
+from rightreasons.audit.report import Outcome, render_page
 from rightreasons.audit.runner import PAGE, short_name
 from rightreasons.audit.schema import read_audit
 from rightreasons.audit.section import (
@@ -44,6 +44,7 @@ from rightreasons.audit.section import (
     Table,
     Verdict,
 )
+from rightreasons.audit.words import fraction, p_equals
 from rightreasons.records import Result
 from rightreasons.validation import check_count, check_fraction, check_seed
 
@@ -447,7 +448,7 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
     summary = (
         f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
         f"{comparison.second} in {second}; {compared.first_right:,} items only the first gets right, "
-        f"{compared.second_right:,} only the second (exact McNemar p {_equals(accuracy.p_value)})."
+        f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
     )
     if accuracy.p_value >= 0.05:
         return Verdict("neutral", "No difference in accuracy shown", summary)
@@ -461,7 +462,7 @@ def _headline(figure: ComparedFigure, compared: ComparedSplit) -> Headline:
         key=f"{figure.key}_difference",
         name=f"{about.name}: first − second",
         estimate=figure.difference,
-        definition=f"{about.definition} The difference of the two, p {_equals(figure.p_value)} ({figure.test}).",
+        definition=f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test}).",
         source=about.source,
         unit=about.unit,
         split=compared.split,
@@ -543,8 +544,3 @@ def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, An
             )
         )
     return tuple(lists)
-
-
-def _equals(p: float) -> str:
-    text = p_value(p)
-    return text if text.startswith("<") else f"= {text}"

@@ -14,7 +14,7 @@ from typing import Any
 from rightreasons.audit.runner import AuditResult, audit
 
 PLANTED: Mapping[str, Any] = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05, "train_size": 2500}
-"""The options of `planted_shortcuts`: the cue is there in 7 of 10 texts, and agrees with the label in 9 of 10 of those."""
+"""The options of `planted_shortcuts`: 7 of 10 texts carry the cue, and it agrees with the label in 9 of 10 of them."""
 
 TRAINING: Mapping[str, Any] = {"epochs": 1.0, "learning_rate": 1e-4, "batch_size": 32, "max_length": 64}
 """The options of `fine_tune`: about a minute on two cores."""

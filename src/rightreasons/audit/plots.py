@@ -22,6 +22,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
+from rightreasons.audit.section import Plot
+
 Floats = NDArray[np.float64]
 
 PALETTE = {
@@ -87,6 +89,10 @@ class Drawing:
 
     png: bytes
     svg: str
+
+    def plot(self, **said: Any) -> Plot:
+        """Join the drawing with what is said of it: key, title, caption, alt and source."""
+        return Plot(png=self.png, svg=self.svg, **said)
 
 
 @dataclasses.dataclass(frozen=True)

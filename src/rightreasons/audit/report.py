@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import rightreasons
 from rightreasons.audit.section import Estimate, Example, Headline, SectionResult, Table
+from rightreasons.audit.words import fraction, p_value
 from rightreasons.validation import require
 
 LONGEST_TEXT = 700
@@ -99,29 +100,6 @@ def render_page(
     return page
 
 
-def fraction(value: float) -> str:
-    """Write a figure with three decimals, and more where it would read as zero.
-
-    Example:
-        >>> fraction(0.8349), fraction(0.00012), fraction(0.0), fraction(-0.25)
-        ('0.835', '0.00012', '0.000', '−0.250')
-    """
-    text = f"{value:.3f}"
-    if value != 0 and abs(value) < 0.0005:
-        text = f"{value:.2g}" if abs(value) >= 1e-5 else f"{value:.0e}"
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
-def p_value(value: float) -> str:
-    """Write a p-value.
-
-    Example:
-        >>> p_value(0.0421), p_value(0.0000003)
-        ('0.042', '< 0.001')
-    """
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def scale_of(headline: Headline) -> dict[str, Any] | None:
     """Place a figure and its interval on a scale from 0 to a round number; None where that makes no sense."""
     estimate = headline.estimate
@@ -131,7 +109,9 @@ def scale_of(headline: Headline) -> dict[str, Any] | None:
         bound = next((s for s in _SCALES if s >= max(-estimate.low, abs(estimate.high), abs(estimate.value))), None)
         start = None if bound is None else -bound
     else:
-        bound = next((s for s in _SCALES if s >= max(estimate.high, estimate.value)), None)
+        # Shares such as accuracy are read against 1; errors against the next round number.
+        scales = (1.0,) if headline.better == "higher" else _SCALES
+        bound = next((s for s in scales if s >= max(estimate.high, estimate.value)), None)
         start = 0.0
     if bound is None or start is None:
         return None
