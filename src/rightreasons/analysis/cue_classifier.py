@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rightreasons import validation
 from rightreasons.analysis.cues import CueTable, Tokenizer, check_answers, extract_cues
+from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.records import Result
 
 
@@ -121,11 +122,11 @@ def cue_classifier(
         shift = np.floor(rng.random(n_groups)[group] * table.n_choices).astype(np.int64)
         permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
-    low, high = _bootstrap(credit, group, n_groups, validation.check_count(n_resamples, "n_resamples"), level, rng)
+    interval = bootstrap_mean(credit, clusters=group, confidence_level=level, n_resamples=n_resamples, seed=seed)
     return CueClassifier(
         accuracy=accuracy,
-        low=low,
-        high=high,
+        low=interval.low,
+        high=interval.high,
         chance=float((1.0 / table.n_choices).mean()),
         p_value=(1 + at_least) / (1 + rounds) if rounds else None,
         n_items=n_items,
@@ -215,21 +216,3 @@ def _cross_validate(
     ties = best.sum(axis=1)
     credit = best[np.arange(n_items), right] / ties
     return credit, ties == 1
-
-
-def _bootstrap(
-    credit: NDArray[np.float64],
-    group: NDArray[np.int64],
-    n_groups: int,
-    n_resamples: int,
-    level: float,
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    sums = np.bincount(group, weights=credit, minlength=n_groups)
-    sizes = np.bincount(group, minlength=n_groups).astype(np.float64)
-    means = np.empty(n_resamples)
-    for r in range(n_resamples):
-        times = np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups)
-        means[r] = (times @ sums) / (times @ sizes)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
