@@ -100,7 +100,7 @@ def easy_hard_gap(
         easy: (N,) whether each item is Easy; both kinds must occur.
         unit: What the test shuffles. "item" keeps an item's runs together. "prediction" takes each run's answer as one
             more item, as the published p-values seem to do: seeds agree on most items, so it overstates the evidence
-            (RoBERTa-large on COPA: 0.0004 instead of 0.009).
+            (RoBERTa-large on COPA: 0.0003 instead of 0.009).
         n_permutations: Of the test.
         n_resamples: Of the bootstrap, stratified by Easy and Hard.
         confidence_level: Of the intervals.
