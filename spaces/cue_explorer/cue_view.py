@@ -1,0 +1,300 @@
+"""From a two-choice set to what the page shows: its cues, what they alone reach, originals against their mirrors."""
+
+import dataclasses
+import html
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.cue_classifier import CueClassifier, cue_classifier, cue_transfer
+from rightreasons.analysis.cues import CueStatistics, CueTable, cue_statistics, extract_cues
+from rightreasons.audit.plots_cues import CuePoint, cue_productivity
+from rightreasons.data.files import open_multiple_choice
+from rightreasons.widget import figure, table, tiles
+
+LEVEL, ALPHA = 0.95, 0.05
+MAX_ITEMS = 20_000
+N_PERMUTATIONS = 199
+N_FOLDS = 10
+DRAWN = 15
+LISTED = 100
+PAGE = 12
+TRUE = ("true", "1", "yes")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Items:
+    """A multiple-choice set.
+
+    Attributes:
+        prompts: N prompts.
+        choices: N lists of choices.
+        labels: (N,) index of the right choice.
+        source: N keys of what belongs together, such as an item and its mirror; None where no column says so.
+        mirrored: (N,) whether each item is a mirror; None where no column says so.
+    """
+
+    prompts: list[str]
+    choices: list[list[str]]
+    labels: np.ndarray
+    source: list[str] | None
+    mirrored: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def where(self, mask: np.ndarray) -> "Items":
+        """Return some of the items."""
+        rows = np.flatnonzero(mask).tolist()
+        return Items(
+            [self.prompts[i] for i in rows],
+            [self.choices[i] for i in rows],
+            self.labels[rows],
+            None if self.source is None else [self.source[i] for i in rows],
+            None if self.mirrored is None else self.mirrored[rows],
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Analysis:
+    """What was found in a set.
+
+    Attributes:
+        items: The set.
+        features: The families of cues.
+        cues: The cue table, by applicability.
+        classifier: What the cues alone reach.
+        entries: Where each cue points.
+    """
+
+    items: Items
+    features: tuple[str, ...]
+    cues: CueStatistics
+    classifier: CueClassifier
+    entries: CueTable
+
+
+def read_items(path: str | Path) -> Items:
+    """Read a file with items; at most `MAX_ITEMS` are kept, drawn at random."""
+    path = Path(path)
+    try:
+        rows = open_multiple_choice(path, limit=MAX_ITEMS)
+    except (TypeError, ValueError) as error:
+        # The reader of the page knows the file by its name, not by where the server keeps it.
+        raise type(error)(str(error).replace(str(path), path.name)) from error
+    if len(rows) < 2:
+        raise ValueError(f"Expected at least two items in {path.name}, but it has {len(rows)}.")
+    columns = {name.lower(): name for name in rows.column_names}
+    source, mirrored = (columns.get(name) for name in ("source_id", "mirrored"))
+    return Items(
+        rows["prompt"][:],
+        rows["choices"][:],
+        np.array(rows["label"][:], dtype=np.int64),
+        None if source is None else [str(value) for value in rows[source]],
+        None if mirrored is None else np.array([str(value).lower() in TRUE for value in rows[mirrored]]),
+    )
+
+
+def parse_items(text: str) -> Items:
+    """Read pasted items: JSON, one JSON object a line, or comma- or tab-separated values."""
+    text = text.strip()
+    if not text:
+        raise ValueError("Expected items with their choices, but the text is empty.")
+    first = text.split("\n", 1)[0]
+    if text[0] in "[{":
+        suffix = ".json" if text[0] == "[" else ".jsonl"
+    else:
+        suffix = ".tsv" if "\t" in first else ".csv"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"pasted{suffix}"
+        path.write_text(text, encoding="utf-8")
+        return read_items(path)
+
+
+def analyze(items: Items, features: Sequence[str], min_applicability: int) -> Analysis:
+    """Find the cues of a set, and what a classifier reaches that sees nothing else."""
+    families = tuple(features)
+    prompts = items.prompts if "overlap" in families else None
+    groups = items.source
+    n_groups = len(items) if groups is None else len(set(groups))
+    return Analysis(
+        items,
+        families,
+        cue_statistics(
+            items.choices, items.labels, prompts=prompts, features=families, min_applicability=min_applicability
+        ),
+        cue_classifier(
+            items.choices,
+            items.labels,
+            prompts=prompts,
+            groups=groups,
+            features=families,
+            n_folds=min(N_FOLDS, n_groups),
+            n_permutations=N_PERMUTATIONS,
+        ),
+        extract_cues(items.choices, prompts=prompts, features=families),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ the page
+
+
+def figures(found: Analysis) -> str:
+    """Write the headline figures and the verdict in words."""
+    cues, reached = found.cues, found.classifier
+    telling = [cue for cue in cues.cues if cue.p_holm < ALPHA]
+    best = max(telling, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
+    interval = f"{LEVEL:.0%} interval {reached.low:.3f} to {reached.high:.3f}"
+    strongest = "none" if best is None else f"“{best.cue}”"
+    productivity = "" if best is None else f"right in {best.n_correct} of {best.applicability} items"
+    entries = [
+        ("Cue-only classifier", figure(reached.accuracy), interval),
+        ("Chance", figure(reached.chance), f"{len(found.items):,} items"),
+        ("Telling cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
+        ("Most telling cue", strongest, productivity),
+    ]
+    gives = reached.p_value is not None and reached.p_value < ALPHA and reached.accuracy > reached.chance
+    if gives:
+        verdict = "These items give answers away: a classifier that never reads the prompt does better than chance"
+    else:
+        verdict = "Nothing here shows that the items give answers away: cues alone do no better than chance"
+    how = f"{found.classifier.n_folds}-fold cross-validation, {reached.n_groups:,} groups"
+    definition = f"{verdict} (p = {reached.p_value:.3f}; {how})."
+    style = "rr-warning" if gives else "rr-definition"
+    return f'{tiles(entries)}<p class="{style}">{html.escape(definition)}</p>'
+
+
+def diagram(found: Analysis) -> str:
+    """Draw the commonest cues with their productivity."""
+    shown = found.cues.cues[:DRAWN]
+    if not shown:
+        return '<p class="rr-waiting">No cue is that often applicable: lower “Least applicability”.</p>'
+    points = [
+        CuePoint(cue.cue, cue.applicability, cue.productivity, cue.low, cue.high, cue.p_holm < ALPHA) for cue in shown
+    ]
+    drawing = cue_productivity("cues", cues=points, chance=found.classifier.chance)
+    caption = (
+        "How often the choice that alone has the cue is right, with its interval; orange: telling after correction."
+    )
+    return f'<figure class="rr-figure">{drawing.svg}<figcaption>{caption}</figcaption></figure>'
+
+
+def cue_table(found: Analysis) -> str:
+    """Write the cue table."""
+    rows = [{**cue.to_dict(), "between": f"{cue.low:.2f} – {cue.high:.2f}"} for cue in found.cues.cues[:LISTED]]
+    columns = {
+        "cue": "cue",
+        "applicability": "applicability",
+        "productivity": "productivity",
+        "between": f"{LEVEL:.0%} interval",
+        "coverage": "coverage",
+        "p_value": "p",
+        "p_holm": "p (Holm)",
+    }
+    more = f", the {LISTED} commonest" if found.cues.n_cues > LISTED else ""
+    return table(rows, columns, caption=f"Cues applicable to at least {found.cues.min_applicability} items{more}")
+
+
+def cue_names(found: Analysis) -> list[str]:
+    """List the cues to choose from."""
+    return [cue.cue for cue in found.cues.cues[:LISTED]]
+
+
+def items_with(found: Analysis, cue: str | None) -> str:
+    """Write the items that a cue is applicable to, with the choice that it points at."""
+    entries, items = found.entries, found.items
+    if cue is None or cue not in entries.names:
+        return '<p class="rr-waiting">Choose a cue to see the items that it points at.</p>'
+    chosen = entries.cue == entries.names.index(cue)
+    pointed = dict(zip(entries.item[chosen].tolist(), entries.choice[chosen].tolist(), strict=True))
+    right = sum(items.labels[item] == choice for item, choice in pointed.items())
+    written = [_item(items, item, cue, choice) for item, choice in list(pointed.items())[:PAGE]]
+    more = f"; the first {PAGE} are shown" if len(pointed) > PAGE else ""
+    head = f"“{cue}” points at one choice in {len(pointed)} items, and at the right one in {right} of them{more}."
+    return f'<p class="rr-small">{html.escape(head)}</p>{"".join(written)}'
+
+
+def mirrors(found: Analysis) -> str:
+    """Write originals against mirrored items: cues and the cue-only classifier on each, and the first pairs."""
+    items = found.items
+    if items.mirrored is None or items.source is None or not items.mirrored.any() or items.mirrored.all():
+        return (
+            '<p class="rr-waiting">This set has no mirrored items. A mirrored item has the choices of an original '
+            "under a new prompt that makes the other choice right; columns “mirrored” (true, false) and “source_id” "
+            "tell which is which. The bundled set “Originals and their mirrors” shows how that balances every cue.</p>"
+        )
+    original, mirror = items.where(~items.mirrored), items.where(items.mirrored)
+    rows = []
+    for cue in found.cues.cues[:DRAWN]:
+        row: dict[str, Any] = {"cue": cue.cue, "all": cue.productivity}
+        for name, part in (("original", original), ("mirrored", mirror)):
+            row[name] = _productivity(found, part, cue.cue)
+        rows.append(row)
+    prompts = (original.prompts, mirror.prompts) if "overlap" in found.features else (None, None)
+    moved = cue_transfer(
+        original.choices,
+        original.labels,
+        mirror.choices,
+        mirror.labels,
+        train_prompts=prompts[0],
+        test_prompts=prompts[1],
+        features=found.features,
+    )
+    entries = [
+        ("Learned on originals, asked mirrors", figure(float(np.mean(moved))), "what worked there misleads here"),
+        ("Both together", figure(found.classifier.accuracy), "cross-validated, pairs kept together"),
+    ]
+    columns = {"cue": "cue", "original": "in originals", "mirrored": "in mirrors", "all": "in both"}
+    pairs = _pairs(items)
+    return f"{tiles(entries)}{table(rows, columns, caption='Productivity')}{pairs}"
+
+
+def _productivity(found: Analysis, part: Items, cue: str) -> float | None:
+    prompts = part.prompts if "overlap" in found.features else None
+    entries = extract_cues(part.choices, prompts=prompts, features=found.features)
+    if cue not in entries.names:
+        return None
+    chosen = entries.cue == entries.names.index(cue)
+    hits = part.labels[entries.item[chosen]] == entries.choice[chosen]
+    return float(hits.mean())
+
+
+def _pairs(items: Items) -> str:
+    mirrored, source = items.mirrored, items.source
+    originals = {key: i for i, key in enumerate(source or []) if mirrored is not None and not mirrored[i]}
+    written = []
+    for i, key in enumerate(source or []):
+        if mirrored is not None and mirrored[i] and key in originals and len(written) < PAGE:
+            both = _item(items, originals[key]) + _item(items, i)
+            written.append(f'<div class="cx-pair">{both}</div>')
+    return "".join(written)
+
+
+def _item(items: Items, item: int, cue: str | None = None, pointed: int | None = None) -> str:
+    choices = []
+    for number, choice in enumerate(items.choices[item]):
+        is_right = number == items.labels[item]
+        text = _mark(choice, cue) if cue is not None and number == pointed else html.escape(choice)
+        told = ' <span class="rr-small">right</span>' if is_right else ""
+        choices.append(f'<li class="{"cx-right" if is_right else "cx-wrong"}">{text}{told}</li>')
+    note = ""
+    if items.mirrored is not None:
+        note = f' <span class="rr-small">{"mirrored" if items.mirrored[item] else "original"}</span>'
+    prompt = html.escape(items.prompts[item])
+    return f'<article class="cx-item"><p>{prompt}{note}</p><ul>{"".join(choices)}</ul></article>'
+
+
+def _mark(choice: str, cue: str) -> str:
+    """Mark a word or a run of words in a choice; a cue of its shape marks all of it."""
+    if re.fullmatch("<.*>", cue):
+        return f"<mark>{html.escape(choice)}</mark>"
+    words = r"\W*?".join(re.escape(word) for word in cue.split(" "))
+    parts, last = [], 0
+    for match in re.finditer(rf"(?<!\w){words}(?!\w)" if cue[0].isalnum() else words, choice, re.IGNORECASE):
+        parts += [html.escape(choice[last : match.start()]), f"<mark>{html.escape(match.group())}</mark>"]
+        last = match.end()
+    return "".join([*parts, html.escape(choice[last:])])

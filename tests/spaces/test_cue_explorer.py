@@ -1,0 +1,138 @@
+"""The cue explorer, used as a person would: bundled sets, own files, pasted items, cues, mirrors, mistakes."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from rightreasons.analysis.cues import cue_statistics
+
+pytestmark = pytest.mark.browser
+
+SPACE = "spaces/cue_explorer"
+
+
+def open_page(visit):
+    page = visit(SPACE)
+    expect(page.locator("#diagram svg")).to_be_visible()
+    return page
+
+
+def tile(page, name: str):
+    """The value of a tile."""
+    return page.locator("#figures div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+
+
+def upload(page, path) -> None:
+    page.get_by_role("tab", name="Upload").click()
+    page.locator("#upload input[type=file]").set_input_files(path)
+
+
+def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
+    page = open_page(visit)
+    expect(page.locator("#source")).to_contain_text("36 items")
+    expect(tile(page, "Most telling cue")).to_have_text("“was”")
+    expect(page.locator("#figures")).to_contain_text("right in 20 of 24 items")
+    expect(page.get_by_text("These items give answers away")).to_be_visible()
+    row = page.locator("#cue-table tr", has_text="was").first
+    expect(row).to_contain_text("0.8333")  # 20 of 24
+    page.get_by_role("tab", name="Items").click()
+    expect(page.locator("#items")).to_contain_text("“was” points at one choice in 24 items, and at the right one in 20")
+    expect(page.locator("#items mark").first).to_have_text("was")
+    page.locator("#cue input").click()
+    page.get_by_role("option", name="for", exact=True).click()
+    expect(page.locator("#items mark").first).to_have_text("for")
+
+
+def test_mirrors_balance_every_cue(visit):
+    page = open_page(visit)
+    page.get_by_role("tab", name="Original and mirrored").click()
+    expect(page.locator("#mirrors")).to_contain_text("This set has no mirrored items.")
+    page.locator("#bundled input").click()
+    page.get_by_role("option", name="Originals and their mirrors").click()
+    expect(page.locator("#source")).to_contain_text("72 items")
+    expect(tile(page, "Cue-only classifier")).to_have_text("0.5000")
+    expect(tile(page, "Most telling cue")).to_have_text("none")
+    expect(page.get_by_text("Nothing here shows that the items give answers away")).to_be_visible()
+    row = page.locator("#mirrors tr", has_text="was").first
+    for value in ("0.8333", "0.1667", "0.5000"):
+        expect(row).to_contain_text(value)
+    pair = page.locator(".cx-pair").first
+    expect(pair).to_contain_text("The glass fell off the shelf.")
+    expect(pair).to_contain_text("The cook squeezed an orange into the glass.")
+
+
+def test_families_of_cues_and_least_applicability_move_the_table(visit):
+    page = open_page(visit)
+    page.get_by_label("length").check()
+    expect(page.locator("#cue-table")).to_contain_text("<longest>")
+    page.get_by_label("unigram").uncheck()
+    expect(page.locator("#cue-table")).not_to_contain_text("was")
+    page.get_by_label("length").uncheck()
+    expect(page.get_by_role("alert")).to_have_text("Expected at least one name in `features`, but it is empty.")
+    page.get_by_label("unigram").check()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.locator("#minimum input[type=number]").fill("12")
+    page.keyboard.press("Tab")
+    expect(page.locator("#cue-table tbody tr")).to_have_count(2)  # "was" and "the"
+
+
+def test_an_own_set_of_three_choices(visit, tmp_path):
+    page = open_page(visit)
+    items = [
+        {"prompt": f"question {i}", "choices": ["never mine", f"thing {i % 3}", "other one"], "label": i % 2}
+        for i in range(30)
+    ]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, items)))
+    upload(page, path)
+    expect(page.locator("#source")).to_contain_text("mine.jsonl 30 items.")
+    expect(tile(page, "Chance")).to_have_text("0.3333")
+    found = cue_statistics([item["choices"] for item in items], [item["label"] for item in items]).find("never")
+    assert found.productivity == 0.5
+    expect(page.locator("#cue-table tr", has_text="never")).to_contain_text("0.5000")
+
+
+def test_pasted_items(visit):
+    page = open_page(visit)
+    page.get_by_role("tab", name="Paste").click()
+    page.get_by_role("button", name="Show these").click()
+    expect(page.locator("#source")).to_contain_text("Pasted items. 4 items.")
+    expect(page.locator("#diagram")).to_contain_text("No cue is that often applicable")
+    page.locator("#minimum input[type=number]").fill("1")
+    page.keyboard.press("Tab")
+    expect(page.locator("#cue-table tr", has_text="was").first).to_be_visible()
+
+
+BAD_FILES = (
+    (
+        "a.csv",
+        "text,label\nfine,1\n",
+        "Expected prompts and choices in a.csv in a known form, but its columns are text, label",
+    ),
+    ("b.csv", "prompt,choices\n", "b.csv"),
+    ("c.jsonl", "{", "Expected JSON in UTF-8, but c.jsonl cannot be read as such"),
+    (
+        "d.jsonl",
+        '{"prompt": "p", "choices": ["one"], "label": 0}',
+        "Expected at least two choices in each row of d.jsonl",
+    ),
+    ("e.csv", "premise,question,choice1,choice2,label\nA.,cause,b,c,7\nA.,cause,b,c,0\n", "e.csv"),
+)
+
+
+def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
+    page = open_page(visit)
+    for name, content, sentence in BAD_FILES:
+        path = tmp_path / name
+        path.write_text(content)
+        upload(page, path)
+        expect(page.get_by_role("alert")).to_contain_text(sentence)
+        expect(page.locator("#diagram svg")).to_have_count(0)
+        assert "Traceback" not in page.content()
+        page.get_by_label("Clear").first.click()
+        expect(page.locator("#diagram svg")).to_be_visible()
+    page.get_by_role("tab", name="Paste").click()
+    page.locator("#pasted textarea").fill("")
+    page.get_by_role("button", name="Show these").click()
+    expect(page.get_by_role("alert")).to_have_text("Expected items with their choices, but the text is empty.")
