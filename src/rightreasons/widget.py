@@ -196,14 +196,16 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     """Write figures as tiles: a name, a value, a small line below it.
 
     Example:
-        >>> tiles([("ECE", "0.05", "lower is better")])
-        '<dl class="rr-tiles"><div><dt>ECE</dt><dd>0.05</dd><dd class="rr-small">lower is better</dd></div></dl>'
+        >>> tiles([("ECE", "0.05", "lower is better")]).count("<div>")
+        1
     """
     written = []
     for entry in entries:
         name, value, small = map(html.escape, entry)
         written.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
-    return f'<dl class="rr-tiles">{"".join(written)}</dl>'
+    # Full rows where the page is wide: four tiles stand in one row, six in two.
+    columns = 4 if len(written) % 4 == 0 else 3
+    return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(written)}</dl>'
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, caption: str = "") -> str:
