@@ -31,7 +31,7 @@ from rightreasons.audit.measures import (
 from rightreasons.audit.predictions import Predictions, read_predictions
 from rightreasons.audit.report import Outcome, render_page
 from rightreasons.audit.runner import PAGE, short_name
-from rightreasons.audit.schema import read_audit
+from rightreasons.audit.schema import AUDIT_FILE, read_audit
 from rightreasons.audit.section import (
     Column,
     Estimate,
@@ -212,7 +212,7 @@ def compare_reports(
 
 def _folder(report: str | os.PathLike[str]) -> Path:
     path = Path(report)
-    return path if path.is_dir() else path.parent if path.is_file() else path
+    return path.parent if path.name == AUDIT_FILE else path
 
 
 def _names(audits: Sequence[dict[str, Any]], folders: Sequence[Path]) -> tuple[str, str]:

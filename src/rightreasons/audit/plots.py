@@ -118,6 +118,7 @@ def drawn(figure: Figure, key: str) -> Drawing:
     """Render a figure; `key` makes the ids inside its SVG its own, so that many can stand on one page."""
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
+    figure.set_layout_engine("none")  # what the PNG was laid out to is kept
     svg = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": key}):
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -263,14 +264,24 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
                     markersize=6,
                     linestyle="none",
                     zorder=3,
-                    label=None if labelled else name,
+                    label=None if labelled else shortened(name),
                 )
                 labelled = True
-        axis.set_yticks(range(len(rows)), [row.name for row in rows])
+        axis.set_yticks(range(len(rows)), [shortened(row.name) for row in rows])
         axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
         axis.grid(axis="y", visible=False)
         axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(3, len(series)), borderaxespad=0.2)
         return drawn(figure, key)
+
+
+def shortened(name: str, longest: int = 26) -> str:
+    """Shorten a user's name to what fits beside an axis.
+
+    Example:
+        >>> shortened("a name that would push the picture aside")
+        'a name that would push th…'
+    """
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 # ------------------------------------------------------------------------------------------------------------- private

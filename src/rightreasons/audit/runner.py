@@ -232,8 +232,12 @@ def _open(
     needs_labels: bool,
 ) -> dict[str, datasets.Dataset]:
     """Open every split of the data in the common schema."""
+    import datasets
+
     from rightreasons.data.files import open_dataset, open_multiple_choice
 
+    if isinstance(dataset, Mapping):
+        dataset = datasets.DatasetDict(dataset)
     given: dict[str, Any] = {"config": config, "data_dir": data_dir, "require_labels": needs_labels}
     if task == "multiple_choice":
         found = open_multiple_choice(

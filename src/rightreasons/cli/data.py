@@ -32,18 +32,13 @@ def list_() -> None:
 def build(
     name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The folder to write; the name of the data set by default.")] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration; the first by default.")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="The configurations, parted by commas; all of them by default.")
+    ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of the source files.")] = None,
 ) -> None:
-    """Write a data set as parquet files, one a split, which `datasets.load_dataset(FOLDER)` opens."""
-    from rightreasons.data.catalog import load_dataset
+    """Write a data set as parquet files with a card, which `datasets.load_dataset(FOLDER)` opens."""
+    from rightreasons.data.publish import publish
 
-    folder = out or Path(name)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"Expected --out to be a new or an empty folder, but {folder} holds other files.")
-    splits = load_dataset(name, config, data_dir=data_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, rows in splits.items():
-        rows.to_parquet(folder / f"{split}.parquet")
-        typer.echo(f"{split}: {len(rows):,} rows")
-    typer.echo(f"Data: {folder}")
+    configs = None if config is None else [part.strip() for part in config.split(",")]
+    typer.echo(f"Data: {publish(name, out or Path(name), configs=configs, data_dir=data_dir)}")

@@ -1,0 +1,172 @@
+"""The command line as a person meets it: what it prints, how it fails, how fast its help comes."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rightreasons.cli import main
+from tiny_models import save_tiny_classifier, save_tiny_encoder, tiny_texts
+
+QUICK = ("--n-resamples", "20", "--questions", "calibration")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("cli") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory):
+    texts, labels = tiny_texts(30)
+    file = tmp_path_factory.mktemp("cli-data") / "reviews.csv"
+    rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
+    file.write_text("\n".join(["review,verdict", *rows]))
+    return file
+
+
+def run(capsys, *words):
+    """Run the command line; returns exit code, output and errors."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return stop.value.code or 0, captured.out, captured.err
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom rightreasons.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'evaluate', 'matplotlib', 'numpy', 'scipy'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy))"
+    )
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in done.stdout
+    assert time.perf_counter() - began < 1.0
+    for command in ("audit", "compare", "data", "demo", "modules"):
+        assert f"\n  {command} " in done.stdout
+
+
+def test_every_command_has_help(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    commands = [
+        line.split()[0] for line in out.split("Commands:")[1].splitlines() if line[:3] == "  " + line[2:3].strip()
+    ]
+    assert {"audit", "compare", "data", "demo", "modules"} <= set(commands)
+    for command in commands:
+        code, out, _ = run(capsys, command, "--help")
+        assert code == 0
+        assert out.startswith(f"Usage: rightreasons {command}")
+
+
+def test_audit_of_a_local_file(capsys, tiny, reviews, tmp_path):
+    columns = ("--text-column", "review", "--label-column", "verdict")
+    code, out, _ = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    assert code == 0
+    assert "Does its confidence match its accuracy?" in out
+    assert f"Report: {tmp_path / 'report' / 'index.html'}" in out
+    said = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+    assert said["dataset"]["splits"][0]["n_items"] == 30
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert f"rightreasons audit {tiny} {reviews}" in page
+    assert "--text-column review --label-column verdict" in page
+
+
+def test_compare(capsys, tiny, reviews, tmp_path):
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+    for model in (tiny, other):
+        run(capsys, "audit", model, reviews, "--out", tmp_path / f"report-{model.name}", "--text-column", "review",
+            "--label-column", "verdict", *QUICK)  # fmt: skip
+    folders = tmp_path / "report-tiny", tmp_path / "report-other"
+    code, out, _ = run(capsys, "compare", *folders, "--out", tmp_path / "both", "--n-resamples", "50")
+    assert code == 0
+    assert "data: 30 shared items" in out
+    assert "Accuracy" in out
+    assert (tmp_path / "both" / "index.html").is_file()
+
+
+def test_version_and_modules(capsys):
+    code, out, _ = run(capsys, "--version")
+    assert (code, out.strip()[0].isdigit()) == (0, True)
+    code, out, _ = run(capsys, "modules")
+    assert code == 0
+    assert any(line.split()[:2] == ["ece", "metric"] for line in out.splitlines())
+
+
+def test_data(capsys, tmp_path):
+    code, out, _ = run(capsys, "data", "list")
+    assert code == 0
+    assert "planted_shortcuts" in out
+    folder = tmp_path / "planted"
+    code, out, _ = run(capsys, "data", "build", "planted_shortcuts", "--config", "punctuation", "--out", folder)
+    assert code == 0
+    assert f"Data: {folder}" in out
+    import datasets
+
+    rows = datasets.load_dataset(str(folder), split="test_flipped")
+    assert len(rows) == 1000
+    assert rows.features["label"].names == ["negative", "positive"]
+    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--out", folder)
+    assert (code, "holds something already" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("audit", "no/such/model/here", "planted_shortcuts"), "the folder 'no/such/model/here' does not exist"),
+        (
+            ("audit", "{encoder}", "{reviews}", "--text-column", "review", "--label-column", "verdict"),
+            "lacks the weights",
+        ),
+        (
+            ("audit", "{tiny}", "nowhere.csv"),
+            "Expected a data set at nowhere.csv, but there is no such file or folder.",
+        ),
+        (
+            ("audit", "{tiny}", "{reviews}", "--text-column", "text", "--label-column", "verdict"),
+            "Expected the column 'text' that `text_column` names in",
+        ),
+        (("audit", "{tiny}", "{reviews}"), "Expected a column with the labels in"),
+        (("audit", "{tiny}", "{reviews}", "--questions", "calibratio"), "Did you mean 'calibration'?"),
+        (("audit", "{tiny}", "trec"), "Expected the labels of trec to be among the model's (negative, positive)"),
+        (("compare", "{reviews}", "{reviews}"), "to be an audit in JSON"),
+        (("data", "build", "sst3"), "Did you mean 'sst2'?"),
+        (("audt",), "No such command 'audt'"),
+        (("audit", "{tiny}", "{reviews}", "--limt", "3"), "No such option: --limt"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(capsys, tiny, reviews, tmp_path, monkeypatch, words, message, root):
+    monkeypatch.chdir(tmp_path)
+    if "trec" in words:
+        folder = root.parent / "shared" / "data"
+        if not folder.is_dir():
+            pytest.skip("the real benchmark files are absent")
+        monkeypatch.setenv("RIGHTREASONS_DATA_DIR", str(folder))
+    encoder = save_tiny_encoder(tmp_path / "encoder")
+    given = [word.format(tiny=tiny, reviews=reviews, encoder=encoder) for word in words]
+    code, out, err = run(capsys, *given)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert len([line for line in err.splitlines() if line.startswith("Error: ")]) == 1
+    assert not (tmp_path / "report").exists()
+
+
+def test_developers_get_the_traceback(tiny, capsys):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        main(["audit", str(tiny), "nowhere.csv", "--traceback"])
+
+
+def test_the_module_runs(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "rightreasons", "audit", "x/y/z", "planted_shortcuts"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.strip().startswith("Error: Expected the model as a folder or a hub id")
