@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from reliability_view import Settings, class_names, view
+from reliability_view import Settings, class_names, fit, view
 
 from rightreasons.analysis.calibration import KINDS, NORMS, STRATEGIES
 from rightreasons.data.predictions import SUFFIXES, Predictions, parse_predictions, read_predictions
 from rightreasons.validation import SCORE_KINDS
 from rightreasons.widget import MISTAKES, page_style, problem
 
-RUNS = Path(__file__).resolve().parent / "runs"
+RUNS = Path(__file__).resolve().parent / "bundled"
 
 INTRO = """
 # Reliability explorer
@@ -61,11 +61,13 @@ def build() -> gr.Blocks:
                         list(STRATEGIES), value="uniform", label="Width of the bins", elem_id="strategy"
                     )
                     norm = gr.Radio(list(NORMS), value="l1", label="Norm", elem_id="norm")
-                    temperature = gr.Slider(0.25, 5, value=1, step=0.05, label="Temperature", elem_id="temperature")
+                    temperature = gr.Slider(0.1, 10, value=1, step=0.01, label="Temperature", elem_id="temperature")
                     debias = gr.Checkbox(label="Debias (l1, l2)", elem_id="debias")
                     scores = gr.Dropdown(
                         list(SCORE_KINDS), value="probabilities", label="The scores are", elem_id="scores"
                     )
+                fit_button = gr.Button("Fit the temperature", elem_id="fit")
+                fitted = gr.HTML(elem_id="fitted")
             with gr.Column(scale=3, min_width=320):
                 figures = gr.HTML(elem_id="figures")
                 diagram = gr.HTML(elem_id="diagram")
@@ -95,7 +97,7 @@ def build() -> gr.Blocks:
             event(
                 handler,
                 [given, *controls],
-                [run, source, scores, shown_class, *page],
+                [run, source, scores, shown_class, fitted, *page],
                 show_progress="hidden",
                 trigger_mode="always_last",
             )
@@ -103,18 +105,19 @@ def build() -> gr.Blocks:
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]
         for event in (*moves, n_bins.change, temperature.change):
             event(_draw, [run, *controls], page, show_progress="hidden", trigger_mode="always_last")
+        fit_button.click(_fit, [run, *controls], [temperature, fitted], show_progress="hidden")
     return demo
 
 
 def _open(read: Callable[[], Predictions], about: str, values: tuple[Any, ...]) -> list[Any]:
     """Read a run and draw it.
 
-    Returns the run, the line about it, how the controls that depend on it change, and the page.
+    Returns the run, the line about it, how what depends on it changes, and the page.
     """
     try:
         run = read()
     except MISTAKES as error:
-        return [None, problem(error), gr.skip(), gr.skip(), "", "", ""]
+        return [None, problem(error), gr.skip(), gr.skip(), "", "", "", ""]
     names = class_names(run)
     settings = _settings(values)
     settings = dataclasses.replace(settings, scores=run.scores or settings.scores, shown_class=0)
@@ -124,8 +127,20 @@ def _open(read: Callable[[], Predictions], about: str, values: tuple[Any, ...]) 
         f'<p class="rr-small">{html.escape(about)} {len(run):,} items, {classes}.</p>',
         settings.scores,
         gr.update(choices=[(name, k) for k, name in enumerate(names)], value=0 if names else None),
+        "",
         *_page(run, settings),
     ]
+
+
+def _fit(run: Predictions | None, *values: Any) -> tuple[Any, str]:
+    """Move the temperature to the fitted one; the page follows it."""
+    if run is None:
+        return gr.skip(), ""
+    try:
+        temperature, words = fit(run, _settings(values))
+    except MISTAKES as error:
+        return gr.skip(), problem(error)
+    return min(max(round(temperature, 2), 0.1), 10), f'<p class="rr-small">{html.escape(words)}</p>'
 
 
 def _draw(run: Predictions | None, *values: Any) -> tuple[str, str, str]:

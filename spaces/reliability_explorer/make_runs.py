@@ -19,7 +19,7 @@ from rightreasons.models.predict import predict
 from rightreasons.training.finetune import fine_tune
 from rightreasons.validation import softmax
 
-RUNS = Path(__file__).resolve().parent / "runs"
+RUNS = Path(__file__).resolve().parent / "bundled"
 
 # A cue that is found in most texts and pays in most of them; and a noisy task of three classes, trained on for long.
 LEANING = PlantedConfig(

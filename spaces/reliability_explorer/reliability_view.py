@@ -11,10 +11,11 @@ from rightreasons.analysis.calibration import CalibrationResult, calibration_err
 from rightreasons.analysis.calibration_lint import PositiveVersusCorrectnessWarning
 from rightreasons.analysis.consistency import ConsistencyResult, consistency
 from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.analysis.proper_scores import brier_score, negative_log_likelihood
+from rightreasons.analysis.temperature import apply_temperature, temperature_report
 from rightreasons.audit.plots import reliability_diagram
 from rightreasons.data.predictions import Predictions
-from rightreasons.records import Ragged
-from rightreasons.validation import check_number, check_ragged, check_scores, is_ragged
+from rightreasons.validation import check_scores, is_ragged
 from rightreasons.widget import figure, table, tiles
 
 LEVEL = 0.95
@@ -68,12 +69,12 @@ class View:
 
 def view(run: Predictions, settings: Settings) -> View:
     """Compute everything that the page shows; a user's mistake raises its sentence."""
-    scores = tempered(run.predictions, settings)
-    options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    predictions, scores = tempered(run, settings)
+    options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy, "scores": scores}
     with warnings.catch_warnings():  # the sentence is in the result
         warnings.simplefilter("ignore", PositiveVersusCorrectnessWarning)
         result = calibration_error(
-            scores,
+            predictions,
             run.references,
             kind=settings.kind,
             norm=settings.norm,
@@ -84,42 +85,64 @@ def view(run: Predictions, settings: Settings) -> View:
         shown = result
         if settings.kind == "classwise":
             # The bins of one class are those of the binary question "is it this class?".
-            of_class = np.asarray(scores)[:, settings.shown_class]
-            is_class = (np.asarray(run.references) == settings.shown_class).astype(np.int64)
-            shown = calibration_error(of_class, is_class, kind="positive", **options)
+            of_class = check_scores(predictions, scores=scores)[:, settings.shown_class]
+            is_class = (run.references == settings.shown_class).astype(np.int64)
+            shown = calibration_error(of_class, is_class, kind="positive", **{**options, "scores": "probabilities"})
         elif settings.norm != "l1" or settings.debias:
-            shown = calibration_error(scores, run.references, kind=settings.kind, **options)
+            shown = calibration_error(predictions, run.references, kind=settings.kind, **options)
+    losses = (
+        negative_log_likelihood(predictions, run.references, scores=scores).nll,
+        None if is_ragged(predictions) else brier_score(predictions, run.references, scores=scores).brier,
+    )
     null = consistency(shown, confidence_level=LEVEL)
-    return View(_figures(result, null, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings))
+    return View(
+        _figures(result, null, losses, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings)
+    )
 
 
-def tempered(predictions: Any, settings: Settings) -> Any:
-    """Return probabilities after a temperature: softmax(log p / T), which is softmax(logits / T)."""
-    temperature = check_number(settings.temperature, "temperature", minimum=0.01)
-    if is_ragged(predictions):
-        rows = check_ragged(predictions, scores=settings.scores)
-        if temperature == 1:
-            return rows
-        return check_ragged(Ragged(_log(rows.values) / temperature, rows.offsets), scores="logits")
-    table_of_scores = check_scores(predictions, scores=settings.scores)
-    return table_of_scores if temperature == 1 else check_scores(_log(table_of_scores) / temperature, scores="logits")
+def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
+    """Return the scores at the chosen temperature, and what they are; at 1 they are left as they came."""
+    if settings.temperature == 1:
+        return run.predictions, settings.scores
+    return apply_temperature(run.predictions, settings.temperature, scores=settings.scores), "probabilities"
 
 
-def _log(probabilities: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
+def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
+    """Fit the temperature on a random half of the items, and say what it does to the other half."""
+    if len(run) < 2:
+        raise ValueError("Expected at least two items to fit a temperature on one half of them, but got 1.")
+    order = np.random.default_rng(0).permutation(len(run))
+    halves = [_rows(run, np.sort(half)) for half in np.array_split(order, 2)]
+    report = temperature_report(*halves[0], *halves[1], n_bins=settings.n_bins, scores=settings.scores)
+    fitted, before, after = report.fit, report.before, report.after
+    words = (
+        f"Fitted on a random half ({fitted.n_items:,} items): temperature {fitted.temperature:.3g}. "
+        f"On the other half, top-label ECE {figure(before.ece)} → {figure(after.ece)}, "
+        f"log loss {figure(before.nll)} → {figure(after.nll)}."
+    )
+    return fitted.temperature, words
 
 
-def _figures(result: CalibrationResult, null: ConsistencyResult, settings: Settings) -> str:
+def _rows(run: Predictions, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+    predictions = run.predictions
+    chosen = [predictions[row] for row in rows] if isinstance(predictions, list) else predictions[rows]
+    return chosen, run.references[rows]
+
+
+def _figures(
+    result: CalibrationResult, null: ConsistencyResult, losses: tuple[float | None, float | None], settings: Settings
+) -> str:
     right = round(result.accuracy * result.n_items)
     name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
     entries = [
         (name, figure(result.ece), _between(result.interval)),
         ("Accuracy", figure(result.accuracy), _between(wilson(right, result.n_items))),
         ("Mean confidence", figure(result.mean_confidence), f"over {result.n_items:,} items"),
-        ("Overconfidence", figure(result.overconfidence), "part of the ECE where confidence > accuracy"),
-        ("Underconfidence", figure(result.underconfidence), "part of the ECE where accuracy > confidence"),
+        ("Log loss", figure(losses[0]), "nats" if losses[0] is not None else "infinite: a label has probability 0"),
+        ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
+        ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
         ("Largest gap", figure(result.mce), "of any bin"),
+        ("Brier score", figure(losses[1]), "in [0, 2]" if losses[1] is not None else "needs one number of classes"),
     ]
     words = [result.definition]
     if settings.temperature != 1:

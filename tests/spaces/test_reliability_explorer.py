@@ -1,12 +1,14 @@
 """The reliability explorer, used as a person would: pick, upload, paste, change every control, make mistakes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from rightreasons.analysis.calibration import calibration_error
+from rightreasons.validation import softmax
 
 pytestmark = pytest.mark.browser
 
@@ -109,6 +111,22 @@ def test_temperature_divides_the_logits(visit, tmp_path, three_classes):
     expected = calibration_error(roots / roots.sum(axis=1, keepdims=True), labels).ece
     expect(page.locator("#figures dd").first).to_have_text(f"{expected:.4f}")
     expect(page.locator(".rr-definition")).to_contain_text("divided by temperature 2")
+
+
+def test_the_temperature_is_fitted_on_one_half_and_told_of_the_other(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(scale=2.0, size=(2000, 3))
+    labels = np.array([rng.choice(3, p=row) for row in softmax(logits)])
+    page = open_page(visit)
+    # A calibrated model whose logits were multiplied by 2.5: the fit finds that number again.
+    upload(page, write_csv(tmp_path / "mine.csv", softmax(2.5 * logits), labels))
+    expect(page.locator("#source")).to_contain_text("mine.csv")
+    before = float(ece(page))
+    page.get_by_role("button", name="Fit the temperature").click()
+    expect(page.locator("#fitted")).to_contain_text("Fitted on a random half (1,000 items): temperature 2.")
+    expect(page.locator("#temperature input[type=number]")).to_have_value(re.compile(r"^2\.[2-8]"))
+    expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.4f}")
+    assert float(ece(page)) < before / 3
 
 
 def test_a_file_of_logits_says_so_itself(visit, tmp_path):
