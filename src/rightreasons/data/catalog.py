@@ -27,6 +27,8 @@ CATALOG: dict[str, str] = {
     "tweeteval_hate": "tweeteval:TweetEvalHate",
     "tweeteval_irony": "tweeteval:TweetEvalIrony",
     "tweeteval_sentiment": "tweeteval:TweetEvalSentiment",
+    "imdb_contrast": "imdb:ImdbContrast",
+    "imdb_counterfactual": "imdb:ImdbCounterfactual",
     "anli": "commonsense:Anli",
     "hellaswag": "commonsense:HellaSwag",
     "piqa": "commonsense:Piqa",
