@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rightreasons.data.sources import Source
 Row = dict[str, Any]
 LABELS = ("Negative", "Positive")
 ROLES = ("original", "perturbed")
+_BREAK = re.compile(r"<br\s*/?>?")  # some revisions broke a tag
 
 
 class PairedReviews(Builder):
@@ -36,7 +38,7 @@ class PairedReviews(Builder):
             )
         return {
             "id": f"{split}-{pair}-{role}",
-            "text": " ".join(text.replace("<br />", " ").split()),
+            "text": " ".join(_BREAK.sub(" ", text).split()),
             "label": LABELS.index(sentiment),
             "pair_id": f"{split}-{pair}",
             "role": role,
