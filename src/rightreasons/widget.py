@@ -84,7 +84,6 @@ def module_demo(
                     type="array",
                     interactive=True,
                     wrap=True,
-                    column_limits=(len(columns), len(columns)),
                     label="Inputs, one item a row (counted from 0): edit a cell, right-click to add a row",
                     elem_id="inputs",
                 )

@@ -1,5 +1,9 @@
 """The shared demo's own parts, without a browser; tests/spaces drives the page."""
 
+import importlib.util
+import shutil
+from pathlib import Path
+
 import pytest
 
 import rightreasons
@@ -25,6 +29,10 @@ def test_cells_are_json_and_blank_rows_are_left_out(ece):
             [["0.9 0.1", "0"]],
             r"Expected a number, or a list such as \[0.9, 0.1\], in `predictions`, but item 0 has '0.9 0",
         ),
+        (
+            [["[0.9, 0.1]", "0", "extra"]],
+            "Expected the columns predictions, references in the table, but it has 3 columns.",
+        ),
         ([["[NaN, 0.1]", "0"]], "in `predictions`, but item 0 has"),
     ],
 )
@@ -40,8 +48,6 @@ def test_every_option_of_every_module_is_explained():
 
 
 def test_card_and_front_matter():
-    from pathlib import Path
-
     front, card = read_card(Path(module_path("ece")) / "README.md")
     assert front["title"] == "Expected Calibration Error"
     assert front["description"].startswith("Expected calibration error with a named definition")
@@ -60,3 +66,33 @@ def test_table_says_what_it_leaves_out():
 def test_undefined_is_a_dash():
     assert figure(None) == "–"
     assert "<td>–</td>" in table([{"a": None, "b": "x"}]) or "–" in table([{"a": None, "b": "x"}])
+
+
+@pytest.mark.parametrize("name", rightreasons.available_modules())
+def test_every_module_folder_is_a_space_under_the_name_app(tmp_path, name):
+    # A Space's repository lies in a folder called "app", beside which evaluate would take app.py for the module.
+    gr = pytest.importorskip("gradio")
+    folder = tmp_path / "app"
+    shutil.copytree(module_path(name), folder, ignore=shutil.ignore_patterns("__pycache__"))
+    spec = importlib.util.spec_from_file_location(f"space_of_{name}", folder / "app.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    demo = module.build()
+    assert isinstance(demo, gr.Blocks)
+    assert any(getattr(block, "value", None) == "Compute" for block in demo.blocks.values())
+
+
+def test_a_wrong_example_or_option_is_told(ece):
+    pytest.importorskip("gradio")
+    from rightreasons.widget import module_demo
+
+    readme = Path(module_path("ece")) / "README.md"
+    for wrong, sentence in (
+        ({"example": {"labels": [1]}}, "Expected an option of the inputs of ece, but got 'labels'"),
+        (
+            {"example": {}, "choices": {"norms": ["l1"]}},
+            "Expected an option of ece, but got 'norms'. Did you mean 'norm'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            module_demo(ece, readme, **wrong)
