@@ -52,9 +52,7 @@ class TestOneRun:
         covered = 0
         for _ in range(200):
             right = rng.random(300) < np.where(easy, 0.9, 0.7)
-            interval = easy_hard_gap(
-                (~right).astype(int), np.zeros(300, int), easy, n_permutations=1
-            ).interval
+            interval = easy_hard_gap((~right).astype(int), np.zeros(300, int), easy, n_permutations=1).interval
             covered += interval.low <= 0.2 <= interval.high
         # Binomial(200, 0.95) lies above 181 with probability 0.99.
         assert covered > 180
