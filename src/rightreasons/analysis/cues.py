@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons import validation
+from rightreasons.analysis.tokens import WORD_PATTERN
 from rightreasons.records import Result
 
 Tokenizer = Callable[[str], Sequence[str]]
@@ -30,7 +31,6 @@ LONGEST, SHORTEST = "<longest>", "<shortest>"
 MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
 NEGATION = "<negation>"
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
@@ -47,7 +47,7 @@ def tokenize(text: str) -> list[str]:
         >>> tokenize("The sun wasn't rising.")
         ['the', 'sun', 'wasn', "'", 't', 'rising', '.']
     """
-    return _TOKEN.findall(text.lower())
+    return WORD_PATTERN.findall(text.lower())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
