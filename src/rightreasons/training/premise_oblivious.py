@@ -76,6 +76,9 @@ def premise_oblivious_split(
     "hypothesis only"), `n_runs` times with other seeds, and asked in the same way. An item is Easy when all runs are
     right: something in it other than its premise gives the answer away, or luck does (`easy_by_chance`).
 
+    The split belongs to the model that made it: judge models by it that start from other weights.
+    Two models that prefer the same choices for no reason at all agree on what is Easy.
+
     Args:
         model_name_or_path: An encoder.
         test: The items to split: `prompt`, `choices`, `label` (multiple choice) or `text`, `text_pair`, `label`
