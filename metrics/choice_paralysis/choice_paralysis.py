@@ -7,8 +7,8 @@ from rightreasons.analysis.choice_paralysis import choice_paralysis
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """
-Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added choices
-dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices. Positive
+Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added
+choices dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices. Positive
 where confidence drops; nearer to 0 is better.
 """
 

@@ -7,16 +7,16 @@ from rightreasons.analysis.prior_bias import prior_bias
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """
-Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed or
-replaced, or the right choice taken out. The population variance of the confidences over the choices of an item, averaged
+Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed
+or replaced, or the right choice taken out. The population variance of the confidences over the choices of an item, averaged
 over items. 0 is no preference; lower is better.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
     predictions: N rows of choice scores of the perturbed items, of equal or different lengths.
-    references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none; may be
-        left out.
+    references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none;
+        may be left out.
     scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
     n_permutations: Shuffles of the permutation null; default 200, 0 leaves it out.
     confidence_level: Level of a bootstrap interval, such as 0.95; default None gives none.
@@ -25,8 +25,8 @@ Args:
 
 Returns:
     dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
-    `normalized_divergence`, `mean_top_confidence`, `n_items`, `mean_choices`, `t_p_value`, `wilcoxon_p_value`, `pseudo_correct`
-    (rate, chance, exact p-value, confidence excess), `null`, `interval` and the `definition` in words.
+    `normalized_divergence`, `mean_top_confidence`, `n_items`, `mean_choices`, `t_p_value`, `wilcoxon_p_value`,
+    `pseudo_correct` (rate, chance, exact p-value, confidence excess), `null`, `interval` and the `definition` in words.
 
 Examples:
     >>> import rightreasons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from rightreasons.validation import (
     check_same_length,
     check_seed,
 )
+
+Alternative = Literal["two-sided", "less", "greater"]
 
 DEFINITION = (
     "Prior bias: the population variance of the confidences over the choices of an item that has no right choice, "
@@ -195,20 +198,20 @@ def poisson_binomial_p_value(successes: int, chances: NDArray[np.float64]) -> fl
     pmf = np.ones(1)
     # Trials of one chance are a binomial; the counts of the groups add up by convolution.
     for chance, trials in zip(*np.unique(chances, return_counts=True), strict=True):
-        group = stats.binom.pmf(np.arange(trials + 1), trials, chance)
+        group = np.asarray(stats.binom.pmf(np.arange(trials + 1), trials, chance), dtype=np.float64)
         pmf = np.convolve(pmf, group)
     observed = pmf[successes]
     return float(min(1.0, pmf[pmf <= observed * (1 + 1e-7)].sum()))
 
 
-def t_p_value(values: NDArray[np.float64], alternative: str = "two-sided") -> float | None:
+def t_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
     """Test a mean against 0 by the one-sample t-test; None with fewer than two values or none that differ."""
     if len(values) < 2 or np.ptp(values) <= 1e-12:  # differences of that size are rounding
         return None
     return float(stats.ttest_1samp(values, 0.0, alternative=alternative).pvalue)
 
 
-def wilcoxon_p_value(values: NDArray[np.float64], alternative: str = "two-sided") -> float | None:
+def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
     """Test symmetry around 0 by the Wilcoxon signed-rank test; None where all values are 0."""
     if not values.any():
         return None

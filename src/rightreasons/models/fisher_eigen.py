@@ -142,4 +142,5 @@ def _predicted(p: Tensor) -> Tensor:
 
 
 def _norm(v: Tensor) -> Tensor:
-    return v.flatten(1).double().norm(dim=1)
+    norms: Tensor = v.flatten(1).double().norm(dim=1)
+    return norms
