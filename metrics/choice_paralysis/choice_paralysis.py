@@ -8,8 +8,8 @@ from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """
 Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added
-choices dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices. Positive
-where confidence drops; nearer to 0 is better.
+choices dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices.
+Positive where confidence drops; nearer to 0 is better.
 """
 
 _KWARGS_DESCRIPTION = """

@@ -8,8 +8,8 @@ from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """
 Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed
-or replaced, or the right choice taken out. The population variance of the confidences over the choices of an item, averaged
-over items. 0 is no preference; lower is better.
+or replaced, or the right choice taken out. The population variance of the confidences over the choices of an item,
+averaged over items. 0 is no preference; lower is better.
 """
 
 _KWARGS_DESCRIPTION = """
