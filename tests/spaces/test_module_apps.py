@@ -1,9 +1,12 @@
 """The demo of an evaluate module, used as a person would: compute, edit, change options, make mistakes."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
+from rightreasons.modules import available_modules, module_path
 
 pytestmark = pytest.mark.browser
 
@@ -20,6 +23,16 @@ def edit(page, row: int, column: int, text: str) -> None:
 
 def compute(page) -> None:
     page.get_by_role("button", name="Compute").click()
+
+
+@pytest.mark.parametrize("name", available_modules())
+def test_the_example_of_every_module_computes(visit, name):
+    page = visit(f"{Path(module_path(name)).parent.name}/{name}")
+    compute(page)
+    expect(page.locator("#headline .rr-waiting")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("#result")).to_contain_text("{")
+    expect(page.locator("#headline .rr-tiles, #headline table").first).to_be_visible()
 
 
 def test_example_computes_and_the_card_is_there(visit):
