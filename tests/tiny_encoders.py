@@ -1,11 +1,11 @@
-"""Tiny encoders of five architectures with tokenizers of their own kind, built from configurations: nothing is fetched."""
+"""Tiny encoders of six architectures with tokenizers of their own kind, built from configurations: nothing fetched."""
 
 import torch
 import transformers as tf
-from tiny_models import tiny_tokenizer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from rightreasons.models.loading import Classifier
+from tiny_models import tiny_tokenizer
 
 TEXTS = (
     "the film was good",

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
-from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, tiny_encoder
 
 from rightreasons.models.attribution import integrated_gradients
+from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
 CHOICES = [["the rain", "a very good film"], ["it was dull", "the man fell because of the sun"], ["fine", "not"]]
@@ -142,9 +142,8 @@ def test_multiple_choice_equal_to_captum(encoders, architecture):
     )
     assert ours.logits.shape == (3, 2)
     model, tokenizer = classifier.model, classifier.tokenizer
-    flat = tokenizer(
-        [p for p, row in zip(PROMPTS, CHOICES) for _ in row], sum(CHOICES, []), padding=True, return_tensors="pt"
-    )
+    prompts = [prompt for prompt in PROMPTS for _ in range(2)]
+    flat = tokenizer(prompts, [choice for row in CHOICES for choice in row], padding=True, return_tensors="pt")
     inputs = {k: flat[k].view(3, 2, -1) for k in tokenizer.model_input_names}
     ids, mask = inputs.pop("input_ids"), inputs.pop("attention_mask")
     embeddings = model.get_input_embeddings()(ids).detach()

@@ -58,13 +58,3 @@ def quadrature(name: str, steps: int) -> Rule:
         return Rule(np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps))
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     return Rule((nodes + 1.0) / 2.0, weights / 2.0)
-
-
-def on_interval(rule: Rule, start: float, end: float) -> Rule:
-    """Move a rule from [0, 1] to [start, end].
-
-    Example:
-        >>> on_interval(quadrature("riemann_right", 2), 0.5, 1.0)
-        Rule(nodes=array([0.75, 1.  ]), weights=array([0.25, 0.25]))
-    """
-    return Rule(start + (end - start) * rule.nodes, (end - start) * rule.weights)
