@@ -195,7 +195,7 @@ def test_scales_hold_figure_and_interval():
     assert scale_of(headline(None, None, None, no_interval="undefined")) is None
 
 
-# ---------------------------------------------------------------------------------------------------------- in a browser
+# --------------------------------------------------------------------------------------------------------- in a browser
 
 
 @pytest.fixture(scope="module")

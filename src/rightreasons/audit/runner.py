@@ -54,11 +54,13 @@ class AuditResult:
         out: The folder of the report: index.html, audit.json, figures/ and predictions/.
         audit: What audit.json holds (docs/audit_schema.md).
         outcomes: The questions with their answers.
+        written: Whether this process wrote the report: of several, the main one does.
     """
 
     out: Path
     audit: dict[str, Any]
     outcomes: tuple[Outcome, ...]
+    written: bool = True
 
     @property
     def page(self) -> Path:
@@ -190,9 +192,10 @@ def audit(
         command = _command(model, dataset, flags)
     record = _record(context, outcomes, limit=limit, questions=[section.question for section in sections])
     check_audit(record)
-    if _is_main():
+    is_main = _is_main()
+    if is_main:
         _write(context, record, outcomes, command)
-    return AuditResult(folder, record, outcomes)
+    return AuditResult(folder, record, outcomes, is_main)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -17,6 +17,8 @@ WIDTH = 100
 
 def show_audit(result: AuditResult) -> None:
     """Print each answer in a line or two, and where the report is; exit with 1 when a question failed."""
+    if not result.written:
+        return
     for outcome in result.outcomes:
         typer.echo("")
         typer.secho(outcome.title, bold=True)

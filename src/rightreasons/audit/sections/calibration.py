@@ -334,6 +334,7 @@ def _verdict(
     null: ConsistencyResult,
     compared: Mapping[str, Mapping[str, Headline]],
 ) -> Verdict:
+    accuracy = headlines["accuracy"]
     gap, ece = headlines["confidence_gap"].estimate, headlines["ece"].estimate
     tone: Literal["good", "warn", "bad", "neutral"]
     if gap.low is not None and gap.low > 0:
@@ -342,21 +343,23 @@ def _verdict(
         tone, label = ("bad" if gap.high < -0.05 else "warn"), "Under-confident"
     elif null.p_value < 0.05:
         tone, label = "warn", "Miscalibrated in parts"
+    elif accuracy.n < FEW_ITEMS:
+        tone, label = "neutral", "No miscalibration found, on few items"
     else:
         tone, label = "good", "No miscalibration found"
     primary = context.primary.name
     summary = (
-        f"On “{primary}” it is right in {with_interval(headlines['accuracy'].estimate)} of the cases, and its mean "
-        f"confidence is {with_interval(headlines['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its "
-        f"calibration error is {fraction(ece.value or 0.0)}, where a calibrated model would show "
-        f"{fraction(null.expected)} (p {p_equals(null.p_value)})."
+        f"On “{primary}” it is right in {with_interval(accuracy.estimate)} of the cases, and its mean confidence is "
+        f"{with_interval(headlines['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its calibration error "
+        f"is {fraction(ece.value or 0.0)}, where a calibrated model would show {fraction(null.expected)} "
+        f"(p {p_equals(null.p_value)})."
     )
     worst = worst_split(context, compared)
     if worst is not None:
-        accuracy, confidence = (compared[worst][key].estimate for key in ("accuracy", "mean_confidence"))
+        fallen = compared[worst]
         summary += (
-            f" On “{worst}” it is right in {with_interval(accuracy)} of the cases, with a mean confidence of "
-            f"{with_interval(confidence)}."
+            f" On “{worst}” it is right in {with_interval(fallen['accuracy'].estimate)} of the cases, with a mean "
+            f"confidence of {with_interval(fallen['mean_confidence'].estimate)}."
         )
         tone, label = "bad", f"{label} on {primary}, far off on {worst}"
     return Verdict(tone, label, summary)
