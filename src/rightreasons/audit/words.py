@@ -14,7 +14,7 @@ def fraction(value: float) -> str:
     """
     text = f"{value:.3f}"
     if value != 0 and abs(value) < 0.0005:
-        text = f"{value:.2g}" if abs(value) >= 1e-5 else f"{value:.0e}"
+        text = f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.0e}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 

@@ -1,4 +1,30 @@
-"""The questions that an audit can answer: one file a question, found by listing this folder."""
+"""The questions that an audit can answer: one file a question, found by listing this folder.
+
+To add a question, write `sections/NAME.py` with a class that fits `rightreasons.audit.section.Section`, and its instance
+`SECTION`; its pictures go into `audit/plots_NAME.py`. Nothing else has to know of it: `--questions NAME`, the report and
+audit.json find it here.
+
+    class Toy:
+        question = "toy"                     # the name of the file
+        title = "Does it like toys?"         # as a reader would ask it
+        order = 7                            # where it stands in the report
+        needs_labels = True
+
+        def applies(self, context):          # APPLIES, or applies_not("One sentence with the reason.")
+            return APPLIES if context.task == "classification" else applies_not("It needs a classifier.")
+
+        def run(self, context):
+            scores = context.scores()                          # predicted once, whichever section asks first
+            folder = context.folder("toy", context.primary.fingerprint)   # a store for long work, found again later
+            return SectionResult(verdict=Verdict(...), headlines=(...), parts=(Part(...), ...))
+
+    SECTION = Toy()
+
+A `Headline` (a figure) is refused without interval (or the reason why it has none), definition and source, and a `Plot`
+without caption, alternative text and source. `audit.plots` has the style (`canvas`, `drawn`) and the pictures that more
+than one question draws, `audit.words` writes figures, `audit.examples` shows items. Files whose names begin with an
+underscore are parts of sections and no questions.
+"""
 
 from __future__ import annotations
 
