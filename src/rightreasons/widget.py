@@ -27,6 +27,9 @@ MISTAKES = (TypeError, ValueError)
 STYLE = Path(__file__).with_suffix(".css")
 """The style sheet of our pages."""
 
+MIN_CELL = 12
+"""Letters that the narrowest column of the inputs has room for, beside one three times as wide."""
+
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _WORDS_OF = {True: "yes", False: "no", None: "–"}
 
@@ -71,6 +74,7 @@ def module_demo(
     help_texts = argument_help(module.inputs_description)
     front, card = read_card(readme)
     title = front.get("title", module.name)
+    cells = _cells(module, example)
 
     with gr.Blocks(title=title) as demo:
         page_style()
@@ -78,7 +82,8 @@ def module_demo(
         with gr.Row():
             with gr.Column(scale=5, min_width=320):
                 table_of_inputs = gr.Dataframe(
-                    value=_cells(module, example),
+                    value=cells,
+                    column_widths=_column_widths(columns, cells),
                     headers=columns,
                     datatype="str",
                     type="array",
@@ -87,12 +92,12 @@ def module_demo(
                     label="Inputs, one item a row (counted from 0): edit a cell, right-click to add a row",
                     elem_id="inputs",
                 )
+                button = gr.Button("Compute", variant="primary", elem_id="compute")
                 with gr.Accordion("Options", open=True), gr.Row(elem_classes="rr-options"):
                     controls = [
                         _control(name, defaults[name], (choices or {}).get(name), _first_sentence(help_texts.get(name)))
                         for name in names
                     ]
-                button = gr.Button("Compute", variant="primary", elem_id="compute")
             with gr.Column(scale=4, min_width=320):
                 headline = gr.HTML(_waiting(), elem_id="headline")
                 result = gr.JSON(label="Result", open=False, elem_id="result", max_height=560)
@@ -109,7 +114,9 @@ def module_demo(
                 return problem(error), None
             return _headline(module.name, found), found
 
-        button.click(compute, [table_of_inputs, *controls], [headline, result], api_name="compute")
+        button.click(
+            compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
+        )
     return demo
 
 
@@ -269,6 +276,15 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
         cells = [value if is_text else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
         columns.append(cells + [""] * (n_items - len(cells)))
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Share the width out by what the columns hold, so that a long one does not push the others off the page."""
+    needs = [
+        min(max(len(name) + 2, *(len(row[number]) for row in rows)), 3 * MIN_CELL)
+        for number, name in enumerate(columns)
+    ]
+    return [f"{100 * max(need, MIN_CELL) / sum(max(need, MIN_CELL) for need in needs):.0f}%" for need in needs]
 
 
 def _json_cell(cell: str, name: str, item: int) -> Any:
