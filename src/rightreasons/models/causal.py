@@ -42,11 +42,18 @@ class CausalLM:
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
+        method: How `choose` scores its choices where no method is named; one of `METHODS`.
     """
 
     model: Any
     tokenizer: Any
     name: str
+    method: str = "mean"
+
+    @property
+    def label_names(self) -> None:
+        """None: it scores choices and has no classes."""
+        return None
 
     @property
     def max_length(self) -> int:

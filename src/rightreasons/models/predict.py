@@ -151,6 +151,15 @@ def predict_choices(
     return Scores(names, _as_rows(flat[:, 0], counts), gold, None, int(encoded.truncated.sum()))
 
 
+def __getattr__(name: str) -> Any:
+    # `choose` stands above this module, as it asks causal language models too; it is found here as well.
+    if name == "choose":
+        from rightreasons.models.choose import choose
+
+        return choose
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
     """Open what `predict(..., out=folder)` or `predict_choices(..., out=folder)` wrote.
 
