@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.analysis.tokens import words
-from rightreasons.analysis.word_counts import count_words
+from rightreasons.analysis.word_counts import WordCounter
 from rightreasons.records import Result
 from rightreasons.validation import (
     check_count,
@@ -239,15 +239,23 @@ class LmiCounts:
         numbers = check_labels(labels, name="labels").tolist()
         check_same_length(data=texts, labels=numbers)
         self.documents.update(numbers)
+        fast = self.tokenizer == "words" and self.count == "occurrence"
+        counters: dict[int, WordCounter] = {}
         held: dict[int, list[Any]] = {}
         size = 0
         for text, label in zip(texts, numbers, strict=True):
             held.setdefault(label, []).append(text)
             size += len(text)
-            if size >= BUFFER:
-                self._count(held)
+            if fast and size >= BUFFER:
+                _count_words(held, counters)
                 held, size = {}, 0
-        self._count(held)
+        if fast:
+            _count_words(held, counters)
+            more: Mapping[int, Iterable[str]] = {label: counter.counts() for label, counter in counters.items()}
+        else:
+            more = {label: self._tokens_of(rows) for label, rows in held.items()}
+        for label, tokens in more.items():
+            self.tokens.setdefault(label, Counter()).update(tokens)
 
     def merge(self, other: LmiCounts) -> LmiCounts:
         """Return the counts of both; neither is changed. The operation is associative.
@@ -339,16 +347,11 @@ class LmiCounts:
             D=D,
         )
 
-    def _count(self, held: Mapping[int, list[Any]]) -> None:
-        for label, texts in held.items():
-            counter = self.tokens.setdefault(label, Counter())
-            if self.tokenizer == "words" and self.count == "occurrence":
-                count_words(texts, counter)
-                continue
-            rows: Iterable[Iterable[str]] = texts
-            if self.tokenizer != "none":
-                rows = map(words if self.tokenizer == "words" else self.tokenizer, texts)  # type: ignore[arg-type]
-            counter.update(chain.from_iterable(map(set, rows) if self.count == "presence" else rows))
+    def _tokens_of(self, data: Sequence[Any]) -> Iterable[str]:
+        rows: Iterable[Iterable[str]] = data
+        if self.tokenizer != "none":
+            rows = map(words if self.tokenizer == "words" else self.tokenizer, data)  # type: ignore[arg-type]
+        return chain.from_iterable(map(set, rows) if self.count == "presence" else rows)
 
 
 def lmi(
@@ -419,6 +422,11 @@ def lmi(
     counts = LmiCounts(tokenizer=tokenizer, count=count)
     counts.update(data, labels)
     return counts.result(D=D, head_fraction=head_fraction, head_size=head_size, pmi_smoothing=pmi_smoothing, null=null)
+
+
+def _count_words(held: Mapping[int, Sequence[str]], counters: dict[int, WordCounter]) -> None:
+    for label, texts in held.items():
+        counters.setdefault(label, WordCounter()).update(texts)
 
 
 def _smoothed_pmi(

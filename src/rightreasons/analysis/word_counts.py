@@ -8,7 +8,7 @@ to `Counter(words(text))`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,56 +32,72 @@ _WIDTH = 8
 _FIRST_BYTES = np.array([(1 << (8 * length)) - 1 for length in range(_WIDTH + 1)], dtype=np.uint64)
 
 
-def count_words(texts: Sequence[str], counts: MutableMapping[str, int]) -> None:
-    """Add the words of some texts to a count of words.
-
-    Args:
-        texts: The texts; they are joined, so hand in some megabytes at a time.
-        counts: token -> count, changed in place.
+class WordCounter:
+    """Counts the words of texts, batch by batch.
 
     Example:
-        >>> counts = {}
-        >>> count_words(["A good, good film", "Crème brûlée!"], counts)
-        >>> sorted(counts.items())
-        [('!', 1), (',', 1), ('a', 1), ('brûlée', 1), ('crème', 1), ('film', 1), ('good', 2)]
+        >>> counter = WordCounter()
+        >>> counter.update(["A good, good film", "Crème brûlée!"])
+        >>> counter.update(["good!"])
+        >>> sorted(counter.counts().items())
+        [('!', 2), (',', 1), ('a', 1), ('brûlée', 1), ('crème', 1), ('film', 1), ('good', 3)]
     """
-    # A NUL would be taken for the end of a word of fewer than eight letters.
-    plain = [text for text in texts if text.isascii() and "\0" not in text]
-    if plain:
-        _count_ascii(plain, counts)
-    if len(plain) < len(texts):
-        rest = "\n".join(text for text in texts if not text.isascii() or "\0" in text)
-        _add(Counter(WORD_PATTERN.findall(rest.lower())), counts)
+
+    def __init__(self) -> None:
+        # The words of up to eight ASCII letters, as sorted distinct numbers with their counts; and everything else.
+        self._keys: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._key_counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._others: Counter[str] = Counter()
+
+    def update(self, texts: Sequence[str]) -> None:
+        """Count the words of some texts; they are joined, so hand in some megabytes at a time."""
+        # A NUL would be taken for the end of a word of fewer than eight letters.
+        plain = [text for text in texts if text.isascii() and "\0" not in text]
+        if plain:
+            self._update_ascii(plain)
+        if len(plain) < len(texts):
+            rest = "\n".join(text for text in texts if not text.isascii() or "\0" in text)
+            self._others.update(WORD_PATTERN.findall(rest.lower()))
+
+    def counts(self) -> Counter[str]:
+        """Return token -> count of everything so far."""
+        short = self._keys.astype("<u8").view(f"S{_WIDTH}").astype(f"U{_WIDTH}").tolist()
+        counts = Counter(dict(zip(short, self._key_counts.tolist(), strict=True)))
+        counts.update(self._others)
+        return counts
+
+    def _update_ascii(self, texts: Sequence[str]) -> None:
+        # A space in front, so that the first word has an edge; eight behind, so that the last has eight bytes to read.
+        text = f" {chr(10).join(texts)}{' ' * _WIDTH}".lower()
+        raw = text.encode("ascii")
+        codes = np.frombuffer(raw, dtype=np.uint8)
+        kinds = _KIND[codes]
+
+        letters = kinds == _LETTER
+        edges = np.flatnonzero(letters[1:] != letters[:-1]) + 1
+        starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
+
+        eight_bytes = np.ndarray((len(raw) - _WIDTH + 1,), dtype="<u8", buffer=raw, strides=(1,))
+        short = lengths <= _WIDTH
+        keys = eight_bytes[starts[short]] & _FIRST_BYTES[lengths[short]]
+        keys.sort()
+        keys, counts = _sum_runs(keys, np.ones(len(keys), dtype=np.int64))
+        both = np.concatenate((self._keys, keys))
+        order = np.argsort(both, kind="stable")
+        self._keys, self._key_counts = _sum_runs(both[order], np.concatenate((self._key_counts, counts))[order])
+
+        marks = np.bincount(codes[kinds == _MARK], minlength=128)
+        for code in np.flatnonzero(marks).tolist():
+            self._others[chr(code)] += int(marks[code])
+
+        begin = starts[~short]
+        end = begin + lengths[~short]
+        self._others.update([text[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)])
 
 
-def _count_ascii(texts: Sequence[str], counts: MutableMapping[str, int]) -> None:
-    # A space in front, so that the first word has an edge; eight behind, so that the last word has eight bytes to read.
-    text = f" {chr(10).join(texts)}{' ' * _WIDTH}".lower()
-    raw = text.encode("ascii")
-    codes = np.frombuffer(raw, dtype=np.uint8)
-    kinds = _KIND[codes]
-
-    letters = kinds == _LETTER
-    edges = np.flatnonzero(letters[1:] != letters[:-1]) + 1
-    starts, lengths = edges[0::2], edges[1::2] - edges[0::2]
-
-    eight_bytes = np.ndarray((len(raw) - _WIDTH + 1,), dtype="<u8", buffer=raw, strides=(1,))
-    short = lengths <= _WIDTH
-    keys = eight_bytes[starts[short]] & _FIRST_BYTES[lengths[short]]
-    keys.sort()
-    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.zeros(0, np.int64)
-    distinct = keys[first].astype("<u8").view(f"S{_WIDTH}").astype(f"U{_WIDTH}").tolist()
-    _add(dict(zip(distinct, np.diff(np.append(first, len(keys))).tolist(), strict=True)), counts)
-
-    marks = np.bincount(codes[kinds == _MARK], minlength=128)
-    _add({chr(code): int(marks[code]) for code in np.flatnonzero(marks)}, counts)
-
-    begin = starts[~short]
-    end = begin + lengths[~short]
-    _add(Counter([text[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]), counts)
-
-
-def _add(more: MutableMapping[str, int], counts: MutableMapping[str, int]) -> None:
-    get = counts.get
-    for token, count in more.items():
-        counts[token] = get(token, 0) + count
+def _sum_runs(keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the distinct ones of sorted keys, and the sum of the counts of each."""
+    if not len(keys):
+        return keys, counts
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    return keys[first], np.add.reduceat(counts, first)
