@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import transformers
 
+from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
 from rightreasons.models.processes import default_device
 
 # A tokenizer without a bound of its own says so by a huge number.
