@@ -1,8 +1,8 @@
 """The questions that an audit can answer: one file a question, found by listing this folder.
 
-To add a question, write `sections/NAME.py` with a class that fits `rightreasons.audit.section.Section`, and its instance
-`SECTION`; its pictures go into `audit/plots_NAME.py`. Nothing else has to know of it: `--questions NAME`, the report and
-audit.json find it here.
+To add a question, write `sections/NAME.py` with a class that fits `rightreasons.audit.section.Section`, and its
+instance `SECTION`; its pictures go into `audit/plots_NAME.py`. Nothing else has to know of it: `--questions NAME`, the
+report and audit.json find it here.
 
     class Toy:
         question = "toy"                     # the name of the file

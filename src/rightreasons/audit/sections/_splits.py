@@ -234,7 +234,7 @@ def _flipped_examples(context: AuditContext) -> tuple[ExampleList, ...]:
     fell.sort(key=lambda row: -judged.confidence[row])
     if not fell:
         return ()
-    chosen = fell[: N_EXAMPLES // 2]
+    chosen = fell[:N_EXAMPLES]
     return (
         ExampleList(
             key="flipped",
