@@ -1,0 +1,214 @@
+"""Watch a model over training: its shortcuts at each evaluation, and every training example at each epoch."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.analysis.data_map import DataMap, data_map
+from rightreasons.analysis.shortcuts import TOP_N, Heads
+from rightreasons.models.loading import Classifier
+from rightreasons.models.predict import predict
+from rightreasons.models.processes import processes
+from rightreasons.training.shortcut_measure import N_BINS, ShortcutRecord, measure_shortcuts
+from rightreasons.validation import check_labels, check_same_length, check_texts, softmax
+
+LOGGED = "shortcuts"
+"""The entry of the Trainer's log history that holds a record."""
+
+
+class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Record shortcut rate, types, trade-off, calibration error and F1 before fine-tuning and at each evaluation.
+
+    The records also stand in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
+    (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). When a run is resumed, the records that
+    its checkpoint holds come back; with `out` all of them do, also that of an evaluation right after the checkpoint.
+
+    Args:
+        texts: N labelled texts to watch, such as the validation set.
+        labels: (N,) their labels.
+        heads: The `LmiResult` of the training data, or label -> the words of its head.
+        text_pairs: N second texts, for a task of pairs.
+        top_n: How many words a prediction rests on; default 3.
+        average: Average of F1; default "macro".
+        n_bins: Bins of the calibration error; default 10.
+        n_resamples: Resamples of the intervals; default 200.
+        seed: Their seed.
+        attribution: Options of `integrated_gradients`.
+        out: A file for the records, JSON; None keeps them with the Trainer alone.
+
+    Attributes:
+        records: One `ShortcutRecord` a point of training, the one before fine-tuning (step 0) first.
+
+    References:
+        Bihani & Rayz (2025), "The Reliability Paradox", figure 2.
+
+    Example:
+        >>> from rightreasons.analysis.lmi import lmi
+        >>> heads = lmi(["good film", "bad film"], [1, 0])
+        >>> callback = ShortcutCallback(["a good film", "a bad one"], [1, 0], heads)
+        >>> callback.records
+        []
+        >>> trainer = transformers.Trainer(model, args, callbacks=[callback])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        heads: Heads,
+        *,
+        text_pairs: Sequence[str] | None = None,
+        top_n: int = TOP_N,
+        average: str = "macro",
+        n_bins: int = N_BINS,
+        n_resamples: int = 200,
+        seed: int = 0,
+        attribution: Mapping[str, Any] | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._heads = heads
+        self._out = None if out is None else Path(out)
+        self._options: dict[str, Any] = {
+            "text_pairs": text_pairs,
+            "top_n": top_n,
+            "average": average,
+            "n_bins": n_bins,
+            "n_resamples": n_resamples,
+            "seed": seed,
+            "attribution": attribution,
+        }
+        self.records: list[ShortcutRecord] = []
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Record the model before fine-tuning, or take the records of a resumed run from its log."""
+        rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
+        if state.global_step and self._out is not None and self._out.is_file():
+            rows += json.loads(self._out.read_text("utf-8"))
+        by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
+        self.records = [by_step[step] for step in sorted(by_step)]
+        if state.global_step == 0:
+            self._record(state, given)
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **given: Any
+    ) -> None:
+        """Record the model, once a step however many evaluation sets there are."""
+        if not self.records or self.records[-1].step != state.global_step:
+            self._record(state, given)
+        if metrics is not None:
+            last = self.records[-1]
+            metrics["eval_shortcut_rate"] = last.shortcut_rate
+            metrics["eval_shortcut_excess"] = last.excess
+            if last.shortcut_tradeoff is not None:
+                metrics["eval_shortcut_tradeoff"] = last.shortcut_tradeoff
+
+    def _record(self, state: Any, given: Mapping[str, Any]) -> None:
+        measured = measure_shortcuts(
+            _classifier(given), self._texts, self._labels, self._heads, progress=False, **self._options
+        )
+        record = measured.record(step=int(state.global_step), epoch=float(state.epoch or 0.0))
+        self.records.append(record)
+        state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
+        if self._out is not None and processes().is_main:
+            self._out.parent.mkdir(parents=True, exist_ok=True)
+            self._out.write_text(json.dumps([row.to_dict() for row in self.records], indent=1), "utf-8")
+
+
+class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Follow every training example over the epochs: confidence, variability and correctness.
+
+    At the end of each epoch the model, at rest, scores all training texts: one forward pass over the data, about a
+    third of the cost of the epoch.
+
+    Args:
+        texts: N training texts.
+        labels: (N,) their labels.
+        text_pairs: N second texts, for a task of pairs.
+        out: A folder for what each epoch gave, so that a resumed run goes on; None keeps it in memory alone.
+        batch_size: Texts of a batch.
+
+    References:
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
+
+    Example:
+        >>> callback = DataMapCallback(["good film", "bad film"], [1, 0])
+        >>> callback.result()
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least one epoch of training, but none has ended.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        *,
+        text_pairs: Sequence[str] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._text_pairs = text_pairs
+        self._out = None if out is None else Path(out)
+        self._batch_size = batch_size
+        self._epochs: dict[int, tuple[NDArray[np.float64], NDArray[np.bool_]]] = {}
+
+    def result(self) -> DataMap:
+        """Return the data map of the epochs so far.
+
+        Raises:
+            ValueError: If no epoch has ended.
+        """
+        if not self._epochs:
+            raise ValueError("Expected at least one epoch of training, but none has ended.")
+        rows = [self._epochs[epoch] for epoch in sorted(self._epochs)]
+        return data_map(np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]))
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Forget earlier runs; of a resumed one, take up the epochs that had ended."""
+        self._epochs = {}
+        if self._out is None or not state.global_step:
+            return
+        for file in sorted(self._out.glob("epoch-*.npz")):
+            with np.load(file, allow_pickle=False) as held:
+                if int(held["epoch"]) <= state.epoch and len(held["probability"]) == len(self._labels):
+                    self._epochs[int(held["epoch"])] = held["probability"], held["correct"]
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Score all training texts."""
+        classifier = _classifier(given)
+        names = classifier.label_names or ()
+        labels = check_labels(self._labels, len(names), name="labels")
+        scores = predict(
+            classifier, self._texts, text_pairs=self._text_pairs, batch_size=self._batch_size, progress=False
+        )
+        probabilities = softmax(np.asarray(scores.logits))
+        epoch = round(state.epoch)
+        gold = np.clip(probabilities[np.arange(len(labels)), labels], 0.0, 1.0)
+        self._epochs[epoch] = gold, probabilities.argmax(axis=1) == labels
+        if self._out is not None and processes().is_main:
+            self._out.mkdir(parents=True, exist_ok=True)
+            probability, correct = self._epochs[epoch]
+            np.savez(self._out / f"epoch-{epoch:03d}.npz", epoch=epoch, probability=probability, correct=correct)
+
+
+def _classifier(given: Mapping[str, Any]) -> Classifier:
+    """The model under training, as the models wing takes it."""
+    model, tokenizer = given["model"], given.get("processing_class")
+    if tokenizer is None:
+        raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
+    names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    return Classifier(model, tokenizer, names, "the model under training")
