@@ -228,17 +228,19 @@ class AuditContext:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _predict(self, split: AuditSplit) -> Scores:
-        from rightreasons.models.predict import predict, predict_choices
+        from rightreasons.models.choose import choose
+        from rightreasons.models.predict import predict
 
+        method = str(getattr(self.classifier, "method", ""))
         shared: dict[str, Any] = {
             "ids": split.ids,
             "labels": split.labels,
             "batch_size": self.batch_size,
             "progress": self.progress,
-            "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint),
+            "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method])),
         }
         if split.choices is not None:
-            return predict_choices(self.classifier, split.texts, split.choices, **shared)
+            return choose(self.classifier, split.texts, split.choices, distinct=False, **shared)
         return predict(self.classifier, split.texts, text_pairs=split.text_pairs, **shared)
 
 

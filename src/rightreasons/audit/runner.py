@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import rightreasons
 from rightreasons.audit.context import (
@@ -35,6 +35,7 @@ from rightreasons.validation import check_count, check_fraction, check_one_of, c
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.models.choose import Scorer
     from rightreasons.models.loading import Classifier
 
 PAGE = "index.html"
@@ -84,7 +85,7 @@ class AuditResult:
 
 
 def audit(
-    model: str | os.PathLike[str] | Classifier,
+    model: str | os.PathLike[str] | Scorer,
     dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset],
     *,
     out: str | os.PathLike[str] = "report",
@@ -114,7 +115,8 @@ def audit(
     and an audit that was killed goes on where it stopped.
 
     Args:
-        model: A folder or a hub id of a sequence classifier or a multiple-choice model, or a loaded `Classifier`.
+        model: A folder or a hub id of a sequence classifier or a multiple-choice model, or a loaded `Classifier`,
+            or a scorer of choices from `load_chooser`.
         dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data.
         out: The folder of the report; an earlier report in it is replaced.
         questions: Names from `available_questions()`; None for all that apply.
@@ -256,8 +258,9 @@ def _open(
 def _load(model: Any, task: str, revision: str | None) -> Classifier:
     from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
 
-    if isinstance(model, Classifier):
-        return model
+    # A scorer of choices from `load_chooser` has what the audit asks of a classifier: model, name and no classes.
+    if isinstance(model, Classifier) or hasattr(model, "label_names"):
+        return cast("Classifier", model)
     return (load_multiple_choice if task == "multiple_choice" else load_classifier)(model, revision=revision)
 
 

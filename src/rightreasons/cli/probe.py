@@ -1,0 +1,103 @@
+"""`rightreasons probe MODEL DATASET`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+
+app = command_line()
+
+
+@app.command()
+def probe(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A folder or a hub id of a multiple-choice model or a causal language model, or a GGUF file.",
+            metavar="MODEL",
+            show_default=False,
+        ),
+    ],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
+            metavar="DATASET",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="How a causal language model scores a choice: mean, sum, unconditional, or letters (which sees all "
+            "choices together); mean by default."
+        ),
+    ] = None,
+    k: Annotated[str, typer.Option(help="How many choices the fourth probe adds, parted by commas.")] = "1,2,4,8",
+    limit: Annotated[int | None, typer.Option(help="At most so many items.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    split: Annotated[str | None, typer.Option(help="The split; test, or else validation.")] = None,
+    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
+    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
+    choices_column: Annotated[
+        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of the right choice.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
+    revision: Annotated[str | None, typer.Option(help="The revision of a model on the hub.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Pairs a batch of a multiple-choice model.")] = 32,
+    n_resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 1000,
+    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+) -> None:
+    """Put four confusion probes to a model: does it choose without a reason to, does it falter among more choices?"""
+    import datasets as hf
+
+    from rightreasons.audit.runner import audit
+    from rightreasons.cli._choices import listed, one_or_more
+    from rightreasons.cli._show import show_audit
+    from rightreasons.data.files import open_multiple_choice
+    from rightreasons.models.choose import load_chooser
+
+    ks = _numbers(k)
+    found = open_multiple_choice(
+        dataset,
+        config,
+        prompt_column=listed(prompt_column),
+        choices_column=one_or_more(choices_column),
+        label_column=label_column,
+        data_dir=data_dir,
+    )
+    if isinstance(found, hf.Dataset):
+        found = hf.DatasetDict({str(found.split or "data"): found})
+    scorer = load_chooser(model, method=method, revision=revision)
+    result = audit(
+        scorer,
+        found,
+        name=f"{dataset} ({config})" if config else dataset,
+        out=out,
+        questions=["probes"],
+        task="multiple_choice",
+        limit=limit,
+        seed=seed,
+        split=split,
+        batch_size=batch_size,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        options={"probes": {"ks": ks}},
+        command=shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["probe"] else "",
+    )
+    show_audit(result)
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise ValueError(f"Expected `--k` to be whole numbers from 1, parted by commas, but got {text!r}.")
+    return [int(part) for part in parts]
