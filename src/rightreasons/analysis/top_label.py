@@ -25,14 +25,14 @@ class TopLabel:
 
     Attributes:
         confidence: (N,) the largest probability of each item.
-        predicted: (N,) its class; the first of equal ones.
+        predicted: (N,) its class; the first of equal ones. In one byte each where there are few classes.
         correct: (N,) whether it is the label.
         labels: (N,) the labels.
         probabilities: (N, K), or `Ragged` where the number of choices differs.
     """
 
     confidence: NDArray[np.float64]
-    predicted: NDArray[np.int64]
+    predicted: NDArray[np.integer[Any]]
     correct: NDArray[np.bool_]
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float64] | Ragged
@@ -94,8 +94,8 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores)
         labels = _labels(rows, references, rows.lengths)
-        predicted = rows.argmax()
-        return TopLabel(rows.at(predicted), predicted, predicted == labels, labels, rows)
+        choice = rows.argmax()
+        return TopLabel(rows.at(choice), choice, choice == labels, labels, rows)
     table = check_scores(predictions, scores=scores)
     labels = _labels(table, references, table.shape[1])
     confidence, predicted = largest(table)
@@ -111,22 +111,21 @@ def _labels(
     return check_labels(labels, n_classes)
 
 
-def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.integer[Any]]]:
     """Return the largest value of each row of (N, K) and the first column that holds it."""
     if table.shape[1] > FEW_CLASSES:
         column = table.argmax(axis=1)
         return np.take_along_axis(table, column[:, None], axis=1)[:, 0], column
     value = np.empty(len(table))
-    column = np.empty(len(table), dtype=np.int64)
+    column = np.zeros(len(table), dtype=np.int8)
     for start in range(0, len(table), BLOCK):
         block = table[start : start + BLOCK]
         best = value[start : start + BLOCK]
         best[:] = block[:, 0]
-        where = np.zeros(len(block), dtype=np.int8)
+        where = column[start : start + BLOCK]
         for k in range(1, block.shape[1]):
             scores = block[:, k].copy()
             # A later class takes over only where it is larger; its index is then the largest so far.
             np.maximum(where, (scores > best) * np.int8(k), out=where)
             np.maximum(best, scores, out=best)
-        column[start : start + BLOCK] = where
     return value, column
