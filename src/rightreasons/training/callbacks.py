@@ -25,7 +25,7 @@ LOGGED = "shortcuts"
 
 
 class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
-    """Record shortcut rate, types, trade-off, calibration error and F1 before fine-tuning and at each evaluation.
+    """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
 
     The records also stand in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
     (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). When a run is resumed, the records that
@@ -112,6 +112,11 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             metrics["eval_shortcut_excess"] = last.excess
             if last.shortcut_tradeoff is not None:
                 metrics["eval_shortcut_tradeoff"] = last.shortcut_tradeoff
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Record the finished model, where no evaluation has."""
+        if not self.records or self.records[-1].step != state.global_step:
+            self._record(state, given)
 
     def _record(self, state: Any, given: Mapping[str, Any]) -> None:
         measured = measure_shortcuts(
