@@ -95,6 +95,45 @@ def load_classifier(
     return classifier
 
 
+def as_classifier(
+    model: Any, tokenizer: Any = None, *, device: str | torch.device | None = None, name: str | None = None
+) -> Classifier:
+    """Take a sequence classifier in any form: a folder, a hub id, a loaded model with its tokenizer, a `Classifier`.
+
+    Args:
+        model: The model.
+        tokenizer: The tokenizer of a loaded model; None for the other forms.
+        device: Where a model that is opened here goes. A loaded one stays where it is.
+        name: What to call a loaded model in errors; None takes its configuration's name, or its class.
+
+    Returns:
+        The classifier.
+
+    Raises:
+        TypeError: If it is none of these, or a loaded model comes without a tokenizer.
+        ValueError: As `load_classifier`.
+    """
+    if isinstance(model, Classifier):
+        return model
+    if isinstance(model, torch.nn.Module):
+        if tokenizer is None:
+            raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but there is none.")
+        config = getattr(model, "config", None)
+        if getattr(config, "num_labels", 0) < 2:
+            raise ValueError(
+                f"Expected a classifier of at least two classes in `model`, but {type(model).__name__} is none."
+            )
+        agree_on_padding(model, tokenizer)
+        names = tuple(str(config.id2label[k]) for k in range(config.num_labels))  # type: ignore[union-attr]
+        called = name or getattr(config, "_name_or_path", "") or type(model).__name__
+        return Classifier(model, tokenizer, names, called)
+    if tokenizer is not None:
+        raise TypeError(
+            f"Expected no `tokenizer` beside a model that is opened by its name ({model!r}): its own is taken."
+        )
+    return load_classifier(model, device=device)
+
+
 def load_multiple_choice(
     name_or_path: str | os.PathLike[str],
     *,

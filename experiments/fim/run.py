@@ -1,0 +1,369 @@
+"""Fisher information as difficulty: our Table 4, Figures 1 and 2, and substitution tests, for a CNN and an encoder.
+
+    python experiments/fim/run.py --data-dir DATA [--work FOLDER]
+
+First the two Gaussians of the authors' blog. Then the paper's CNN over 50-d GloVe and the packaged encoder, both
+trained on the 1,707 original reviews of the counterfactual set (the paper trains on IMDb's 25,000, which cannot be had
+here), and the eigenvalues of the pairs of the counterfactual and the contrast set. Writes results.json, tables.md and
+the figures beside this file. Each stage is kept in the work folder: a killed experiment goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from tables import MODELS, draw, tell
+from torch import nn
+
+from rightreasons.analysis import difficulty as measures
+from rightreasons.analysis.flips import flip_rates
+from rightreasons.audit import plots_difficulty as plots
+from rightreasons.data.catalog import load_dataset
+from rightreasons.data.substitutions import find_names, substitution_lookups
+from rightreasons.data.wordnet import find_wordnet
+from rightreasons.models.attribution import integrated_gradients
+from rightreasons.models.cnn import build_cnn, glove_vectors
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.fisher import fisher_information
+from rightreasons.models.fisher_eigen import Solver
+from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.neighbors import EmbeddingNeighbors
+from rightreasons.models.predict import predict
+from rightreasons.training.finetune import fine_tune
+from rightreasons.training.substitution_tests import Attempt, SubstitutionTests, substitution_tests
+from rightreasons.validation import item_rng, softmax
+
+HERE = Path(__file__).resolve().parent
+SETS = {
+    ("imdb_counterfactual", "validation"): "counterfactual dev",
+    ("imdb_counterfactual", "test"): "counterfactual test",
+    ("imdb_contrast", "validation"): "contrast dev",
+    ("imdb_contrast", "test"): "contrast test",
+}
+
+SYNTHETIC_SEEDS = 5
+TOP = 20
+N_SUBSTITUTED = 120
+"""Reviews of the substitution tests, drawn from the 488 originals of the counterfactual test split."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What decides the result.
+
+    Attributes:
+        max_length: Tokens of a review that each model reads.
+        epochs: Passes over the training set.
+        seed: Decides every random choice.
+    """
+
+    max_length: dict[str, int]
+    epochs: dict[str, int]
+    seed: int
+
+
+class DataMap(transformers.TrainerCallback):
+    """Keeps the probability of the gold label of each training item after each epoch (Swayamdipta et al. 2020)."""
+
+    def __init__(self, texts: list[str], labels: NDArray[np.int64], max_length: int, file: Path) -> None:
+        self.texts, self.labels, self.max_length, self.file = texts, labels, max_length, file
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kept: Any) -> None:
+        """Ask the model about every training item."""
+        classifier = Classifier(kept["model"], kept["processing_class"], ("negative", "positive"), "in training")
+        logits = predict(classifier, self.texts, max_length=self.max_length, progress=False).logits
+        gold = softmax(np.asarray(logits))[np.arange(len(self.labels)), self.labels]
+        rows = json.loads(self.file.read_text("utf-8")) if self.file.is_file() else {}
+        rows[str(round(state.epoch))] = gold.tolist()
+        self.file.write_text(json.dumps(rows), "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", help="Folder of local copies of the data sets.")
+    parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim", help="Folder of what is kept.")
+    parser.add_argument("--max-length", type=int, default=128, help="Tokens that the encoder reads.")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    settings = Settings({"cnn": 256, "encoder": options.max_length}, {"cnn": 8, "encoder": 2}, options.seed)
+    began = time.perf_counter()
+    results: dict[str, Any] = {"settings": dataclasses.asdict(settings)}
+    results["synthetic"] = kept(options.work / "synthetic.json", lambda: synthetic())
+    data = {name: load_dataset(name, data_dir=options.data_dir) for name in ("imdb_counterfactual", "imdb_contrast")}
+    for name in MODELS:
+        found = kept(
+            options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
+        )
+        draw(name, found, HERE)
+        results[name] = found
+    HERE.joinpath("tables.md").write_text(tell(results, top=TOP, n_substituted=N_SUBSTITUTED), "utf-8")
+    for name in MODELS:
+        del results[name]["pairs"], results[name]["substituted"]
+    HERE.joinpath("results.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", "utf-8")
+    print(f"done in {time.perf_counter() - began:.0f} s")
+
+
+def kept(file: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Read a stage that is done, or do it and keep it."""
+    if not file.is_file():
+        began = time.perf_counter()
+        done = {**make(), "seconds": round(time.perf_counter() - began, 1)}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(done), "utf-8")
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def synthetic() -> dict[str, Any]:
+    """Two Gaussians, a two-layer network, and the eigenvalue of every point (METHODS 4.2)."""
+    correlations, near = [], []
+    for seed in range(SYNTHETIC_SEEDS):
+        rng = np.random.default_rng(seed)
+        points = np.concatenate(
+            (
+                rng.multivariate_normal([-2, -2], np.eye(2), 500),
+                rng.multivariate_normal([3.5, 3.5], [[2, 1], [1, 2]], 500),
+            )
+        )
+        labels = np.repeat([0, 1], 500)
+        torch.manual_seed(seed)
+        network = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2)).double()
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+        x, y = torch.from_numpy(points), torch.from_numpy(labels)
+        for _ in range(200):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(network(x), y).backward()
+            optimizer.step()
+        inputs = x.clone().requires_grad_()
+        logits = network(inputs)
+        found = Solver(eigenvector=True)(logits, inputs)
+        values = found.eigenvalues.numpy()
+        margin = measures.margin(softmax(logits.detach().numpy()))
+        correlations.append(measures.rank_correlation(values, -margin).rho)
+        top = np.argsort(-values)[:TOP]
+        # How many of the TOP hardest are among the 2 TOP points closest to the boundary.
+        near.append(float(np.isin(top, np.argsort(margin)[: 2 * TOP]).mean()))
+        if seed == 0:
+            assert found.eigenvector is not None
+            axes = np.linspace(points.min() - 0.5, points.max() + 0.5, 200)
+            plane = np.stack(np.meshgrid(axes, axes), axis=-1)
+            with torch.no_grad():
+                p = network(torch.from_numpy(plane)).softmax(-1)[..., 1].numpy()
+            drawing = plots.boundary_map(
+                "synthetic",
+                points=points,
+                difficulty=values,
+                directions=np.concatenate((points[top], found.eigenvector.numpy()[top]), axis=1),
+                grid=(plane[..., 0], plane[..., 1], p),
+                labels=labels,
+            )
+            HERE.joinpath("synthetic.png").write_bytes(drawing.png)
+    return {"spearman": correlations, "near": near}
+
+
+def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -> dict[str, Any]:
+    """Train a model, and measure pairs and substitutions."""
+    folder, length, seed = work / name, settings.max_length[name], settings.seed
+    train = data["imdb_counterfactual"]["train"].filter(lambda row: row["role"] == "original")
+    texts, labels = train["text"][:], np.array(train["label"][:])
+    data_map = DataMap(texts, labels, length, folder / "data_map.json")
+    if name == "cnn":
+        start: Path | str = build_cnn(texts, folder / "untrained", vectors=glove_vectors(), max_length=512, seed=seed)
+    else:
+        start = demo_encoder()
+    done = fine_tune(
+        start,
+        {"text": texts, "label": labels.tolist()},
+        out=folder / "model",
+        label_names=("negative", "positive"),
+        epochs=settings.epochs[name],
+        learning_rate=1e-3 if name == "cnn" else 5e-5,
+        max_length=length,
+        seed=seed,
+        checkpoint_steps=0,
+        progress=False,
+        callbacks=[data_map] if name == "cnn" else [],
+    )
+    classifier = load_classifier(done.folder)
+    print(name, "trained in", round(done.seconds), "s", flush=True)
+    pairs: dict[str, Any] = {}
+    found: dict[str, Any] = {
+        "n_train": done.n_train,
+        "train_seconds": round(done.seconds, 1),
+        "sets": {},
+        "pairs": pairs,
+    }
+    told: dict[str, Any] = {}
+    for (source, split), called in SETS.items():
+        rows = data[source][split]
+        told[called] = fisher = fisher_information(
+            classifier,
+            rows["text"][:],
+            ids=rows["id"][:],
+            max_length=length,
+            progress=False,
+            out=folder / "fisher" / called,
+        )
+        gold = np.array(rows["label"][:])
+        scores = softmax(np.asarray(fisher.logits))
+        role = np.array(rows["role"][:])
+        place = {key: at for at, key in enumerate(zip(rows["pair_id"][:], role.tolist(), strict=True))}
+        keys = dict.fromkeys(rows["pair_id"][:])
+        original, perturbed = (np.array([place[key, r] for key in keys]) for r in ("original", "perturbed"))
+        values = fisher.eigenvalues
+        paired = measures.paired_difficulty(values[original], values[perturbed], confidence_level=0.95)
+        overlap = measures.distribution_overlap(values[original], values[perturbed], confidence_level=0.95)
+        # Nothing but the norm of the embeddings and saturation differ between models: the scale-free form beside it.
+        free = measures.paired_difficulty(fisher.scale_free[original], fisher.scale_free[perturbed])
+        others = {
+            "margin": -measures.margin(scores),
+            "entropy": measures.entropy(scores),
+            "gradient norm": fisher.gradient_norms,
+        }
+        deciles = measures.accuracy_by_difficulty(values, scores.argmax(axis=1), gold)
+        right = scores.argmax(axis=1) == gold
+        found["sets"][called] = {
+            "paired": {key: value for key, value in paired.to_dict().items() if key != "differences"},
+            "scale_free_mean": free.mean,
+            "overlap": {key: value for key, value in overlap.to_dict().items() if key != "edges"},
+            "accuracy": {"original": float(right[original].mean()), "perturbed": float(right[perturbed].mean())},
+            "correlations": {key: measures.rank_correlation(values, other).to_dict() for key, other in others.items()},
+            "deciles": deciles.to_dict(),
+            "truncated": int(fisher.truncated.sum()),
+            "n": len(values),
+        }
+        pairs[called] = {"original": values[original].tolist(), "perturbed": values[perturbed].tolist()}
+    print(name, "eigenvalues done", flush=True)
+    if name == "cnn":
+        found["data_map"] = variability(classifier, texts, data_map.file, length, folder)
+    rows = data["imdb_counterfactual"]["test"]
+    substitute(found, classifier, rows, texts, told["counterfactual test"].eigenvalues, length, seed, folder)
+    return found
+
+
+def variability(classifier: Classifier, texts: list[str], file: Path, length: int, folder: Path) -> dict[str, Any]:
+    """Compare eigenvalues of the training items with their data map."""
+    rows = np.array(list(json.loads(file.read_text("utf-8")).values()))
+    fisher = fisher_information(classifier, texts, max_length=length, progress=False, out=folder / "fisher" / "train")
+    return {
+        "epochs": len(rows),
+        "variability": measures.rank_correlation(fisher.eigenvalues, rows.std(axis=0)).to_dict(),
+        "confidence": measures.rank_correlation(fisher.eigenvalues, rows.mean(axis=0)).to_dict(),
+    }
+
+
+def substitute(
+    found: dict[str, Any],
+    classifier: Classifier,
+    rows: Any,
+    train_texts: list[str],
+    eigenvalues: NDArray[np.float64],
+    length: int,
+    seed: int,
+    folder: Path,
+) -> None:
+    """Replace words of a random sample of originals, one at a time and several at once."""
+    ids = rows["id"][:]
+    originals = [at for at, role in enumerate(rows["role"][:]) if role == "original"]
+    drawn = sorted(originals, key=lambda at: item_rng(seed, ids[at]).random())[:N_SUBSTITUTED]
+    texts, names = [rows["text"][at] for at in drawn], [ids[at] for at in drawn]
+    values = eigenvalues[drawn]
+    attributions = integrated_gradients(
+        classifier, texts, ids=names, unit="word", max_length=length, progress=False, out=folder / "attributions"
+    )
+    print(classifier.name, "attributions done", flush=True)
+    lookups = substitution_lookups(find_wordnet(), EmbeddingNeighbors(classifier))
+    pool = sorted({text[a:b] for text in train_texts[:300] for a, b in find_names(text)})
+    shared: dict[str, Any] = {
+        "ids": names,
+        "max_length": length,
+        "seed": seed,
+        "attributions": attributions,
+        "name_pool": pool,
+        "progress": False,
+    }
+    single = substitution_tests(classifier, texts, lookups, mode="single", **shared)
+    joint = substitution_tests(
+        classifier, texts, {"antonym": lookups["antonym"]}, mode="joint", max_changes=8, **shared
+    )
+    rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
+    for kind in ("synonym", "antonym", "neighbor", "name"):
+        attempts = single.of_kind(kind)
+        if attempts:
+            rates[kind] = rate(attempts, values)
+    order = np.argsort(-values)
+    quarter = len(order) // 4
+    groups = {"difficult": order[:quarter].tolist(), "easy": order[-quarter:].tolist()}
+    found["rates"] = rates
+    found["groups"] = {name: group_of(items, single, joint) for name, items in groups.items()}
+    found["substituted"] = {
+        "difficult, one at a time": examples(single, groups["difficult"], texts, values),
+        "easy, several antonyms at once": examples(joint, groups["easy"], texts, values),
+    }
+
+
+def rate(attempts: tuple[Attempt, ...], values: NDArray[np.float64]) -> dict[str, Any]:
+    """Relate flips to difficulty."""
+    flipped = np.array([attempt.flipped for attempt in attempts])
+    return flip_rates(flipped, np.array([attempt.item for attempt in attempts]), values).to_dict()
+
+
+def group_of(items: list[int], single: SubstitutionTests, joint: SubstitutionTests) -> dict[str, Any]:
+    """Count what flips a group of items."""
+    chosen = set(items)
+    one = [attempt for attempt in single.attempts if attempt.item in chosen]
+    four = [attempt for attempt in joint.attempts if attempt.item in chosen and attempt.n_changes == 4]
+    needed = [joint.needed[item] for item in items if joint.needed[item] is not None]
+    return {
+        "n_items": len(items),
+        "single_attempts": len(one),
+        "single_rate": float(np.mean([attempt.flipped for attempt in one])) if one else None,
+        "items_flipped_by_one": float(np.mean([single.needed[item] is not None for item in items])),
+        "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in one])) if one else None,
+        "with_four_antonyms": len(four),
+        "flipped_by_four_antonyms": float(np.mean([attempt.flipped for attempt in four])) if four else None,
+        "items_flipped_by_antonyms": float(np.mean([joint.needed[item] is not None for item in items])),
+        "median_needed": float(np.median(needed)) if needed else None,
+    }
+
+
+def examples(tests: SubstitutionTests, items: list[int], texts: list[str], values: NDArray[np.float64]) -> list[Any]:
+    """Choose a flip (else the largest drop) of each of a few items, with the words around it."""
+    shown = []
+    for item in items:
+        attempts = [attempt for attempt in tests.attempts if attempt.item == item]
+        if not attempts:
+            continue
+        best = max(attempts, key=lambda a: (a.flipped, -a.n_changes, a.confidence_before - a.confidence_after))
+        text = texts[item]
+        changes = []
+        for change in best.changes:
+            left, right = text[: change.start].split(" ")[-5:], text[change.end :].split(" ")[:5]
+            changes.append(f"{' '.join(left)}[{change.original} → {change.replacement}]{' '.join(right)}")
+        shown.append(
+            {
+                "id": best.id,
+                "eigenvalue": float(values[item]),
+                "kind": best.kind,
+                "changes": changes,
+                "before": best.confidence_before,
+                "after": best.confidence_after,
+                "flipped": best.flipped,
+                "label": best.before,
+            }
+        )
+    return sorted(shown, key=lambda row: not row["flipped"])[:6]
+
+
+if __name__ == "__main__":
+    main()

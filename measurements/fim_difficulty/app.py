@@ -1,0 +1,38 @@
+"""The demo of this measurement: texts in, difficulties out, of a tiny model that is made when the app starts."""
+
+import tempfile
+from pathlib import Path
+
+import evaluate
+import gradio as gr
+
+from rightreasons.models.cnn import build_cnn
+from rightreasons.models.fisher import METHODS
+from rightreasons.models.units import UNITS
+from rightreasons.widget import module_demo
+
+HERE = Path(__file__).resolve().parent
+
+TEXTS = [
+    "A good film with good actors.",
+    "A bad film with a dull plot.",
+    "Good actors in a bad film.",
+    "The plot is not bad.",
+]
+
+
+def build() -> gr.Blocks:
+    # Untrained: it shows the form of the result. Give the name of your own classifier in its place.
+    folder = build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=8)
+    return module_demo(
+        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+        evaluate.load(str(HERE / "fim_difficulty.py")),
+        HERE / "README.md",
+        example={"data": TEXTS},
+        choices={"method": METHODS, "unit": UNITS},
+        options={"model": str(folder)},
+    )
+
+
+if __name__ == "__main__":
+    build().launch()

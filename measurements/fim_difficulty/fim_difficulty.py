@@ -1,0 +1,151 @@
+"""Difficulty by Fisher information: on which texts is a classifier fragile?"""
+
+import datasets
+import evaluate
+import numpy as np
+
+from rightreasons.modules import KernelModule
+
+_DESCRIPTION = """
+Difficulty of texts for a classifier: the largest eigenvalue of the Fisher information of its prediction with respect to
+the word embeddings, G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T (Datta et al. 2020). A step of length e along
+the eigenvector changes the prediction by about e^2/2 times it in KL divergence: large values are fragile predictions.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    data: N texts. One that cannot be computed (no tokens, logits that are not finite) gets None and a sentence in
+        `failures`, and costs no other text its value.
+    model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with `tokenizer`). It has
+        to be given, at load or at compute.
+    tokenizer: The tokenizer of a loaded model; default None: the one beside the model.
+    tokens: Whether to return the tokens and how far the leading eigenvector moves each; default False.
+    spectrum: Whether to return all non-zero eigenvalues; default False.
+    unit: "wordpiece" (default) or "word", for `tokens`.
+    method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error is stated).
+    batch_size: The most texts of a batch; default 32.
+    max_length: The most tokens of a text; default None: what the model allows.
+    device: Where a model that is opened here runs; default None: a GPU where there is one.
+    progress: Whether to show a progress bar; default False.
+
+Returns:
+    dict with `fim_difficulty`: N eigenvalues, at least 0 (None where it failed), larger is more difficult; `mean`,
+    `std`, `median`, `min` and `max` of those computed; `scale_free`: the same times the squared mean norm of the
+    embeddings, to compare models; `gradient_norms`, `predictions`, `confidences`: N values each; `error`: N bounds on
+    the error of power iteration, 0 for "gram"; `ranking`: rows of `data`, the most difficult first; `failures`: row
+    and sentence of each text that failed; `n_truncated`; `label_names`; the `definition` in words; with `tokens`, for
+    each text `tokens` and `token_norms`; with `spectrum`, for each text its `spectrum`.
+
+Raises:
+    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
+    what came and where.
+
+Examples:
+    >>> import tempfile
+    >>> import rightreasons
+    >>> from rightreasons.models.cnn import build_cnn
+    >>> texts = ["a good film", "a very bad film", "good, very good"]
+    >>> folder = build_cnn(texts, tempfile.mkdtemp(), n_filters=4)
+    >>> difficulty = rightreasons.load("fim_difficulty", model=folder)
+    >>> results = difficulty.compute(data=[*texts, ""], tokens=True)
+    >>> len(results["fim_difficulty"]), results["fim_difficulty"][3], results["failures"][0]["row"]
+    (4, None, 3)
+    >>> results["mean"] > 0, sorted(results["ranking"])
+    (True, [0, 1, 2])
+    >>> results["tokens"][0]
+    ['a', 'good', 'film']
+    >>> difficulty.compute(data=texts, model=None)
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected `model` in fim_difficulty, at load or at compute, but there is none.
+"""
+
+_CITATION = """
+@article{datta2020geometry,
+  title={Geometry matters: Exploring language examples at the decision boundary},
+  author={Datta, Debajyoti and Kumar, Shashwat and Barnes, Laura and Fletcher, Tom},
+  journal={arXiv preprint arXiv:2010.07212},
+  year={2020}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class FimDifficulty(KernelModule, evaluate.Measurement):
+    def _info(self):
+        return evaluate.MeasurementInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features({"data": datasets.Value("string")}),
+            reference_urls=["https://arxiv.org/abs/2010.07212"],
+        )
+
+    def _compute(
+        self,
+        data,
+        *,
+        model=None,
+        tokenizer=None,
+        tokens=False,
+        spectrum=False,
+        unit="wordpiece",
+        method="auto",
+        batch_size=32,
+        max_length=None,
+        device=None,
+        progress=False,
+    ):
+        if model is None:
+            raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
+        # Here, so that the module is found and described without torch.
+        from rightreasons.models.fisher import fisher_information
+        from rightreasons.models.loading import as_classifier
+
+        found = fisher_information(
+            as_classifier(model, tokenizer, device=device),
+            data,
+            method=method,
+            spectrum=spectrum,
+            eigenvector=tokens,
+            unit=unit,
+            batch_size=batch_size,
+            max_length=max_length,
+            progress=progress,
+        )
+        failed = {int(row): why for row, why in found.failures}
+        well = np.array([row for row in range(len(found)) if row not in failed], dtype=np.int64)
+        values = found.eigenvalues[well]
+        scores = np.exp(found.logits - found.logits.max(axis=1, keepdims=True))
+        scores = scores / scores.sum(axis=1, keepdims=True)
+
+        def column(numbers):
+            return [None if row in failed else number for row, number in enumerate(np.asarray(numbers).tolist())]
+
+        def figure(of):
+            return float(of(values)) if len(values) else None
+
+        result = {
+            "fim_difficulty": column(found.eigenvalues),
+            "mean": figure(np.mean),
+            "std": figure(np.std),
+            "median": figure(np.median),
+            "min": figure(np.min),
+            "max": figure(np.max),
+            "scale_free": column(found.scale_free),
+            "gradient_norms": column(found.gradient_norms),
+            "predictions": column(scores.argmax(axis=1)),
+            "confidences": column(scores.max(axis=1)),
+            "error": column(found.error),
+            "ranking": well[np.argsort(-values, kind="stable")].tolist(),
+            "failures": [{"row": row, "reason": why} for row, why in failed.items()],
+            "n_truncated": int(found.truncated.sum()),
+            "label_names": list(found.label_names),
+            "definition": found.definition,
+        }
+        if tokens:
+            result["tokens"] = [list(row) for row in found.tokens]
+            result["token_norms"] = [None if i in failed else row.tolist() for i, row in enumerate(found.token_norms)]
+        if spectrum:
+            result["spectrum"] = [None if i in failed else row.tolist() for i, row in enumerate(found.spectrum)]
+        return result
