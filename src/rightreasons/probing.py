@@ -135,6 +135,21 @@ def probe(
         ValueError: If no item is left, an item is malformed, or the pool is too small to borrow from.
     """
     tables, n_dropped = perturbed(items, ks=ks, pool=pool, seed=seed)
+    return ask(tables, score, ks=ks, n_dropped=n_dropped)
+
+
+def ask(tables: Mapping[str, datasets.Dataset], score: Score, *, ks: Sequence[int] = KS, n_dropped: int = 0) -> Probed:
+    """Have all tables of `perturbed` scored by one call.
+
+    Args:
+        tables: From `perturbed`.
+        score: As in `probe`.
+        ks: The numbers of added choices that the tables were built with.
+        n_dropped: How many items `perturbed` left out.
+
+    Returns:
+        A `Probed`.
+    """
     prompts: list[str] = []
     choices: list[list[str]] = []
     ids: list[str] = []
