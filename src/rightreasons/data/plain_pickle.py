@@ -1,0 +1,188 @@
+"""Read what a pickle holds without running any of it: an unpickler that can build nothing but plain data."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+from collections.abc import Container
+from typing import Any
+
+MAX_BYTES = 256 << 20
+"""How large a pickle may be."""
+
+# Everything that only builds values, or names something; what would run outside code (persistent ids, extension
+# registries, out-of-band buffers) is not among them.
+_OPCODES = frozenset(
+    {
+        "PROTO",
+        "FRAME",
+        "STOP",
+        "MARK",
+        "POP",
+        "POP_MARK",
+        "DUP",
+        "NONE",
+        "NEWTRUE",
+        "NEWFALSE",
+        "INT",
+        "BININT",
+        "BININT1",
+        "BININT2",
+        "LONG",
+        "LONG1",
+        "LONG4",
+        "FLOAT",
+        "BINFLOAT",
+        "STRING",
+        "BINSTRING",
+        "SHORT_BINSTRING",
+        "BINBYTES",
+        "SHORT_BINBYTES",
+        "BINBYTES8",
+        "BYTEARRAY8",
+        "UNICODE",
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BINUNICODE8",
+        "EMPTY_LIST",
+        "APPEND",
+        "APPENDS",
+        "LIST",
+        "EMPTY_TUPLE",
+        "TUPLE",
+        "TUPLE1",
+        "TUPLE2",
+        "TUPLE3",
+        "EMPTY_DICT",
+        "DICT",
+        "SETITEM",
+        "SETITEMS",
+        "EMPTY_SET",
+        "ADDITEMS",
+        "FROZENSET",
+        "GET",
+        "BINGET",
+        "LONG_BINGET",
+        "PUT",
+        "BINPUT",
+        "LONG_BINPUT",
+        "MEMOIZE",
+        "GLOBAL",
+        "STACK_GLOBAL",
+        "REDUCE",
+        "BUILD",
+        "NEWOBJ",
+        "NEWOBJ_EX",
+    }
+)
+
+
+class Inert:
+    """Stands for an object of a pickle: its class by name, what it was made of, and the state it was given.
+
+    Attributes:
+        made_of: The arguments that it would have been made with.
+        state: The state that it would have been given; None where it got none.
+    """
+
+    qualified_name = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.made_of = args
+        self.state: Any = None
+        self.items: dict[Any, Any] = {}
+        self.values: list[Any] = []
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
+        made = super().__new__(cls)
+        made.made_of, made.state, made.items, made.values = args, None, {}, []
+        return made
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.items[key] = value
+
+    def append(self, value: Any) -> None:
+        """Take an item that the pickle appends."""
+        self.values.append(value)
+
+    def extend(self, values: Any) -> None:
+        """Take items that the pickle appends."""
+        self.values.extend(values)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Inert:
+        return Inert(self, *args)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def load_plain(content: bytes, *, allowed: Container[str], max_bytes: int = MAX_BYTES) -> Any:
+    r"""Read a pickle as plain data and `Inert` objects.
+
+    Args:
+        content: The pickle.
+        allowed: The names ("module name") that may stand in it. None is imported: each becomes a class of its own whose
+            instances do nothing.
+        max_bytes: How large the pickle may be.
+
+    Returns:
+        What the pickle holds.
+
+    Raises:
+        ValueError: If the pickle names anything else (the name is told), uses an instruction that could do more than
+            build values, is larger than allowed, or is no pickle.
+
+    Example:
+        >>> load_plain(pickle.dumps([1, "a"]), allowed=())
+        [1, 'a']
+        >>> load_plain(b"cos\nsystem\n(S'true'\ntR.", allowed=())
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected a pickle of plain data, but it names 'os system'.
+    """
+    if len(content) > max_bytes:
+        raise ValueError(f"Expected a pickle of at most {max_bytes} bytes, but it has {len(content)}.")
+    _check_opcodes(content)
+    try:
+        return _Reader(io.BytesIO(content), allowed).load()
+    except Exception as error:
+        if str(error).startswith("Expected"):
+            raise
+        raise ValueError(f"Expected a pickle of plain data, but it cannot be read: {error}") from error
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, stream: io.BytesIO, allowed: Container[str]) -> None:
+        super().__init__(stream)
+        self._allowed = allowed
+        self._classes: dict[str, type[Inert]] = {}
+
+    def find_class(self, module: str, name: str) -> type[Inert]:
+        qualified = f"{module} {name}"
+        if qualified not in self._allowed:
+            raise ValueError(f"Expected a pickle of plain data, but it names {qualified!r}.")
+        return self._classes.setdefault(qualified, type(name, (Inert,), {"qualified_name": qualified}))
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise ValueError("Expected a pickle of plain data, but it asks for something from outside.")
+
+
+def _check_opcodes(content: bytes) -> None:
+    """Look through the instructions before any is followed."""
+    count = 0
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            count += 1
+            if opcode.name not in _OPCODES:
+                raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
+            # A memo index far beyond what was written would make the reader reserve that much memory.
+            if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
+                raise ValueError("Expected a pickle of plain data, but its memo has holes.")
+    except Exception as error:
+        if str(error).startswith("Expected"):
+            raise
+        raise ValueError(f"Expected a pickle, but the file is none: {error}") from error

@@ -1,0 +1,350 @@
+"""Behavioral suites: functionalities, their cases and what is expected of them, in a plain and versioned file.
+
+A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line says what the file is:
+
+    {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"]}
+
+and every other line is one functionality:
+
+    {"functionality": "negation", "functionality_class": "Negation", "test_type": "MFT",
+     "expectation": {"name": "equal"},
+     "cases": [{"examples": ["This is not good."], "labels": [0]}, …]}
+
+An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer an example;
+a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null an example.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import gzip
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+
+from rightreasons.records import SuiteTable
+from rightreasons.validation import check_ids, check_one_of
+
+FORMAT = "rightreasons.suite"
+VERSION = 1
+TEST_TYPES = ("MFT", "INV", "DIR")
+"""Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One test case: its examples stand or fall together.
+
+    Attributes:
+        id: Unique in its functionality.
+        examples: One tuple of texts an example.
+        labels: One expected answer an example, None where there is none; None for cases without labels.
+        meta: One replaced pair (old, new) or None an example; None where nothing was replaced.
+    """
+
+    id: str
+    examples: tuple[tuple[str, ...], ...]
+    labels: tuple[Any, ...] | None = None
+    meta: tuple[Any, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Functionality:
+    """One functionality with its cases.
+
+    Attributes:
+        name: Unique in the suite.
+        functionality_class: The capability that it belongs to.
+        test_type: "MFT", "INV" or "DIR".
+        expectation: `name` and parameters; see `analysis.expectations`.
+        cases: Its cases.
+    """
+
+    name: str
+    functionality_class: str
+    test_type: str
+    expectation: Mapping[str, Any]
+    cases: tuple[Case, ...]
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples its cases have."""
+        return sum(len(case.examples) for case in self.cases)
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """A behavioral suite.
+
+    Args:
+        name: What it is called.
+        text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
+        functionalities: The functionalities.
+
+    Raises:
+        ValueError: If a functionality has no cases, a case no examples, an INV case only one example, an example the
+            wrong number of texts, or labels do not match examples.
+
+    Example:
+        >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
+        >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, (case,))
+        >>> suite = Suite("mine", ("text",), (negation,))
+        >>> suite.to_dataset()["label"][:]
+        [0, 1]
+    """
+
+    name: str
+    text_columns: tuple[str, ...]
+    functionalities: tuple[Functionality, ...]
+
+    def __post_init__(self) -> None:
+        if not self.functionalities:
+            raise ValueError(f"Expected at least one functionality in the suite {self.name!r}, but it has none.")
+        check_ids([functionality.name for functionality in self.functionalities], "functionality")
+        for functionality in self.functionalities:
+            self._check(functionality)
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples the suite has."""
+        return sum(functionality.n_examples for functionality in self.functionalities)
+
+    @property
+    def n_cases(self) -> int:
+        """How many cases the suite has."""
+        return sum(len(functionality.cases) for functionality in self.functionalities)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Suite:
+        """Read a suite that `write` wrote, or a person.
+
+        Raises:
+            ValueError: If the file is no suite of this version; the line is named.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
+        rows = _json_lines(file)
+        header = next(rows, (1, None))[1]
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
+        if header.get("version") != VERSION:
+            raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
+        columns = tuple(header.get("text_columns", ("text",)))
+        functionalities = []
+        for line, row in rows:
+            try:
+                functionalities.append(_functionality(row))
+            except (KeyError, TypeError) as error:
+                raise ValueError(
+                    f"Expected a functionality in line {line} of {file}, but {error} is missing or wrong."
+                ) from error
+        return cls(str(header.get("name", file.stem)), columns, tuple(functionalities))
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the suite as JSON lines, compressed where the name ends in .gz."""
+        file = Path(path)
+        header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
+        with (
+            gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out
+        ):
+            for row in (header, *map(_row, self.functionalities)):
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        return file
+
+    def examples(self) -> Iterator[dict[str, Any]]:
+        """Yield one row an example, in the suite's order."""
+        for number, functionality in enumerate(self.functionalities):
+            for case in functionality.cases:
+                for index, texts in enumerate(case.examples):
+                    label = None if case.labels is None else case.labels[index]
+                    yield {
+                        "id": f"{number}-{case.id}-{index}",
+                        "functionality": functionality.name,
+                        "functionality_class": functionality.functionality_class,
+                        "test_type": functionality.test_type,
+                        "case_id": f"{number}-{case.id}",
+                        **dict(zip(self.text_columns, texts, strict=True)),
+                        "label": label if isinstance(label, int) else -1,
+                        "answer": label if isinstance(label, str) else "",
+                    }
+
+    def features(self) -> datasets.Features:
+        """Return the columns of the suite as a dataset."""
+        text = datasets.Value("string")
+        before = ("id", "functionality", "functionality_class", "test_type", "case_id", *self.text_columns)
+        return datasets.Features({**dict.fromkeys(before, text), "label": datasets.Value("int64"), "answer": text})
+
+    def to_dataset(self) -> datasets.Dataset:
+        """Turn the suite into a dataset: one row an example, `label` -1 and `answer` empty where there is none."""
+        columns: dict[str, list[Any]] = {name: [] for name in self.features()}
+        for row in self.examples():
+            for name, column in columns.items():
+                column.append(row[name])
+        return datasets.Dataset.from_dict(columns, features=self.features())
+
+    def table(self) -> SuiteTable:
+        """Return what predictions in the suite's order are scored against."""
+        cases = [case for functionality in self.functionalities for case in functionality.cases]
+        sizes = [len(case.examples) for case in cases]
+        owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])
+        meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
+        return SuiteTable(
+            functionalities=tuple(f.name for f in self.functionalities),
+            classes=tuple(f.functionality_class for f in self.functionalities),
+            test_types=tuple(f.test_type for f in self.functionalities),
+            expectations=tuple(f.expectation for f in self.functionalities),
+            case_ids=tuple(f"{number}-{case.id}" for number, case in zip(owner.tolist(), cases, strict=True)),
+            case_functionality=owner.astype(np.int64),
+            case_offsets=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
+            meta=tuple(meta) if any(pair is not None for pair in meta) else None,
+        )
+
+    def split(self, part: str, *, seed: int = 123) -> Suite:
+        """Return one part of BeLUGA's split of every functionality: half train, a quarter each of the rest.
+
+        Cases are permuted as scikit-learn's `train_test_split` permutes them with `random_state=seed`, first into
+        halves, then the second half into quarters. A part of a functionality that would be empty is left out.
+
+        References:
+            Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+        """
+        check_one_of(part, SPLITS, "part")
+        kept = []
+        for functionality in self.functionalities:
+            order = np.arange(len(functionality.cases))
+            train, rest = _halves(order, seed)
+            validation, test = _halves(rest, seed)
+            chosen = np.sort({"train": train, "validation": validation, "test": test}[part])
+            if len(chosen):
+                kept.append(dataclasses.replace(functionality, cases=tuple(functionality.cases[i] for i in chosen)))
+        return Suite(self.name, self.text_columns, tuple(kept))
+
+    def _check(self, functionality: Functionality) -> None:
+        where = f"the functionality {functionality.name!r}"
+        check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
+        if not functionality.cases:
+            raise ValueError(f"Expected at least one case in {where}, but it has none.")
+        check_ids([case.id for case in functionality.cases], f"case of {where}")
+        if "name" not in functionality.expectation:
+            raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
+        for case in functionality.cases:
+            fewest = 2 if functionality.expectation["name"] == "invariant" else 1
+            if len(case.examples) < fewest:
+                raise ValueError(
+                    f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "
+                    f"({functionality.test_type}), but it has {len(case.examples)}."
+                )
+            for column in (case.labels, case.meta):
+                if column is not None and len(column) != len(case.examples):
+                    raise ValueError(
+                        f"Expected one entry for each of the {len(case.examples)} examples of case {case.id!r} of "
+                        f"{where}, but got {len(column)}."
+                    )
+            for texts in case.examples:
+                if len(texts) != len(self.text_columns):
+                    raise ValueError(
+                        f"Expected {len(self.text_columns)} texts in each example of {where}, but case {case.id!r} has "
+                        f"one with {len(texts)}."
+                    )
+
+
+def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
+    """Read a suite of the form of HateCheck: a CSV with functionality, test_case and label_gold, one text a case.
+
+    Args:
+        path: The CSV file. `label_gold` is "hateful"/"non-hateful" or a whole number.
+        name: What the suite is called.
+
+    Raises:
+        ValueError: If a column is missing.
+    """
+    with open(path, encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    wanted = ("functionality", "test_case", "label_gold")
+    missing = [column for column in wanted if not rows or column not in rows[0]]
+    if missing:
+        raise ValueError(f"Expected the columns {', '.join(wanted)} in {path}, but {', '.join(missing)} is missing.")
+    names = {"non-hateful": 0, "hateful": 1}
+    groups: dict[str, list[Case]] = {}
+    for row in rows:
+        gold = row["label_gold"].strip()
+        label = names[gold] if gold in names else int(gold)
+        cases = groups.setdefault(row["functionality"], [])
+        cases.append(Case(str(row.get("case_id") or len(cases)), ((row["test_case"],),), (label,)))
+    # HateCheck's names begin with their class: "derog_neg_emote_h" is derogation.
+    return Suite(
+        name,
+        ("text",),
+        tuple(
+            Functionality(key, key.split("_")[0], "MFT", {"name": "equal"}, tuple(cases))
+            for key, cases in groups.items()
+        ),
+    )
+
+
+def _halves(items: Any, seed: int) -> tuple[Any, Any]:
+    # As train_test_split(items, test_size=0.5): the first of the permuted items are the test part, rounded up.
+    order = np.random.RandomState(seed).permutation(len(items))  # the published split was drawn so
+    n_test = -(-len(items) // 2)
+    return items[order[n_test:]], items[order[:n_test]]
+
+
+def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                try:
+                    yield number, json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
+
+
+def _functionality(row: Mapping[str, Any]) -> Functionality:
+    cases = []
+    for number, case in enumerate(row["cases"]):
+        examples = tuple((e,) if isinstance(e, str) else tuple(map(str, e)) for e in case["examples"])
+        labels, meta = case.get("labels"), case.get("meta")
+        cases.append(
+            Case(
+                str(case.get("id", number)),
+                examples,
+                None if labels is None else tuple(labels),
+                None if meta is None else tuple(None if pair is None else tuple(pair) for pair in meta),
+            )
+        )
+    return Functionality(
+        str(row["functionality"]),
+        str(row["functionality_class"]),
+        str(row["test_type"]),
+        dict(row["expectation"]),
+        tuple(cases),
+    )
+
+
+def _row(functionality: Functionality) -> dict[str, Any]:
+    cases: list[dict[str, Any]] = []
+    for case in functionality.cases:
+        examples: Sequence[Any] = [texts[0] if len(texts) == 1 else list(texts) for texts in case.examples]
+        entry: dict[str, Any] = {"id": case.id, "examples": examples}
+        if case.labels is not None:
+            entry["labels"] = list(case.labels)
+        if case.meta is not None:
+            entry["meta"] = [None if pair is None else list(pair) for pair in case.meta]
+        cases.append(entry)
+    return {
+        "functionality": functionality.name,
+        "functionality_class": functionality.functionality_class,
+        "test_type": functionality.test_type,
+        "expectation": dict(functionality.expectation),
+        "cases": cases,
+    }

@@ -1,0 +1,256 @@
+"""Behavioral suites: the plain format, the released ones in both forms, their split, and hostile pickles."""
+
+import io
+import json
+import pickle
+import tarfile
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
+
+from rightreasons.data.catalog import builder_class, load_dataset
+from rightreasons.data.checklist import ALLOWED, PAPER_LABELS, read_checklist
+from rightreasons.data.plain_pickle import load_plain
+from rightreasons.data.suites import Case, Functionality, Suite, read_hatecheck
+
+CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
+
+
+def functionality(**changes):
+    return Functionality(
+        **{
+            "name": "negation",
+            "functionality_class": "Negation",
+            "test_type": "MFT",
+            "expectation": {"name": "equal"},
+            "cases": CASES,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_written_suites_are_read_back(tmp_path, suffix):
+    moved = Case("0", (("Ann sat.",), ("Eve sat.",)), None, (None, ("Ann", "Eve")))
+    invariant = functionality(
+        name="names", test_type="INV", expectation={"name": "invariant", "tolerance": 0.1}, cases=(moved,)
+    )
+    suite = Suite("mine", ("text",), (functionality(), invariant))
+    assert Suite.read(suite.write(tmp_path / f"suite{suffix}")) == suite
+
+
+def test_ten_lines_by_hand(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    rows = [
+        {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"]},
+        {
+            "functionality": "negation",
+            "functionality_class": "Negation",
+            "test_type": "MFT",
+            "expectation": {"name": "equal"},
+            "cases": [{"examples": ["not good"], "labels": [0]}, {"examples": ["not bad"], "labels": [1]}],
+        },
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    data = Suite.read(path).to_dataset()
+    assert data["text"][:] == ["not good", "not bad"]
+    assert data["label"][:] == [0, 1]
+    assert data["case_id"][:] == ["0-0", "0-1"]
+
+
+def test_table_lays_cases_end_to_end():
+    table = Suite("mine", ("text",), (functionality(), functionality(name="again", cases=CASES[:1]))).table()
+    assert table.case_offsets.tolist() == [0, 2, 4, 6]
+    assert table.case_functionality.tolist() == [0, 0, 1]
+    assert table.labels == (1, 0, 0, 1, 1, 0)
+    assert len(table) == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cases": ()}, "at least one case in the functionality 'negation'"),
+        ({"test_type": "mft"}, "test_type of the functionality 'negation'` to be one of"),
+        (
+            {"expectation": {"name": "invariant"}, "cases": (Case("a", (("x",),)),)},
+            "at least 2 examples in case 'a' of the functionality 'negation'",
+        ),
+        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry for each of the 1 examples of case 'a'"),
+        ({"cases": (Case("a", (("x", "y"),)),)}, "Expected 1 texts in each example"),
+        ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
+        ({"expectation": {}}, "to have a name"),
+    ],
+)
+def test_bad_suites(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Suite("mine", ("text",), (functionality(**changes),))
+
+
+def test_bad_files(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"format": "other"}\n')
+    with pytest.raises(ValueError, match="first line"):
+        Suite.read(path)
+    path.write_text('{"format": "rightreasons.suite", "version": 2}\n')
+    with pytest.raises(ValueError, match="version 1"):
+        Suite.read(path)
+    path.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
+    with pytest.raises(ValueError, match="in line 2"):
+        Suite.read(path)
+    path.write_text('{"format": "rightreasons.suite", "version": 1}\n{oops\n')
+    with pytest.raises(ValueError, match="JSON in line 2"):
+        Suite.read(path)
+
+
+def test_split_is_that_of_scikit_learn():
+    for n_cases in (1, 2, 3, 7, 34, 331):
+        cases = tuple(Case(str(i), ((f"text {i}",),), (0,)) for i in range(n_cases))
+        suite = Suite("mine", ("text",), (functionality(cases=cases),))
+        parts = {}
+        for part in ("train", "validation", "test"):
+            try:
+                parts[part] = [int(case.id) for case in suite.split(part).functionalities[0].cases]
+            except ValueError:
+                parts[part] = []
+        assert sorted(i for part in parts.values() for i in part) == list(range(n_cases))
+        if n_cases >= 7:
+            train, rest = train_test_split(np.arange(n_cases), test_size=0.5, random_state=123)
+            validation, test = train_test_split(rest, test_size=0.5, random_state=123)
+            assert parts == {k: sorted(v) for k, v in (("train", train), ("validation", validation), ("test", test))}
+
+
+def test_hatecheck_form(tmp_path):
+    path = tmp_path / "hate.csv"
+    path.write_text("functionality,case_id,test_case,label_gold\nderog_a,1,mean,hateful\nident_b,2,nice,non-hateful\n")
+    suite = read_hatecheck(path)
+    assert [f.functionality_class for f in suite.functionalities] == ["derog", "ident"]
+    assert suite.to_dataset()["label"][:] == [1, 0]
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="functionality, test_case, label_gold is missing"):
+        read_hatecheck(path)
+
+
+# ------------------------------------------------------------------------------------------------- the released suites
+
+COUNTS = {
+    # functionalities, cases by type, examples, paper's split (METHODS, from Luz de Araujo & Roth)
+    "checklist_sentiment": (38, {"MFT": 68912, "INV": 8140, "DIR": 9368}, 178578, 20),
+    "checklist_paraphrase": (53, {"MFT": 46443, "INV": 3677, "DIR": 13096}, 207301, 37),
+    "checklist_reading": (24, {"MFT": 10811, "INV": 2500}, 71293, 19),
+}
+SOME = {  # functionality -> cases, examples (Appendix A)
+    "checklist_sentiment": {"single positive words": (34, 34), "typos": (500, 1000), "protected: race": (600, 2400)},
+    "checklist_paraphrase": {"(q, paraphrase(q))": (200, 18944), "Testing implications": (8328, 24984)},
+    "checklist_reading": {"Former / Latter": (475, 1900), "Change name everywhere": (500, 5500)},
+}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", list(COUNTS))
+def test_released_counts_in_both_forms(real_data, name):
+    builder = builder_class(name)
+    files = [
+        real_data / "checklist" / f"{folder}/{builder.STEM}_suite.{suffix}"
+        for folder, suffix in (("suites", "jsonl.gz"), ("release", "tar.gz"))
+    ]
+    suite, released = (read_checklist(file, name, builder.TEXT_COLUMNS) for file in files)
+    assert suite == released
+    functionalities, cases, examples, n_mft = COUNTS[name]
+    assert len(suite.functionalities) == functionalities
+    found = Counter()
+    for part in suite.functionalities:
+        found[part.test_type] += len(part.cases)
+    assert found == cases
+    assert suite.n_examples == examples
+    assert sum(part.test_type == "MFT" for part in suite.functionalities) == n_mft
+    by_name = {part.name: part for part in suite.functionalities}
+    for part, (n_cases, n_examples) in SOME[name].items():
+        assert (len(by_name[part].cases), by_name[part].n_examples) == (n_cases, n_examples)
+
+
+@pytest.mark.real_data
+def test_as_a_dataset(real_data, tmp_path):
+    data = load_dataset("checklist_reading", split="paper_test", data_dir=real_data, cache_dir=tmp_path)
+    assert len(data) == pytest.approx(17800, abs=100)
+    assert {"context", "question", "answer", "functionality", "test_type", "case_id"} <= set(data.column_names)
+    suite = builder_class("checklist_paraphrase")(data_dir=real_data, cache_dir=tmp_path, paper_labels=True).suite()
+    mended = {part.name: part for part in suite.functionalities if part.name in PAPER_LABELS}
+    assert {part.test_type for part in mended.values()} == {"MFT"}
+    assert {name: set(part.cases[0].labels) for name, part in mended.items()} == {
+        name: {label} for name, label in PAPER_LABELS.items()
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- hostile pickles
+
+
+class Malicious:
+    def __reduce__(self):
+        import os
+
+        return (os.system, ("touch /tmp/rightreasons-was-here",))
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_pickle_that_would_run_something_is_refused(protocol):
+    with pytest.raises(ValueError, match="it names '(posix|nt|os) system'"):
+        load_plain(pickle.dumps([1, Malicious()], protocol=protocol), allowed=ALLOWED)
+
+
+def test_other_ways_out_are_refused():
+    with pytest.raises(ValueError, match="instruction PERSID"):
+        load_plain(b"Pid\n.", allowed=ALLOWED)
+    with pytest.raises(ValueError, match="instruction EXT1"):
+        load_plain(b"\x80\x02\x82\x01.", allowed=ALLOWED)
+    with pytest.raises(ValueError, match="memo has holes"):
+        load_plain(b"\x80\x02]r\xff\xff\xff\x7f.", allowed=ALLOWED)
+    with pytest.raises(ValueError, match="at most 3 bytes"):
+        load_plain(pickle.dumps("a long text"), allowed=(), max_bytes=3)
+    with pytest.raises(ValueError, match="Expected a pickle"):
+        load_plain(b"no pickle at all", allowed=())
+
+
+def read_or_refuse(content):
+    refusal = None
+    try:
+        load_plain(content, allowed=ALLOWED)
+    except ValueError as error:
+        refusal = str(error)
+    assert refusal is None or refusal.startswith("Expected")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200))
+def test_noise_is_refused_or_read_but_never_more(noise):
+    read_or_refuse(noise)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_damaged_pickles_are_refused_or_read(data):
+    content = bytearray(pickle.dumps({"tests": [("a", 1.5, None), {"b": [True, b"x"]}]}, protocol=2))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    read_or_refuse(bytes(content))
+
+
+def test_plain_data_comes_through():
+    held = {"a": [1, 2.5, "x", None, True], "b": ("y", b"z"), "c": {3, 4}}
+    for protocol in (4, 5):
+        assert load_plain(pickle.dumps(held, protocol=protocol), allowed=()) == held
+
+
+def test_an_archive_with_something_else(tmp_path):
+    path = tmp_path / "sentiment_suite.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("suite.pkl",):
+            content = pickle.dumps({"not": "a suite"})
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    with pytest.raises(ValueError, match="its pickle holds something else"):
+        read_checklist(path, "checklist_sentiment", ("text",))
