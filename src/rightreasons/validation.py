@@ -82,6 +82,20 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     raise ValueError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}")
 
 
+def require_value(value: Any, name: str, what: str) -> Any:
+    """Return an option that has no default, or say that it is missing.
+
+    Example:
+        >>> require_value(None, "suite", "a Suite")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `suite` (a Suite), but got None.
+    """
+    if value is None:
+        raise ValueError(f"Expected `{name}` ({what}), but got None.")
+    return value
+
+
 def check_options(given: Mapping[str, object], allowed: Iterable[str], where: str) -> None:
     """Check that every option has a known name, at load and at compute alike."""
     known = sorted(allowed)

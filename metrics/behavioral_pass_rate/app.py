@@ -1,0 +1,52 @@
+"""The demo of this metric: answers to a small suite, and what they pass."""
+
+from pathlib import Path
+
+import evaluate
+import gradio as gr
+
+from rightreasons.analysis.behavior import OUTPUTS
+from rightreasons.data.suites import Case, Functionality, Suite
+from rightreasons.widget import module_demo
+
+HERE = Path(__file__).resolve().parent
+
+SUITE = Suite(
+    "demo",
+    ("text",),
+    (
+        Functionality(
+            "negation",
+            "Negation",
+            "MFT",
+            {"name": "equal"},
+            (
+                Case("0", (("The food is not good.",),), (0,)),
+                Case("1", (("The food is not bad.",),), (1,)),
+            ),
+        ),
+        Functionality(
+            "names",
+            "NER",
+            "INV",
+            {"name": "invariant", "tolerance": 0.1},
+            (Case("0", (("Ann liked it.",), ("Eve liked it.",))),),
+        ),
+    ),
+)
+
+EXAMPLE = {"predictions": [[0.8, 0.2], [0.7, 0.3], [0.1, 0.9], [0.15, 0.85]]}
+
+
+def build() -> gr.Blocks:
+    return module_demo(
+        # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+        evaluate.load(str(HERE / "behavioral_pass_rate.py"), suite=SUITE),
+        HERE / "README.md",
+        example=EXAMPLE,
+        choices={"outputs": [output for output in OUTPUTS if output != "texts"]},
+    )
+
+
+if __name__ == "__main__":
+    build().launch()

@@ -1,0 +1,89 @@
+"""Behavioral pass rate: how many test cases of a suite does a model pass, functionality by functionality?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.behavior import pass_rates
+from rightreasons.data.suites import Suite
+from rightreasons.modules import KernelModule
+from rightreasons.validation import require_value
+
+_DESCRIPTION = """
+Behavioral pass rate: the share of test cases that a model passes, for every functionality of a suite, and the
+unweighted mean over functionalities. In [0, 1], higher is better.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: One answer for each example of the suite, in its order: rows of class scores, class labels, or
+        P(positive).
+    suite: A `rightreasons.data.suites.Suite`, or the path of a suite file.
+    outputs: What the predictions are: "probabilities" (default), "logits", "labels", or "binary_sentiment"
+        (P(positive), spread over negative, neutral and positive).
+    confidence_level: Level of the intervals; default 0.95.
+    n_resamples: Bootstrap resamples of the means; default 1000.
+    seed: Seed of the resampling; default 0.
+
+Returns:
+    dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one result
+    each: pass rate, cases, filtered cases, Wilson interval), the means by `classes` and `test_types`, the numbers of
+    examples and cases, and `passed`, one entry a case (None where the expectation does not apply).
+
+Examples:
+    >>> import rightreasons
+    >>> from rightreasons.data.suites import Case, Functionality, Suite
+    >>> cases = (Case("0", (("Not good.",),), (0,)), Case("1", (("Not bad.",),), (1,)))
+    >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases)
+    >>> metric = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (negation,)))
+    >>> results = metric.compute(predictions=[[0.8, 0.2], [0.9, 0.1]])
+    >>> results["behavioral_pass_rate"], results["passed"]
+    (0.5, [True, False])
+    >>> metric.compute(predictions=[[0.8, 0.2]])
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected one prediction for each of the 2 examples of the suite, in its order, but got 1.
+"""
+
+_CITATION = """
+@inproceedings{ribeiro2020beyond,
+  title={Beyond Accuracy: Behavioral Testing of NLP Models with CheckList},
+  author={Ribeiro, Marco Tulio and Wu, Tongshuang and Guestrin, Carlos and Singh, Sameer},
+  booktitle={Proceedings of ACL},
+  year={2020}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class BehavioralPassRate(KernelModule, evaluate.Metric):
+    def _info(self):
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.List(datasets.Value("float64"))}),
+                datasets.Features({"predictions": datasets.Value("float64")}),
+            ],
+            reference_urls=["https://aclanthology.org/2020.acl-main.442"],
+        )
+
+    def _compute(
+        self,
+        predictions,
+        *,
+        suite=None,
+        outputs="probabilities",
+        confidence_level=0.95,
+        n_resamples=1000,
+        seed=0,
+    ):
+        given = require_value(suite, "suite", "a Suite or the path of a suite file")
+        return pass_rates(
+            predictions,
+            (given if isinstance(given, Suite) else Suite.read(given)).table(),
+            outputs=outputs,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        ).to_dict()

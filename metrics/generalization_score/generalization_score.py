@@ -1,0 +1,77 @@
+"""Generalization score: does training on behavioral tests carry over to functionalities that were held out?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.generalization import generalization_score
+from rightreasons.modules import KernelModule
+from rightreasons.validation import require_value
+
+_DESCRIPTION = """
+Generalization score (G): the harmonic mean of a model's score on independent data and its score on a behavioral suite,
+where each functionality is scored by a model that was trained on the whole suite (seen), or on the suite without that
+functionality, its class, or its test type. In [0, 1], higher is better.
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    standard: (F,) pass rates of the functionalities, by a model that saw none of the suite. All columns but one may be
+        left out.
+    seen: (F,) by a model trained on all of it.
+    held_out_functionality: (F,) each by a model trained without that functionality.
+    held_out_class: (F,) each by a model trained without its class.
+    held_out_type: (F,) each by a model trained without its test type.
+    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one a column.
+
+Returns:
+    dict with `generalization_score` first (mean of the G scores other than the standard one), then `scores`,
+    `suite_scores`, `iid_scores` and `n_functionalities` by setting ("standard", "seen", "functionality", "class",
+    "type"), and `decreasing`.
+
+Examples:
+    >>> import rightreasons
+    >>> metric = rightreasons.load("generalization_score", iid_score=0.9)
+    >>> results = metric.compute(seen=[0.5, 0.7], held_out_class=[0.3, 0.3])
+    >>> round(results["scores"]["seen"], 6), round(results["scores"]["class"], 6)
+    (0.72, 0.45)
+    >>> round(results["generalization_score"], 6)
+    0.585
+"""
+
+_CITATION = """
+@article{luzdearaujo2023cross,
+  title={Cross-functional Analysis of Generalization in Behavioral Learning},
+  author={Luz de Araujo, Pedro Henrique and Roth, Benjamin},
+  journal={Transactions of the Association for Computational Linguistics},
+  volume={11},
+  year={2023},
+  doi={10.1162/tacl_a_00590}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class GeneralizationScore(KernelModule, evaluate.Metric):
+    OPTIONAL_INPUTS = ("standard", "seen", "held_out_functionality", "held_out_class", "held_out_type")
+
+    def _info(self):
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(dict.fromkeys(self.OPTIONAL_INPUTS, datasets.Value("float64"))),
+            reference_urls=["https://doi.org/10.1162/tacl_a_00590"],
+        )
+
+    def _compute(self, standard, seen, held_out_functionality, held_out_class, held_out_type, *, iid_score=None):
+        columns = {
+            "standard": standard,
+            "seen": seen,
+            "functionality": held_out_functionality,
+            "class": held_out_class,
+            "type": held_out_type,
+        }
+        iid = require_value(iid_score, "iid_score", "a score on independent data, in [0, 1]")
+        return generalization_score(
+            {setting: rates for setting, rates in columns.items() if rates is not None}, iid
+        ).to_dict()
