@@ -25,8 +25,8 @@ Args:
     seed: Seed of the resampling; default 0.
 
 Returns:
-    dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one result
-    each: pass rate, cases, filtered cases, Wilson interval), the means by `classes` and `test_types`, the numbers of
+    dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one
+    result each: pass rate, cases, filtered cases, Wilson interval), the means by `classes` and `test_types`, the numbers of
     examples and cases, and `passed`, one entry a case (None where the expectation does not apply).
 
 Examples:
