@@ -1,0 +1,177 @@
+"""What the page shows of one item under the four probes."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.choice_paralysis import choice_paralysis
+from rightreasons.analysis.prior_bias import prior_bias
+from rightreasons.data.probes import Perturber, Pool
+from rightreasons.probing import ORIGINAL, WITHOUT_ANSWER
+from rightreasons.validation import softmax
+from rightreasons.widget import figure, tiles
+
+ITEMS = Path(__file__).resolve().parent / "items.jsonl"
+EXTRA = "extra_choices"
+
+TITLES = {
+    ORIGINAL: "As it is",
+    "no_question": "No question",
+    "wrong_question": "Wrong question",
+    "no_right_answer": "No right answer",
+    EXTRA: "More choices",
+}
+Row = dict[str, Any]
+
+
+def bundled() -> dict[str, Row]:
+    """The bundled items by their prompts."""
+    rows = [json.loads(line) for line in ITEMS.read_text("utf-8").splitlines()]
+    return {row["prompt"]: row for row in rows}
+
+
+def written(prompt: str, choices: str, right: float) -> Row:
+    """Read what a person wrote: a prompt, one choice a line, the number of the right one."""
+    texts = [line.strip() for line in choices.splitlines() if line.strip()]
+    if right is None or int(right) != right or not 1 <= right <= max(len(texts), 1):
+        raise ValueError(f"Expected the right choice to be a number from 1 to {len(texts)}, but got {right}.")
+    return {"id": "yours", "prompt": prompt.strip(), "choices": texts, "label": int(right) - 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Forms:
+    """An item as it is and under the probes: name -> {prompt, choices, label, …}."""
+
+    rows: Mapping[str, Row]
+
+    @property
+    def item(self) -> Row:
+        """The item as it is."""
+        return self.rows[ORIGINAL]
+
+
+def forms(item: Row, k: int, seed: int) -> Forms:
+    """Put every probe to an item; texts are borrowed from the bundled items."""
+    own = (item["prompt"].strip(), tuple(item["choices"]))
+    others = [row for row in bundled().values() if (row["prompt"], tuple(row["choices"])) != own]
+    pool = Pool(others)
+    made = {ORIGINAL: item}
+    for probe in (*WITHOUT_ANSWER, EXTRA):
+        perturber = Perturber(probe, k=k, pool=pool, seed=seed)
+        (made[probe],) = perturber.rows(item["id"], item["prompt"], item["choices"], item["label"])
+    return Forms(made)
+
+
+def template(found: Forms) -> str:
+    """The lines that wait for scores, one a form."""
+    return "\n".join(f"{name}: {', '.join('0' for _ in row['choices'])}" for name, row in found.rows.items())
+
+
+def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
+    """Read pasted scores: one line a form, `name: number, number, …`."""
+    scores = {}
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        name, _, numbers = line.partition(":")
+        name = name.strip()
+        if name not in found.rows:
+            raise ValueError(f"Expected each line to begin with one of {', '.join(found.rows)}, but got {name!r}.")
+        try:
+            scores[name] = [float(number) for number in numbers.replace(",", " ").split()]
+        except ValueError as error:
+            raise ValueError(f"Expected numbers behind {name}, but got {numbers.strip()!r}.") from error
+        wanted = len(found.rows[name]["choices"])
+        if len(scores[name]) != wanted or not np.isfinite(scores[name]).all():
+            raise ValueError(
+                f"Expected {wanted} finite scores for {name}, one a choice, but got {len(scores[name])}: "
+                f"{numbers.strip()}."
+            )
+    missing = [name for name in found.rows if name not in scores]
+    if missing:
+        raise ValueError(f"Expected a line of scores for every form, but {', '.join(missing)} has none.")
+    return scores
+
+
+def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None) -> tuple[str, str]:
+    """Write the figures and the forms side by side.
+
+    Args:
+        found: The forms.
+        scores: Logits of the choices of each.
+        joint: Whether the scorer sees the choices together; None where it is not known.
+
+    Returns:
+        Two pieces of HTML.
+    """
+    confidences = {name: softmax(np.asarray(row, dtype=np.float64)[None])[0] for name, row in scores.items()}
+    label = found.item["label"]
+    after = found.rows[EXTRA]
+    drop = choice_paralysis(
+        [confidences[ORIGINAL]],
+        [confidences[EXTRA]],
+        [label],
+        [after["label"]],
+        [after["original_positions"]],
+    )
+    added = len(after["choices"]) - len(found.item["choices"])
+    entries = []
+    for name in WITHOUT_ANSWER:
+        bias = prior_bias([confidences[name]], n_permutations=0)
+        picked = int(confidences[name].argmax())
+        said = "picks the old answer" if picked == label else "picks another choice"
+        if name == "no_right_answer":
+            said = "picks the borrowed choice" if picked == label else "picks one of its own"
+        entries.append((f"Prior bias: {TITLES[name].lower()}", f"{bias.prior_bias:.4f}", said))
+    entries += [
+        (f"Drop with {added} more", f"{drop.choice_paralysis:.4f}", "of the confidence in the right choice"),
+        ("Beyond dilution", f"{round(drop.restricted_drop.mean, 9) + 0.0:.4f}", "the drop among its own choices"),
+        ("If the new were as good", f"{drop.null_drop:.4f}", "the drop by dilution alone"),
+    ]
+    reading = drop.reading
+    if joint is False:
+        reading += " This scorer looks at one choice at a time, so it could not be otherwise."
+    words = (
+        "Prior bias is the population variance of the confidences: 0 is no preference, the largest value for "
+        f"{len(found.item['choices'])} choices is {figure(_largest(len(found.item['choices'])))}."
+    )
+    head = (
+        f"{tiles(entries)}<p class='rr-definition' id='reading'>{html.escape(reading)}</p>"
+        f"<p class='rr-small'>{words}</p>"
+    )
+    return head, "".join(_form(name, row, confidences[name], found.item) for name, row in found.rows.items())
+
+
+def _largest(n: int) -> float:
+    return (n - 1) / n**2
+
+
+def _form(name: str, row: Row, confidence: np.ndarray, item: Row) -> str:
+    right = row["label"]
+    pseudo = row.get("pseudo_label", -1)
+    lines = []
+    for place, choice in enumerate(row["choices"]):
+        mark = "✓" if place == right else "(✓)" if place == pseudo else ""
+        source = row.get("choice_sources", [item["id"]] * len(row["choices"]))[place]
+        borrowed = source != item["id"]
+        share = 100 * float(confidence[place])
+        kind = " cp-borrowed" if borrowed else ""
+        kind += " cp-top" if place == confidence.argmax() else ""
+        lines.append(
+            f'<div class="cp-choice{kind}">'
+            f'<span class="cp-text">{html.escape(choice)}{" <em>borrowed</em>" if borrowed else ""} {mark}</span>'
+            f'<span class="cp-bar"><i style="width:{share:.1f}%"></i></span>'
+            f'<span class="cp-number">{float(confidence[place]):.3f}</span></div>'
+        )
+    prompt = html.escape(row["prompt"]) or "<em>nothing</em>"
+    return (
+        f'<section class="cp-form" data-form="{name}"><h3>{TITLES[name]}</h3>'
+        f'<p class="cp-prompt">{prompt}</p>{"".join(lines)}</section>'
+    )

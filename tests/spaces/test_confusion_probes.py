@@ -1,0 +1,99 @@
+"""The confusion probes page, used as a person would: take an item, write one, score by a model or paste scores."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tiny_causal import save_tiny_causal
+
+pytestmark = pytest.mark.browser
+
+SPACE = "spaces/confusion_probes"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(tmp_path_factory):
+    """A tiny causal language model in the place of the packaged one, which takes long to load."""
+    folder = save_tiny_causal(tmp_path_factory.mktemp("causal") / "tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIGHTREASONS_PROBE_MODEL", str(folder))
+        yield folder
+
+
+def apply(page):
+    page.locator("#apply").click()
+
+
+def tile(page, name):
+    return page.locator("#figures dl > div", has_text=name).locator("dd").first
+
+
+def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
+    page = visit(SPACE)
+    apply(page)
+    expect(page.locator("section.cp-form")).to_have_count(5)
+    expect(page.locator("[data-form=no_question] .cp-prompt")).to_have_text("nothing")
+    expect(page.locator("[data-form=extra_choices] .cp-choice")).to_have_count(6)
+    expect(page.locator("[data-form=extra_choices] .cp-borrowed")).to_have_count(3)
+    expect(page.locator("[data-form=no_right_answer] .cp-borrowed")).to_have_count(1)
+    expect(tile(page, "Beyond dilution")).to_have_text("0.0000")
+    expect(page.locator("#reading")).to_contain_text("one choice at a time")
+    page.get_by_role("radio", name="letters", exact=True).check()
+    apply(page)
+    expect(tile(page, "Beyond dilution")).not_to_have_text("0.0000")
+    expect(page.locator("#reading")).to_contain_text("left among the item's own choices")
+
+
+def test_pasted_scores_of_an_item_of_ones_own(visit):
+    page = visit(SPACE)
+    page.locator("#prompt textarea").fill("Which is <wet>?")
+    page.locator("#choices textarea").fill("rain\nsun")
+    page.locator("#right input").fill("1")
+    page.locator("#k input[type=number]").fill("1")
+    page.get_by_role("radio", name="my own scores").check()
+    apply(page)
+    expect(page.locator("#pasted textarea")).to_have_value(
+        "original: 0, 0\nno_question: 0, 0\nwrong_question: 0, 0\nno_right_answer: 0, 0\nextra_choices: 0, 0, 0"
+    )
+    expect(page.locator("[data-form=original] .cp-prompt")).to_have_text("Which is <wet>?")
+    # ln 3 makes 3/4 and 1/4: variance (1/4)^2 = 0.0625.
+    lines = ["original: 0 0", "no_question: 1.0986123 0", "wrong_question: 0 0", "no_right_answer: 0 0"]
+    page.locator("#pasted textarea").fill("\n".join([*lines, "extra_choices: 0 0 0"]))
+    apply(page)
+    expect(tile(page, "Prior bias: no question")).to_have_text("0.0625")
+    # 1/2 becomes 1/3, all of it dilution.
+    expect(tile(page, "Drop with 1 more")).to_have_text("0.1667")
+    expect(tile(page, "Beyond dilution")).to_have_text("0.0000")
+    expect(tile(page, "If the new were as good")).to_have_text("0.1667")
+
+
+@pytest.mark.parametrize(
+    ("choices", "right", "sentence"),
+    [
+        ("rain\nrain", "1", "to differ"),
+        ("rain", "1", "at least two choices"),
+        ("rain\nsun", "3", "a number from 1 to 2, but got 3"),
+    ],
+)
+def test_mistakes_get_their_sentence(visit, choices, right, sentence):
+    page = visit(SPACE)
+    page.locator("#choices textarea").fill(choices)
+    page.locator("#right input").fill(right)
+    apply(page)
+    expect(page.get_by_role("alert")).to_contain_text(sentence)
+    expect(page.locator("section.cp-form")).to_have_count(0)
+
+
+def test_scores_that_do_not_fit(visit):
+    page = visit(SPACE)
+    page.get_by_role("radio", name="my own scores").check()
+    apply(page)
+    expect(page.locator("section.cp-form")).to_have_count(5)
+    for text, sentence in (
+        ("original: 1, 2", "Expected 3 finite scores for original"),
+        ("original: 1, 2, x", "Expected numbers behind original"),
+        ("first: 1, 2, 3", "begin with one of original"),
+        ("original: 1, 2, 3", "no_question, wrong_question, no_right_answer, extra_choices has none"),
+    ):
+        page.locator("#pasted textarea").fill(text)
+        apply(page)
+        expect(page.get_by_role("alert")).to_contain_text(sentence)
