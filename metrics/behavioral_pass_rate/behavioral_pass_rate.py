@@ -26,7 +26,7 @@ Args:
 
 Returns:
     dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one
-    result each: pass rate, cases, filtered cases, Wilson interval), the means by `classes` and `test_types`, the numbers of
+    result each: pass rate, cases, filtered cases, Wilson interval), means by `classes` and `test_types`, the numbers of
     examples and cases, and `passed`, one entry a case (None where the expectation does not apply).
 
 Examples:
