@@ -130,9 +130,7 @@ def shortcut_bins(
             )
         bottom.set(xlabel="confidence", ylabel="share of the bin", ylim=(0, 1.1))
         bottom.grid(axis="x", visible=False)
-        bottom.legend(
-            handles=_types_legend(), loc="upper left", ncols=1, handlelength=1.2, framealpha=0.85, frameon=True
-        )
+        figure.legend(handles=_types_legend(), loc="outside lower center", ncols=4, handlelength=1.2)
         return drawn(figure, key)
 
 
