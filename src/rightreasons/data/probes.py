@@ -376,18 +376,21 @@ class PerturbedAnli(PerturbedBuilder, Anli):
     """aNLI under the four probes."""
 
     NAME = "perturbed_anli"
+    DESCRIPTION = f"{Anli.DESCRIPTION} Under the four confusion probes."
 
 
 class PerturbedHellaSwag(PerturbedBuilder, HellaSwag):
     """HellaSwag under the four probes."""
 
     NAME = "perturbed_hellaswag"
+    DESCRIPTION = f"{HellaSwag.DESCRIPTION} Under the four confusion probes."
 
 
 class PerturbedPiqa(PerturbedBuilder, Piqa):
     """PIQA under the four probes; its test split, which has no labels, can only lose or change its question."""
 
     NAME = "perturbed_piqa"
+    DESCRIPTION = f"{Piqa.DESCRIPTION} Under the four confusion probes."
 
     def splits(self) -> Mapping[str, Sequence[str]]:
         found = super().splits()
@@ -400,3 +403,4 @@ class PerturbedSocialIqa(PerturbedBuilder, SocialIqa):
     """SocialIQA under the four probes."""
 
     NAME = "perturbed_socialiqa"
+    DESCRIPTION = f"{SocialIqa.DESCRIPTION} Under the four confusion probes."
