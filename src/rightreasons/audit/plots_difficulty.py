@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.audit.plots import PALETTE, Drawing, canvas, drawn
@@ -43,6 +43,7 @@ def difficulty_histogram(
         )
         axis.axvline(float(np.median(values)), color=PALETTE["ink"], linewidth=1, linestyle=(0, (4, 3)))
         axis.set(xscale="log", xlabel="largest Fisher eigenvalue (dashed: median)", ylabel="items")
+        _plain_powers(axis.xaxis)
         if correct is not None:
             axis.legend(loc="upper left")
         return drawn(figure, key)
@@ -81,6 +82,7 @@ def difficulty_scatter(
                 label=f"{name} ({int(mask.sum()):,})",
             )
         axis.set(yscale="log", xlabel="confidence", ylabel="largest Fisher eigenvalue")
+        _plain_powers(axis.yaxis)
         axis.legend(loc="lower left")
         return drawn(figure, key)
 
@@ -162,6 +164,7 @@ def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, f
                 axis.hist(_positive(values), bins=edges, density=False, histtype="stepfilled", alpha=0.4,
                           color=PALETTE[color], label=label)  # fmt: skip
             axis.set(xscale="log", xlabel="largest Fisher eigenvalue")
+            _plain_powers(axis.xaxis)
             axis.set_title(f"{name}: overlap {share:.0%}", fontsize=9)
         axes[0][0].set_ylabel(f"reviews ({title})")
         axes[0][0].legend(loc="upper left")
@@ -203,6 +206,13 @@ def boundary_map(
         figure.colorbar(drawing, ax=axis, label="largest Fisher eigenvalue")
         axis.set(xlabel="x_1", ylabel="x_2", aspect="equal")
         return drawn(figure, key)
+
+
+def _plain_powers(axis: Any) -> None:
+    """Label the powers of ten of a logarithmic axis without formulas, which the report's style does not read."""
+    axis.set_major_locator(LogLocator(numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}" if value < 1e-3 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _positive(values: Floats) -> Floats:
