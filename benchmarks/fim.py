@@ -1,0 +1,155 @@
+"""What the largest Fisher eigenvalue costs beside bare forward passes, and beside algorithm 1 done literally.
+
+    python benchmarks/fim.py [--data DATA] [--items 400] [--repeats 3]
+
+The bound is the packaged MiniLM encoder with a random head over batches that are already tokenized, sorted by length
+and padded; `fisher_information` adds the backward passes and everything else. Algorithm 1 builds the whole matrix of
+(tokens x dimensions)^2 and decomposes it: at 32 tokens x 384 dimensions it has 12,288 rows, so one text is timed, with
+the eigenvalues alone, and only up to --rows of them; the cost grows with the third power, by which smaller sizes are
+extrapolated and marked so. Sentences are the first of each review of `--data`, or drawn from a seeded vocabulary.
+"""
+
+import argparse
+import json
+import platform
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+import transformers
+
+from rightreasons.data.catalog import load_dataset
+from rightreasons.models.batching import encode, length_batches, pad
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.fisher import fisher_information
+from rightreasons.models.frozen import frozen
+from rightreasons.models.loading import Classifier, load_classifier
+
+BATCH_SIZE = 32
+VOCABULARY = "the a film story plot was is very not good bad dull fine scene actor of and in that with music slow sharp"
+TARGETS = {2: 2.3, 3: 1 + 1.3 * 3, 6: 1 + 1.3 * 6}
+
+
+def sentences(count: int, data: str | None) -> list[str]:
+    if data is not None:
+        reviews = load_dataset("imdb_counterfactual", data_dir=data)["train"]["text"][:]
+        found = [part.strip() for review in reviews for part in re.split(r"(?<=[.!?])\s", review)]
+        return [part for part in found if len(part.split()) > 3][:count]
+    rng, words = np.random.default_rng(0), VOCABULARY.split()
+    return [" ".join(rng.choice(words, size=rng.integers(4, 61))) for _ in range(count)]
+
+
+def classifier_of(n_classes: int) -> Classifier:
+    """The packaged encoder with a random head; what it says does not matter for its cost."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.manual_seed(0)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=n_classes)
+        model.save_pretrained(folder)
+        transformers.AutoTokenizer.from_pretrained(demo_encoder()).save_pretrained(folder)
+        return load_classifier(folder)
+
+
+def seconds(function) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def ratio(n_classes: int, texts: list[str], repeats: int) -> float:
+    classifier = classifier_of(n_classes)
+    encoded = encode(classifier.tokenizer, texts, max_length=classifier.max_length)
+    padded = [
+        pad(encoded, batch, classifier.device) for batch in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
+    ]
+
+    @torch.inference_mode()
+    def bare() -> None:
+        for inputs in padded:
+            classifier.model(**inputs).logits.cpu()
+
+    def fisher() -> None:
+        fisher_information(classifier, texts, batch_size=BATCH_SIZE, progress=False)
+
+    bare()
+    # They take turns, and the best time of each counts, so that a busy moment of the machine hits none alone.
+    times = [(seconds(bare), seconds(fisher)) for _ in range(repeats)]
+    bound, cost = min(row[0] for row in times), min(row[1] for row in times)
+    print(
+        f"{n_classes} classes: forward {bound:7.3f} s, eigenvalues {cost:7.3f} s: {cost / bound:5.2f} x "
+        f"(target {TARGETS[n_classes]:.1f})",
+        flush=True,
+    )
+    return cost / bound
+
+
+def literal(classifier: Classifier, text: str, rows: int) -> tuple[float, int]:
+    """Algorithm 1 as it is written, over the first `rows` coordinates; returns its seconds and how many there are."""
+    inputs = classifier.tokenizer(text, return_tensors="pt", max_length=32, truncation=True)
+    with frozen(classifier.model):
+        vectors = classifier.model.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
+        start = time.perf_counter()
+        logs = classifier.model(
+            inputs_embeds=vectors, attention_mask=inputs["attention_mask"]
+        ).logits[0].log_softmax(0)  # fmt: skip
+        jacobian = torch.stack([torch.autograd.grad(value, vectors, retain_graph=True)[0].flatten() for value in logs])[
+            :, :rows
+        ]
+        matrix = (logs.detach().exp()[:, None] * jacobian).T @ jacobian
+        torch.linalg.eigvalsh(matrix)
+    return time.perf_counter() - start, vectors.numel()
+
+
+def memory(batch_size: int) -> float:
+    """Peak memory of a process that computes one batch of that size, in MiB."""
+    found = subprocess.run(
+        [sys.executable, __file__, "--batch", str(batch_size)], capture_output=True, text=True, check=True
+    )
+    return float(json.loads(found.stdout.splitlines()[-1]))
+
+
+def one_batch(size: int) -> None:
+    texts = [" ".join(VOCABULARY.split()[:20])] * size
+    fisher_information(classifier_of(2), texts, batch_size=size, max_tokens=None, progress=False)
+    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="Folder of local copies of the data sets.")
+    parser.add_argument("--items", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=3072, help="Rows of the literal matrix that are decomposed.")
+    parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.batch:
+        one_batch(options.batch)
+        return
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}, {options.items} texts")
+    texts = sentences(options.items, options.data)
+    for n_classes in TARGETS:
+        ratio(n_classes, texts, options.repeats)
+    classifier = classifier_of(2)
+    long = " ".join(VOCABULARY.split() * 3)
+    many = [long] * BATCH_SIZE
+    fisher_information(classifier, many, max_length=32, progress=False)
+    ours = min(
+        seconds(lambda: fisher_information(classifier, many, max_length=32, progress=False)) for _ in range(3)
+    ) / len(many)
+    slow, size = literal(classifier, long, options.rows)
+    whole = slow * (size / min(options.rows, size)) ** 3
+    how = "measured" if options.rows >= size else f"extrapolated from {slow:.2f} s for {options.rows} rows"
+    print(f"algorithm 1, {size} rows: {whole:.1f} s a text ({how}); ours {1000 * ours:.2f} ms: {whole / ours:,.0f} x")
+    sizes = (16, 64, 256)
+    peaks = [memory(size) for size in sizes]
+    steps = [(b - a) / (n - m) for a, b, m, n in zip(peaks, peaks[1:], sizes, sizes[1:], strict=False)]
+    print(f"peak memory {', '.join(f'{p:.0f} MiB at {s}' for p, s in zip(peaks, sizes, strict=True))}: "
+          f"{', '.join(f'{step:.2f}' for step in steps)} MiB a text more")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
