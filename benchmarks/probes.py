@@ -105,9 +105,8 @@ def causal(items, repeats, full):
     behind = sum(map(len, model.tokenizer([f" {text}" for row in choices for text in row])["input_ids"]))
     before = [len(tokens) for tokens in model.tokenizer(prompts)["input_ids"]]
     full_tokens = behind + sum(size * len(row) for size, row in zip(before, choices, strict=True))
-    print(
-        f"tokens: shared {sum(before) + behind:,}, full {full_tokens:,}, {full_tokens / (sum(before) + behind):.2f} times"
-    )
+    shared_tokens = sum(before) + behind
+    print(f"tokens: shared {shared_tokens:,}, full {full_tokens:,}, {full_tokens / shared_tokens:.2f} times as many")
     tables, _ = perturbed(items.select(range(min(8, len(items)))), pool=full)
     asked = [text for table in tables.values() for text in table["prompt"][:]]
     offered = [row for table in tables.values() for row in table["choices"][:]]
