@@ -1,0 +1,54 @@
+"""The model that the explorer opens with: trained in seconds on generated reviews, when the app first starts."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from rightreasons.data.catalog import load_dataset
+from rightreasons.models.cnn import build_cnn
+from rightreasons.models.loading import Classifier, as_classifier, load_classifier
+from rightreasons.training.finetune import fine_tune
+
+TRAIN, TEST = 1000, 40
+SHOWN = 14
+"""Reviews that the page opens with."""
+
+
+@functools.cache
+def own_model() -> tuple[Classifier, tuple[str, ...]]:
+    """Train the small network of the Space; returns it with reviews that it has not seen."""
+    # No cue is planted: the model shall read the reviews.
+    data = load_dataset(
+        "planted_shortcuts", coverage=0.0, label_noise=0.0, train_size=TRAIN, validation_size=10, test_size=TEST
+    )
+    folder = Path(tempfile.mkdtemp(prefix="difficulty-explorer-"))
+    texts = data["train"]["text"][:]
+    start = build_cnn(texts, folder / "start", n_filters=16, max_length=128)
+    done = fine_tune(
+        start,
+        data["train"],
+        out=folder / "model",
+        epochs=6,
+        learning_rate=4e-3,
+        max_length=64,
+        checkpoint_steps=0,
+        progress=False,
+        device="cpu",
+    )
+    return load_classifier(done.folder), tuple(data["test"]["text"][:SHOWN])
+
+
+@functools.lru_cache(maxsize=2)
+def _named(name: str) -> Classifier:
+    return as_classifier(name)
+
+
+def open_model(name: str) -> Classifier:
+    """Open a model of the hub by its id, or the Space's own where the name is empty."""
+    if not name.strip():
+        return own_model()[0]
+    if Path(name.strip()).exists() or name.count("/") > 1:
+        raise ValueError(f"Expected the id of a model on the hub, such as owner/name, but got {name!r}.")
+    return _named(name.strip())

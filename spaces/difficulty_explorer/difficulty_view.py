@@ -1,0 +1,169 @@
+"""What the explorer shows of texts: how fragile each prediction is, which words make it so, what flips it."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.data.substitutions import substitution_lookups
+from rightreasons.data.wordnet import find_wordnet
+from rightreasons.models.fisher import fisher_information
+from rightreasons.models.loading import Classifier
+from rightreasons.models.neighbors import EmbeddingNeighbors
+from rightreasons.training.substitution_tests import substitution_tests
+from rightreasons.validation import softmax
+from rightreasons.widget import table, tiles
+
+MOST_TEXTS = 200
+LONGEST = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranked:
+    """A text with what is known of it.
+
+    Attributes:
+        text: The text.
+        eigenvalue: Its largest Fisher eigenvalue; None where it could not be computed.
+        label: The name of the predicted class; "" likewise.
+        confidence: The probability of that class; None likewise.
+        marked: The text as HTML, its words shaded by how far the fragile direction moves them.
+        why: Why it could not be computed; "" where it could.
+    """
+
+    text: str
+    eigenvalue: float | None
+    label: str
+    confidence: float | None
+    marked: str
+    why: str
+
+
+def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
+    """Compute all texts, the most difficult first; those that fail come last."""
+    if not 0 < len(texts) <= MOST_TEXTS:
+        raise ValueError(f"Expected from 1 to {MOST_TEXTS} texts, one a line, but got {len(texts)}.")
+    found = fisher_information(
+        classifier,
+        texts,
+        eigenvector=True,
+        unit="word",
+        max_length=min(LONGEST, classifier.max_length),
+        progress=False,
+    )
+    names = classifier.label_names or ()
+    failed = {int(row): why for row, why in found.failures}
+    ranked = []
+    for row, text in enumerate(texts):
+        if row in failed:
+            ranked.append(Ranked(text, None, "", None, html.escape(text), failed[row]))
+            continue
+        scores = softmax(np.asarray(found.logits[row])[None])[0]
+        a, b = found.token_norms.offsets[row : row + 2]
+        spans = list(zip(found.starts[a:b].tolist(), found.ends[a:b].tolist(), strict=True))
+        ranked.append(
+            Ranked(
+                text,
+                float(found.eigenvalues[row]),
+                names[int(scores.argmax())],
+                float(scores.max()),
+                shade(text, spans, found.token_norms.values[a:b]),
+                "",
+            )
+        )
+    return sorted(ranked, key=lambda one: -np.inf if one.eigenvalue is None else one.eigenvalue, reverse=True)
+
+
+def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
+    """Shade words by their share of the longest part of the eigenvector."""
+    largest = float(np.max(norms)) if len(norms) else 0.0
+    parts, at = [], 0
+    for (start, end), norm in zip(spans, np.asarray(norms).tolist(), strict=True):
+        if start < at or end <= start:
+            continue
+        parts.append(html.escape(text[at:start]))
+        share = norm / largest if largest > 0 else 0.0
+        word = html.escape(text[start:end])
+        parts.append(
+            f'<mark class="dx-mark" style="--share:{100 * share:.0f}%" title="moves by {norm:.2f}">{word}</mark>'
+            if share >= 0.15
+            else word
+        )
+        at = end
+    return "".join((*parts, html.escape(text[at:])))
+
+
+def ranking_page(ranked: Sequence[Ranked]) -> str:
+    """Write the list of texts, the most difficult first."""
+    rows = []
+    for place, one in enumerate(ranked, start=1):
+        told = (
+            html.escape(one.why)
+            if one.eigenvalue is None
+            else f"λ = {one.eigenvalue:.4g} · {html.escape(one.label)}, confidence {one.confidence:.3f}"
+        )
+        rows.append(f'<li value="{place}"><div>{one.marked}</div><div class="rr-small">{told}</div></li>')
+    return f'<ol class="dx-list rr-list">{"".join(rows)}</ol>'
+
+
+def edited_page(before: Ranked, after: Ranked) -> str:
+    """Set a text and its edited form beside each other."""
+    if after.eigenvalue is None or before.eigenvalue is None:
+        return f'<p class="rr-small">{html.escape(after.why or before.why)}</p>'
+    flipped = before.label != after.label
+    change = after.eigenvalue / before.eigenvalue if before.eigenvalue > 0 else float("inf")
+    label = f"{before.label} → {after.label}" if flipped else f"{after.label}, as before"
+    shown = tiles(
+        [
+            ("λ, largest Fisher eigenvalue", f"{after.eigenvalue:.4g}", f"was {before.eigenvalue:.4g}: ×{change:.2f}"),
+            ("Confidence", f"{after.confidence:.3f}", f"was {before.confidence:.3f} in {before.label}"),
+            ("Predicted label", after.label, f"{'flipped: ' if flipped else ''}{label}"),
+        ]
+    )
+    return f'{shown}<p class="dx-text">{after.marked}</p>'
+
+
+def replacements_page(classifier: Classifier, text: str) -> str:
+    """Try one replacement of a word at a time, of those that the prediction rests on."""
+    neighbors = EmbeddingNeighbors(classifier)
+    try:
+        lookups = substitution_lookups(find_wordnet(), neighbors)
+    except ImportError:
+        lookups = {"neighbor": (neighbors, "the model's word embeddings")}
+    tests = substitution_tests(
+        classifier,
+        [text],
+        lookups,
+        top_k=5,
+        n_candidates=3,
+        max_length=min(LONGEST, classifier.max_length),
+        progress=False,
+    )
+    names = classifier.label_names or ()
+    rows = [
+        {
+            "word": attempt.changes[0].original,
+            "replacement": attempt.changes[0].replacement,
+            "kind": attempt.kind,
+            "before": round(attempt.confidence_before, 3),
+            "after": round(attempt.confidence_after, 3),
+            "flips": f"yes, to {names[attempt.after]}" if attempt.flipped else "no",
+        }
+        for attempt in sorted(tests.attempts, key=lambda one: one.confidence_after)
+    ]
+    if not rows:
+        return '<p class="rr-small">No word that the prediction rests on could be replaced.</p>'
+    flips = sum(attempt.flipped for attempt in tests.attempts)
+    columns = {
+        "word": "Word",
+        "replacement": "Replaced by",
+        "kind": "Kind",
+        "before": f"P({names[tests.attempts[0].before]}) before",
+        "after": "after",
+        "flips": "Flips",
+    }
+    return table(rows, columns, caption=f"{flips} of {len(rows)} single replacements flip the prediction")

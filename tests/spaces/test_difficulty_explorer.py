@@ -1,0 +1,70 @@
+"""The difficulty explorer, used as a person would: read the ranking, edit a word, try replacements, make mistakes."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+SPACE = "spaces/difficulty_explorer"
+
+
+def open_page(visit):
+    page = visit(SPACE)
+    expect(page.locator("#ranking li").first).to_be_visible()
+    return page
+
+
+def eigenvalues(page) -> list[float]:
+    return [float(re.search(r"λ = (\S+)", row)[1]) for row in page.locator("#ranking li").all_inner_texts()]
+
+
+def test_texts_are_ranked_and_the_hardest_is_open(visit):
+    page = open_page(visit)
+    values = eigenvalues(page)
+    assert len(values) == 14
+    assert values == sorted(values, reverse=True)
+    assert page.locator("#ranking li").first.locator("mark").count() > 0
+    hardest = page.locator("#ranking li").first.locator("div").first.inner_text()
+    expect(page.locator("#edited textarea")).to_have_value(hardest)
+    expect(page.locator("#result")).to_contain_text("as before")
+
+
+def test_editing_a_word_moves_eigenvalue_confidence_and_label(visit):
+    page = open_page(visit)
+    page.locator("#texts textarea").fill("The film was wonderful.\nThe film was terrible.")
+    page.get_by_role("button", name="Rank them").click()
+    expect(page.locator("#ranking li")).to_have_count(2)
+    expect(page.locator("#result .dx-text")).to_have_text(re.compile(r"The film was (wonderful|terrible)\."))
+    before = page.locator("#result").inner_text()
+    label = "negative" if "positive, as before" in before else "positive"
+    page.locator("#edited textarea").fill(f"The film was {'terrible' if label == 'negative' else 'wonderful'}.")
+    expect(page.locator("#result")).to_contain_text("flipped")
+    expect(page.locator("#result")).to_contain_text(f"→ {label}")
+    # Another text is opened as it stands.
+    page.locator("#chosen input").click()
+    page.get_by_role("option").nth(1).click()
+    expect(page.locator("#result")).to_contain_text("as before")
+
+
+def test_replacements_are_tried(visit):
+    page = open_page(visit)
+    page.locator("#try").click()
+    expect(page.locator("#replacements")).to_contain_text("single replacements flip the prediction")
+    assert page.locator("#replacements tbody tr").count() > 2
+
+
+def test_mistakes_are_told(visit):
+    page = open_page(visit)
+    page.locator("#texts textarea").fill("")
+    page.get_by_role("button", name="Rank them").click()
+    expect(page.get_by_role("alert")).to_contain_text("Expected from 1 to 200 texts")
+    page.locator("#texts textarea").fill("<b>The film</b> was wonderful.")
+    page.locator("#model textarea, #model input").first.fill("/etc")
+    page.get_by_role("button", name="Rank them").click()
+    expect(page.get_by_role("alert")).to_contain_text("Expected the id of a model on the hub")
+    page.locator("#model textarea, #model input").first.fill("")
+    page.get_by_role("button", name="Rank them").click()
+    expect(page.locator("#ranking li")).to_contain_text("<b>The film</b> was wonderful.")
+    assert "Traceback" not in page.content()
