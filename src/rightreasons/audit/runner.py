@@ -159,7 +159,7 @@ def audit(
     if name is None:
         name = os.fspath(dataset) if isinstance(dataset, (str, os.PathLike)) else "the data"
     columns = {"text_column": text_column, "text_pair_column": text_pair_column, "label_column": label_column}
-    needs_labels = all(section.needs_labels for section in sections)
+    needs_labels = any(section.needs_labels for section in sections)
     data = _open(dataset, config, data_dir, task, columns, needs_labels)
     chosen = choose_splits(data, split, name)
     classifier = _load(model, task, revision)

@@ -351,7 +351,7 @@ class Section(Protocol):
         question: Its name on the command line: the name of its file.
         title: The question as a reader would ask it.
         order: Where it stands in the report, 1 to 6 as in the six questions.
-        needs_labels: Whether it can say nothing of data without labels.
+        needs_labels: Whether it can say nothing of data without labels: such data is refused when it is asked.
     """
 
     question: str
