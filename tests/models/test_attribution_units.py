@@ -284,3 +284,12 @@ def test_an_encoder_decoder_of_another_kind_is_refused(bert):
     )
     with pytest.raises(ValueError, match="Expected an encoder, or a BART-like encoder-decoder, but MBart"):
         EmbeddingInput(tf.MBartForSequenceClassification(config))
+
+
+def test_a_slow_tokenizer_is_refused(bert):
+    import dataclasses
+    from types import SimpleNamespace
+
+    slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
+    with pytest.raises(ValueError, match="Expected a fast tokenizer, which tells where its tokens stand, but Simple"):
+        integrated_gradients(slow, ["good"], **QUICK)
