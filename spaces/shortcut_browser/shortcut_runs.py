@@ -1,0 +1,78 @@
+"""The bundled runs: encoders fine-tuned on planted shortcuts of growing strength; `make_runs.py` makes them."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from rightreasons.data.planted import PlantedConfig
+
+RUNS = Path(__file__).resolve().parent / "bundled"
+STRENGTHS = (0.5, 0.7, 0.8, 0.9, 1.0)
+SPLITS = ("test", "test_absent", "test_flipped")
+UNIT = 10_000
+"""Probabilities and attributions are kept as whole numbers of 1/UNIT."""
+
+
+def config(strength: float) -> PlantedConfig:
+    """Return the data of one strength: the same texts, another agreement of cue and label."""
+    return PlantedConfig("mixed", strength=strength, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+
+
+def run_file(strength: float) -> str:
+    """Name the file of one strength."""
+    return f"strength_{strength:.2f}.parquet"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Run:
+    """What one model said about one split.
+
+    Attributes:
+        labels: (N,) gold labels.
+        positive: (N,) P(positive).
+        tokens: The tokens of the first texts.
+        attributions: One attribution a token.
+        planted: Whether each token was planted.
+    """
+
+    labels: np.ndarray
+    positive: np.ndarray
+    tokens: list[list[str]]
+    attributions: list[list[float]]
+    planted: list[list[bool]]
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """(N,) predicted labels."""
+        return (self.positive > 0.5).astype(np.int64)
+
+    @property
+    def confidences(self) -> np.ndarray:
+        """(N,) probability of the predicted label."""
+        return np.maximum(self.positive, 1 - self.positive)
+
+
+@functools.cache
+def read_runs(folder: Path = RUNS) -> Mapping[float, Mapping[str, Run]]:
+    """Read the bundled runs: strength of the cue -> split -> run."""
+    runs = {}
+    for strength in STRENGTHS:
+        rows = pq.read_table(folder / run_file(strength)).to_pylist()
+        runs[strength] = {split: _run([row for row in rows if row["split"] == split]) for split in SPLITS}
+    return runs
+
+
+def _run(rows: list[dict[str, Any]]) -> Run:
+    explained = [row for row in rows if row["tokens"] is not None]
+    return Run(
+        labels=np.array([row["label"] for row in rows]),
+        positive=np.array([row["p_positive"] for row in rows]) / UNIT,
+        tokens=[row["tokens"] for row in explained],
+        attributions=[[value / UNIT for value in row["attributions"]] for row in explained],
+        planted=[row["planted"] for row in explained],
+    )

@@ -1,0 +1,217 @@
+"""From runs and settings to what the page shows: sentences with their cues, null models, curves over strength."""
+
+import dataclasses
+import functools
+import html
+
+import numpy as np
+from shortcut_runs import Run, config, read_runs
+
+from rightreasons.analysis.calibration import calibration_error
+from rightreasons.analysis.detection import DetectionQuality, detection_quality
+from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.analysis.lmi import LmiCounts, LmiResult
+from rightreasons.analysis.shortcuts import ShortcutReliance, Shortcuts, find_shortcuts, summarize
+from rightreasons.audit.plots_curves import Curve, curves
+from rightreasons.data.planted import LABELS, planted_examples
+from rightreasons.widget import figure, table, tiles
+
+NAMES = LABELS[2]
+SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
+SHOWN = ("all", "shortcut-cued", "not cued", "wrong")
+PAGE = 8
+N_RESAMPLES = 500
+NO_SPACE_BEFORE = frozenset(".,;:!?'’)-")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Detected:
+    """What the detector found in a run.
+
+    Attributes:
+        found: Token by token.
+        summary: Over the explained texts.
+        quality: Against the planted truth; None where nothing was planted.
+    """
+
+    found: Shortcuts
+    summary: ShortcutReliance
+    quality: DetectionQuality
+
+
+@functools.cache
+def counts(strength: float) -> LmiCounts:
+    """Count the words of the training texts, which are generated again."""
+    items = list(planted_examples("train", config(strength)))
+    words = LmiCounts()
+    words.update([item["text"] for item in items], [item["label"] for item in items])
+    return words
+
+
+@functools.lru_cache(maxsize=256)
+def heads(strength: float, percent: float) -> LmiResult:
+    """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
+    return counts(strength).result(head_fraction=percent / 100)
+
+
+@functools.lru_cache(maxsize=256)
+def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
+    """Find the shortcuts of a run."""
+    run = read_runs()[strength][split]
+    n = len(run.tokens)
+    found = find_shortcuts(run.tokens, run.attributions, run.predictions[:n], heads(strength, percent), top_n=top_n)
+    flags = np.split(found.found, found.offsets[1:-1])
+    return Detected(
+        found,
+        summarize(found, references=run.labels[:n], n_resamples=N_RESAMPLES),
+        detection_quality([row.tolist() for row in flags], run.planted, n_resamples=N_RESAMPLES),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- the page
+
+
+def figures(strength: float, split: str, top_n: int, percent: float) -> str:
+    """Write the headline figures of a run."""
+    run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
+    ece = calibration_error(run.positive, run.labels, confidence_level=0.95)
+    right = int((run.predictions == run.labels).sum())
+    null, quality = detected.summary.null["frequency"], detected.quality
+    entries = [
+        ("Shortcut rate", figure(detected.summary.shortcut_reliance), _between(detected.summary.interval)),
+        ("Excess over blind picks", figure(null.excess), f"{_between(null.interval)}, p = {null.p_value:.3f}"),
+        ("Detector's precision", figure(quality.precision), _between(quality.precision_interval)),
+        ("Detector's recall", figure(quality.recall), _between(quality.recall_interval) or "nothing was planted"),
+        ("Accuracy", figure(right / len(run.labels)), _between(wilson(right, len(run.labels)))),
+        ("ECE (top-label)", figure(ece.ece), _between(ece.interval)),
+    ]
+    warning = detected.summary.warning
+    told = f'<p class="rr-warning">{html.escape(warning)}</p>' if warning else ""
+    return tiles(entries) + told
+
+
+def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
+    """Write the shortcut rate of the model beside those of blind picks."""
+    summary = detect(strength, split, top_n, percent).summary
+    rows = [{"picks": "the model's", "rate": summary.shortcut_reliance}]
+    for name, words in (("random", "any words"), ("frequency", "words of like frequency")):
+        null = summary.null[name]
+        rows.append({"picks": f"blind: {words}", "rate": null.rate, "excess": null.excess, "p": null.p_value})
+    columns = {"picks": f"top {top_n} words", "rate": "cued", "excess": "excess", "p": "p"}
+    return table(rows, columns, caption="The null model")
+
+
+def cues(strength: float, split: str, top_n: int, percent: float) -> str:
+    """Write the commonest shortcuts of each label."""
+    summary, ranking = detect(strength, split, top_n, percent).summary, heads(strength, percent)
+    rows = []
+    for label, found in summary.cues.items():
+        order = {token: rank for rank, token in enumerate(ranking[label].head, start=1)}
+        for cue in found[:5]:
+            token = str(cue["token"])
+            rows.append({"cue": token, "label": NAMES[label], "predictions": cue["count"], "rank": order[token]})
+    columns = {"cue": "cue", "label": "of the label", "predictions": "cues", "rank": "rank in head"}
+    return table(rows, columns, caption="What cues the predictions")
+
+
+def sentences(strength: float, split: str, top_n: int, percent: float, shown: str, page: int) -> tuple[str, int]:
+    """Write a page of sentences with their attributions and cues; returns it and how many pages there are."""
+    run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
+    n = len(run.tokens)
+    right = run.predictions[:n] == run.labels[:n]
+    cued = detected.found.cued
+    chosen = np.flatnonzero({"all": np.ones(n, bool), "shortcut-cued": cued, "not cued": ~cued, "wrong": ~right}[shown])
+    pages = max(1, -(-len(chosen) // PAGE))
+    page = min(max(page, 1), pages)
+    first = (page - 1) * PAGE
+    written = [_sentence(run, detected.found, int(i)) for i in chosen[first : first + PAGE]]
+    count = f'<p class="rr-small">{len(chosen)} of {n} sentences; page {page} of {pages}.</p>'
+    return count + "".join(written), pages
+
+
+def _sentence(run: Run, found: Shortcuts, i: int) -> str:
+    start, end = int(found.offsets[i]), int(found.offsets[i + 1])
+    top = max(*run.attributions[i], 1e-9)
+    words = []
+    for position in range(start, end):
+        token, weight = run.tokens[i][position - start], run.attributions[i][position - start]
+        kinds = ["sc-top"] * bool(found.in_top[position]) + ["sc-planted"] * run.planted[i][position - start]
+        kinds += ["sc-cue"] * bool(found.found[position])
+        space = "" if token in NO_SPACE_BEFORE else " "
+        words.append(
+            f'{space}<span class="sc-token {" ".join(kinds)}" style="--w:{weight / top:.2f}" '
+            f'title="attribution {weight:.3f}">{html.escape(token)}</span>'
+        )
+    predicted, confidence = NAMES[run.predictions[i]], run.confidences[i]
+    right = run.predictions[i] == run.labels[i]
+    verdict = "right" if right else f"wrong: {NAMES[run.labels[i]]}"
+    chance = f"blind picks of like frequency would meet a cue in {found.chance_frequency[i]:.0%}"
+    cued = "shortcut-cued" if found.cued[i] else "not cued"
+    return (
+        f'<article class="sc-item {"sc-right" if right else "sc-wrong"}"><p>{"".join(words).strip()}</p>'
+        f'<p class="rr-small"><b>{predicted}</b> {confidence:.0%} ({verdict}) · <b>{cued}</b> · {chance}</p></article>'
+    )
+
+
+def growth(strength: float, top_n: int, percent: float) -> str:
+    """Draw detector and calibration over the strength of the cue."""
+    runs = read_runs()
+    x = list(runs)
+    found = [detect(s, "test", top_n, percent) for s in x]
+    detector = curves(
+        "detector",
+        x,
+        [
+            Curve(
+                "shortcut rate",
+                [d.summary.shortcut_reliance for d in found],
+                [_ends(d.summary.interval) for d in found],
+            ),
+            Curve("of blind picks", [d.summary.null["frequency"].rate for d in found], dashed=True),
+            Curve("recall", [d.quality.recall for d in found], [_ends(d.quality.recall_interval) for d in found]),
+            Curve(
+                "precision", [d.quality.precision for d in found], [_ends(d.quality.precision_interval) for d in found]
+            ),
+        ],
+        xlabel="how often the cue agrees with the label",
+        ylabel="share",
+        here=strength,
+    )
+    model = _model_curves(strength)
+    return (
+        '<div class="sc-pair">'
+        f'<figure class="rr-figure">{detector.svg}<figcaption>The detector: predictions that rest on a cue, beside '
+        "blind picks; how many planted words it finds, and how many of its finds are planted. A planted word that the "
+        "model does not use is rightly not found.</figcaption></figure>"
+        f'<figure class="rr-figure">{model}<figcaption>The model: with the cue as in training it looks accurate and '
+        "well calibrated; flipped, it shows from where on it leans on the cue.</figcaption></figure></div>"
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def _model_curves(strength: float) -> str:
+    runs = read_runs()
+    lines = []
+    for words, split in (("cue as in training", "test"), ("flipped", "test_flipped")):
+        right = [
+            (int((run.predictions == run.labels).sum()), len(run.labels)) for run in (s[split] for s in runs.values())
+        ]
+        lines.append(Curve(f"accuracy, {words}", [k / n for k, n in right], [_ends(wilson(k, n)) for k, n in right]))
+        errors = [calibration_error(s[split].positive, s[split].labels, confidence_level=0.95) for s in runs.values()]
+        lines.append(Curve(f"ECE, {words}", [e.ece for e in errors], [_ends(e.interval) for e in errors], dashed=True))
+    drawing = curves(
+        "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
+    )
+    return drawing.svg
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _between(interval: Interval | None) -> str:
+    return (
+        ""
+        if interval is None
+        else f"{interval.confidence_level:.0%} interval {interval.low:.3f} to {interval.high:.3f}"
+    )

@@ -1,0 +1,94 @@
+"""The shortcut browser, used as a person would: read sentences, move the cue, turn pages, see detector and model."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+SPACE = "spaces/shortcut_browser"
+
+
+def open_page(visit):
+    page = visit(SPACE)
+    expect(page.locator(".sc-item").first).to_be_visible()
+    return page
+
+
+def pick(page, option: str) -> None:
+    page.get_by_role("radio", name=option, exact=True).check()
+
+
+def tile(page, name: str):
+    """The value of a tile."""
+    return page.locator("#figures div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+
+
+def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):
+    page = open_page(visit)
+    expect(page.locator(".sc-item")).to_have_count(8)
+    expect(page.locator(".sc-item .sc-planted").first).to_be_visible()
+    expect(page.locator(".sc-item .sc-cue").first).to_be_visible()
+    # Three top words each, and every one of them highlighted by its attribution.
+    assert page.locator(".sc-item").first.locator(".sc-top").count() == 3
+    expect(page.locator("#null")).to_contain_text("words of like frequency")
+    expect(page.locator("#cues")).to_contain_text(re.compile("marble|copper|again|then"))
+    expect(page.locator("#sentences")).to_contain_text("120 of 120 sentences; page 1 of 15")
+
+
+def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
+    page = open_page(visit)
+    pick(page, "50%")
+    # A coin: its words are not in the head, whatever the model looks at.
+    expect(tile(page, "recall")).to_have_text(re.compile(r"^0\.0"))
+    pick(page, "100%")
+    # Of a cue that never failed, at least half of the planted words are among the top three of their predictions.
+    expect(tile(page, "recall")).to_have_text(re.compile(r"^(0\.[5-9]|1)"))
+    pick(page, "cue flipped")
+    # A model of a cue that never failed follows it wherever it points.
+    expect(tile(page, "Accuracy")).to_have_text(re.compile(r"0\.[01]"))
+    pick(page, "cue absent")
+    expect(tile(page, "recall")).to_have_text("–")
+    expect(page.locator("#figures")).to_contain_text("nothing was planted")
+
+
+def test_filter_and_pages(visit):
+    page = open_page(visit)
+    pick(page, "wrong")
+    expect(page.locator(".sc-item.sc-right")).to_have_count(0)
+    expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
+    pick(page, "all")
+    expect(page.locator("#sentences")).to_contain_text("page 1 of 15")
+    first = page.locator(".sc-item").first.inner_text()
+    page.locator("#page input").fill("2")
+    page.keyboard.press("Tab")
+    expect(page.locator("#sentences")).to_contain_text("page 2 of 15")
+    assert page.locator(".sc-item").first.inner_text() != first
+    page.locator("#page input").fill("99")
+    page.keyboard.press("Tab")
+    expect(page.locator("#sentences")).to_contain_text("page 15 of 15")
+
+
+def test_top_words_and_head_move_the_detector(visit):
+    page = open_page(visit)
+    page.locator("#top-n input[type=number]").fill("1")
+    page.keyboard.press("Tab")
+    expect(page.locator("#null")).to_contain_text("top 1 words")
+    assert page.locator(".sc-item").first.locator(".sc-top").count() == 1
+    page.locator("#head input[type=number]").fill("20")
+    page.keyboard.press("Tab")
+    expect(page.locator("#cues tbody tr").nth(5)).to_be_visible()
+
+
+def test_curves_over_the_strength_of_the_cue(visit):
+    page = open_page(visit)
+    page.get_by_role("tab", name="As the cue grows").click()
+    drawings = page.locator("#growth svg")
+    expect(drawings).to_have_count(2)
+    expect(drawings.first).to_contain_text("recall")
+    expect(drawings.last).to_contain_text("ECE, flipped")
+    before = page.locator("#growth").inner_html()
+    pick(page, "70%")
+    expect(page.locator("#figures")).to_be_visible()
+    page.wait_for_function("before => document.querySelector('#growth').innerHTML !== before", arg=before)
