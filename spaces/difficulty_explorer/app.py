@@ -53,7 +53,10 @@ def build() -> gr.Blocks:
         for event in (demo.load, go.click, model.submit):
             event(_rank, [model, given], shown, show_progress="hidden", trigger_mode="always_last")
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
-        edited.input(_edit, [model, ranked, chosen, edited], result, show_progress="hidden", trigger_mode="always_last")
+        # "change" and not "input": the explorer also follows what is filled in for the user.
+        edited.change(
+            _edit, [model, ranked, chosen, edited], result, show_progress="hidden", trigger_mode="always_last"
+        )
         tried.click(_try, [model, edited], replacements)
     return demo
 
