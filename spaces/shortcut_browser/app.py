@@ -9,6 +9,8 @@ from shortcut_view import SHOWN, SPLITS, cues, figures, growth, null_models, sen
 
 from rightreasons.widget import page_style
 
+TOP_N, HEAD = 3, 5
+
 STYLE = Path(__file__).with_name("style.css")
 
 INTRO = """
@@ -32,6 +34,7 @@ LEGEND = """
 
 def build() -> gr.Blocks:
     strengths = list(read_runs())
+    growth(strengths[-2], TOP_N, HEAD)  # counted once here, so that the first visitor does not wait for it
     with gr.Blocks(title="Shortcut browser") as demo:
         page_style()
         gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
@@ -46,9 +49,9 @@ def build() -> gr.Blocks:
                         elem_id="strength",
                     )
                     split = gr.Radio(list(SPLITS), value=next(iter(SPLITS)), label="Test texts", elem_id="split")
-                    top_n = gr.Slider(1, 8, value=3, step=1, label="Top words of a prediction", elem_id="top-n")
+                    top_n = gr.Slider(1, 8, value=TOP_N, step=1, label="Top words of a prediction", elem_id="top-n")
                     head = gr.Slider(
-                        0.5, 20, value=5, step=0.5, label="Head: share of the label's words, %", elem_id="head"
+                        0.5, 20, value=HEAD, step=0.5, label="Head: share of the label's words, %", elem_id="head"
                     )
                 null = gr.HTML(elem_id="null")
                 found = gr.HTML(elem_id="cues")

@@ -70,7 +70,9 @@ def module_demo(
     columns = list(_features(module))
     check_options(example, columns, f"the inputs of {module.name}")
     begin = {**_defaults(module), **module.options, **(options or {})}
-    defaults = {name: begin[name] for name in names}
+    # What no control can show, such as a loaded model, stays as the module was loaded with it.
+    fixed = {name: begin[name] for name in names if not _is_json(begin[name])}
+    defaults = {name: begin[name] for name in names if name not in fixed}
     help_texts = argument_help(module.inputs_description)
     front, card = read_card(readme)
     title = front.get("title", module.name)
@@ -96,7 +98,7 @@ def module_demo(
                 with gr.Accordion("Options", open=True), gr.Row(elem_classes="rr-options"):
                     controls = [
                         _control(name, defaults[name], (choices or {}).get(name), _first_sentence(help_texts.get(name)))
-                        for name in names
+                        for name in defaults
                     ]
             with gr.Column(scale=4, min_width=320):
                 headline = gr.HTML(_waiting(), elem_id="headline")
@@ -107,9 +109,10 @@ def module_demo(
         def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
             try:
                 given = {
-                    name: _option_value(name, defaults[name], value) for name, value in zip(names, values, strict=True)
+                    name: _option_value(name, defaults[name], value)
+                    for name, value in zip(defaults, values, strict=True)
                 }
-                found = module.compute(**parse_rows(module, rows), **given)
+                found = module.compute(**parse_rows(module, rows), **given, **fixed)
             except MISTAKES as error:
                 return problem(error), None
             return _headline(module.name, found), found
@@ -287,6 +290,14 @@ def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> lis
     return [f"{100 * max(need, MIN_CELL) / sum(max(need, MIN_CELL) for need in needs):.0f}%" for need in needs]
 
 
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _json_cell(cell: str, name: str, item: int) -> Any:
     if not cell:
         raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is empty.")
@@ -357,12 +368,24 @@ def _headline(name: str, found: Mapping[str, Any]) -> str:
     for key in ("definition", "warning"):
         if found.get(key):
             parts.append(f'<p class="rr-{key}">{html.escape(str(found[key]))}</p>')
+    if isinstance(primary, list) and primary and not isinstance(primary[0], (list, dict)):
+        parts.append(table(_by_item(found, len(primary)), caption="item by item"))
     for key, value in found.items():
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             columns = [column for column in value[0] if _is_flat([row.get(column) for row in value])]
             flat = {column: column.replace("_", " ") for column in columns}
             parts.append(table(value, flat, caption=key.replace("_", " ")))
     return "".join(parts) or '<p class="rr-waiting">Done: the result is below.</p>'
+
+
+def _by_item(found: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
+    """Join the lists of a result that hold one value an item into one row an item."""
+    columns = {
+        key: value
+        for key, value in found.items()
+        if isinstance(value, list) and len(value) == n_items and _is_flat(value)
+    }
+    return [{"item": item, **{key: column[item] for key, column in columns.items()}} for item in range(n_items)]
 
 
 def _is_flat(column: Sequence[Any]) -> bool:

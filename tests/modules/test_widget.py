@@ -96,3 +96,10 @@ def test_a_wrong_example_or_option_is_told(ece):
     ):
         with pytest.raises(ValueError, match=sentence):
             module_demo(ece, readme, **wrong)
+
+
+def test_one_value_an_item_becomes_a_row_an_item():
+    from rightreasons.widget import _by_item
+
+    found = {"x": [0.5, 0.25], "names": ["a", "b"], "other": [1], "nested": [[1], [2]], "mean": 0.375}
+    assert _by_item(found, 2) == [{"item": 0, "x": 0.5, "names": "a"}, {"item": 1, "x": 0.25, "names": "b"}]

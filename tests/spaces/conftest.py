@@ -49,7 +49,9 @@ def visit(page, serve):
     """Open an app in the browser; what the page itself reports as an error fails the test."""
     errors = []
     page.on("pageerror", lambda error: errors.append(error))
-    page.set_default_timeout(10_000)
+    # A loaded machine is slow, and no mistake of the page: this is waited for only where something is missing.
+    page.set_default_timeout(20_000)
+    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=20_000)
 
     def go(folder: str):
         page.goto(serve(folder))
