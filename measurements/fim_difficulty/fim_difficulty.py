@@ -32,7 +32,7 @@ Returns:
     dict with `fim_difficulty`: N eigenvalues, at least 0 (None where it failed), larger is more difficult; `mean`,
     `std`, `median`, `min` and `max` of those computed; `scale_free`: the same times the squared mean norm of the
     embeddings, to compare models; `gradient_norms`, `predictions`, `confidences`: N values each; `error`: N bounds on
-    the error of power iteration, 0 for "gram"; `ranking`: rows of `data`, the most difficult first; `failures`: row
+    the error of power iteration, 0 for "gram"; `ranks`: N ranks, 1 for the most difficult; `failures`: row
     and sentence of each text that failed; `n_truncated`; `label_names`; the `definition` in words; with `tokens`, for
     each text `tokens` and `token_norms`; with `spectrum`, for each text its `spectrum`.
 
@@ -50,8 +50,8 @@ Examples:
     >>> results = difficulty.compute(data=[*texts, ""], tokens=True)
     >>> len(results["fim_difficulty"]), results["fim_difficulty"][3], results["failures"][0]["row"]
     (4, None, 3)
-    >>> results["mean"] > 0, sorted(results["ranking"])
-    (True, [0, 1, 2])
+    >>> results["mean"] > 0, sorted(results["ranks"][:3]), results["ranks"][3]
+    (True, [1, 2, 3], None)
     >>> results["tokens"][0]
     ['a', 'good', 'film']
     >>> difficulty.compute(data=texts, model=None)
@@ -119,6 +119,9 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         scores = np.exp(found.logits - found.logits.max(axis=1, keepdims=True))
         scores = scores / scores.sum(axis=1, keepdims=True)
 
+        ranks = np.zeros(len(found), dtype=np.int64)
+        ranks[well[np.argsort(-values, kind="stable")]] = np.arange(1, len(well) + 1)
+
         def column(numbers):
             return [None if row in failed else number for row, number in enumerate(np.asarray(numbers).tolist())]
 
@@ -137,7 +140,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
             "predictions": column(scores.argmax(axis=1)),
             "confidences": column(scores.max(axis=1)),
             "error": column(found.error),
-            "ranking": well[np.argsort(-values, kind="stable")].tolist(),
+            "ranks": column(ranks),
             "failures": [{"row": row, "reason": why} for row, why in failed.items()],
             "n_truncated": int(found.truncated.sum()),
             "label_names": list(found.label_names),
