@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.analysis.tokens import STOP_WORDS
 from rightreasons.data.substitutions import (
     Lookup,
     Substitution,
@@ -105,8 +106,9 @@ def substitution_tests(
     r"""Replace the words that predictions rest on, one at a time or several at once.
 
     Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1 standard deviation
-    over the words of the text, or the `top_k` largest. In mode "single" each attempt replaces one word by one
-    candidate, or one name. In mode "joint" attempt k replaces the k most attributed words that have a candidate of the
+    over the words of the text, or the `top_k` largest; English function words and punctuation are left as they are. In
+    mode "single" each attempt replaces one word by one candidate, or one name. In mode "joint" attempt k replaces the k
+    most attributed words that have a candidate of the
     kind, k = 1, 2, …, `max_changes`.
 
     Args:
@@ -152,7 +154,7 @@ def substitution_tests(
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
     n_chosen = []
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
-        spans = _chosen_words(attributions, item, top_k)
+        spans = _chosen_words(attributions, item, text, top_k)
         n_chosen.append(len(spans))
         found = word_substitutions(
             text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates if mode == "single" else 1
@@ -172,16 +174,26 @@ def substitution_tests(
     return _assemble(mode, keys, plans, changed, before, after, tuple(n_chosen), top_k)
 
 
-def _chosen_words(attributions: Attributions, item: int, top_k: int | None) -> list[tuple[int, int]]:
-    """Return the places of the words that a prediction rests on, the most attributed first."""
+def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int | None) -> list[tuple[int, int]]:
+    """Return the places of the words that a prediction rests on, the most attributed first; function words are left.
+
+    Neither "I" nor "very" has a synonym worth the name, though WordNet finds one ("one", "identical").
+    """
     first, last = attributions.scores.offsets[item : item + 2]
     size = np.abs(attributions.scores.values[first:last])
     if not len(size):
         return []
     order = np.argsort(-size, kind="stable")
-    order = order[:top_k] if top_k is not None else order[size[order] >= size.mean() + size.std()]
-    starts, ends = attributions.starts[first:last], attributions.ends[first:last]
-    return [(int(starts[word]), int(ends[word])) for word in order]
+    if top_k is None:
+        order = order[size[order] >= size.mean() + size.std()]
+    starts, ends = attributions.starts[first:last].tolist(), attributions.ends[first:last].tolist()
+    spans = [(starts[word], ends[word]) for word in order.tolist()]
+    spans = [(start, end) for start, end in spans if _content(text[start:end])]
+    return spans if top_k is None else spans[:top_k]
+
+
+def _content(word: str) -> bool:
+    return any(letter.isalpha() for letter in word) and word.lower() not in STOP_WORDS
 
 
 def _assemble(
@@ -222,5 +234,5 @@ def _assemble(
         needed=tuple(needed),
         n_chosen=n_chosen,
         n_items=len(keys),
-        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}.",
+        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; function words are left.",
     )
