@@ -8,44 +8,50 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._options import (
+    BatchSize,
+    ConfidenceLevel,
+    ConfigName,
+    DataDir,
+    Dataset,
+    LabelColumn,
+    LimitEach,
+    Model,
+    ReportFolder,
+    Resamples,
+    Revision,
+    Seed,
+    Task,
+    TextColumn,
+    TextPairColumn,
+)
 
 app = command_line()
 
 
 @app.command()
 def audit(
-    model: Annotated[
-        str, typer.Argument(help="A folder or a hub id of a classifier.", metavar="MODEL", show_default=False)
-    ],
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
-            metavar="DATASET",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+    model: Model,
+    dataset: Dataset,
+    out: ReportFolder = Path("report"),
     questions: Annotated[
         str | None, typer.Option(help="Questions to ask, parted by commas; all that apply by default.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many items of each split.")] = None,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    limit: LimitEach = None,
+    seed: Seed = 0,
     split: Annotated[
         str | None, typer.Option(help="The splits to audit, parted by commas; the headlines are about the first.")
     ] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="classification or multiple_choice; what the model is, by default.")
-    ] = None,
-    text_column: Annotated[str | None, typer.Option(help="The column of texts (or prompts).")] = None,
-    text_pair_column: Annotated[str | None, typer.Option(help="The column of second texts.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
-    revision: Annotated[str | None, typer.Option(help="The revision of a model on the hub.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Items a batch.")] = 32,
-    n_resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 1000,
-    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+    config: ConfigName = None,
+    task: Task = None,
+    text_column: TextColumn = None,
+    text_pair_column: TextPairColumn = None,
+    label_column: LabelColumn = None,
+    data_dir: DataDir = None,
+    revision: Revision = None,
+    batch_size: BatchSize = 32,
+    n_resamples: Resamples = 1000,
+    confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Ask whether a model is right for the right reasons, and write the report."""
     from rightreasons.audit.runner import audit as run

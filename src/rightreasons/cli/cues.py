@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._options import (
+    ChoicesColumn,
+    ConfidenceLevel,
+    ConfigName,
+    DataDir,
+    Dataset,
+    Limit,
+    PromptColumn,
+    RightChoiceColumn,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from rightreasons.analysis.cue_classifier import CueClassifier
@@ -19,15 +30,8 @@ app = command_line()
 
 @app.command()
 def cues(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
-            metavar="DATASET",
-            show_default=False,
-        ),
-    ],
-    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
+    dataset: Dataset,
+    config: ConfigName = None,
     split: Annotated[str | None, typer.Option(help="The split; train, or else the first with labels.")] = None,
     features: Annotated[
         str, typer.Option(help="Of unigram, bigram, trigram, length, overlap, negation; parted by commas.")
@@ -37,18 +41,16 @@ def cues(
     groups_column: Annotated[
         str | None, typer.Option(help="The column of what belongs together; source_id where there is one.")
     ] = None,
-    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
-    choices_column: Annotated[
-        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of the right choice.")] = None,
+    prompt_column: PromptColumn = None,
+    choices_column: ChoicesColumn = None,
+    label_column: RightChoiceColumn = None,
     first_label: Annotated[int | None, typer.Option(help="Whether labels count from 0 or from 1.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many items.")] = None,
+    data_dir: DataDir = None,
+    limit: Limit = None,
     n_folds: Annotated[int, typer.Option(help="Folds of the cue-only classifier.")] = 10,
     n_permutations: Annotated[int, typer.Option(help="Permutations of its p-value.")] = 200,
-    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    confidence_level: ConfidenceLevel = 0.95,
+    seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="A file for all figures, as JSON.")] = None,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""

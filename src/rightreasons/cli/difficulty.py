@@ -9,6 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._options import (
+    BatchSize,
+    ConfidenceLevel,
+    ConfigName,
+    DataDir,
+    Dataset,
+    LabelColumn,
+    Limit,
+    Model,
+    Resamples,
+    Revision,
+    Seed,
+    Task,
+    TextColumn,
+    TextPairColumn,
+)
 
 if TYPE_CHECKING:
     from rightreasons.audit.runner import AuditResult
@@ -22,34 +38,23 @@ LONGEST = 90
 
 @app.command()
 def difficulty(
-    model: Annotated[
-        str, typer.Argument(help="A folder or a hub id of a classifier.", metavar="MODEL", show_default=False)
-    ],
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
-            metavar="DATASET",
-            show_default=False,
-        ),
-    ],
+    model: Model,
+    dataset: Dataset,
     out: Annotated[Path, typer.Option(help="The folder of the report and the ranking.")] = Path("difficulty"),
     top: Annotated[int, typer.Option(help="How many of the hardest items to print.")] = 10,
-    limit: Annotated[int | None, typer.Option(help="At most so many items.")] = None,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    limit: Limit = None,
+    seed: Seed = 0,
     split: Annotated[str | None, typer.Option(help="The split; the first of test, validation with labels.")] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="classification or multiple_choice; what the model is, by default.")
-    ] = None,
-    text_column: Annotated[str | None, typer.Option(help="The column of texts (or prompts).")] = None,
-    text_pair_column: Annotated[str | None, typer.Option(help="The column of second texts.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
-    revision: Annotated[str | None, typer.Option(help="The revision of a model on the hub.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Items a batch.")] = 32,
-    n_resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 1000,
-    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+    config: ConfigName = None,
+    task: Task = None,
+    text_column: TextColumn = None,
+    text_pair_column: TextPairColumn = None,
+    label_column: LabelColumn = None,
+    data_dir: DataDir = None,
+    revision: Revision = None,
+    batch_size: BatchSize = 32,
+    n_resamples: Resamples = 1000,
+    confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
     from rightreasons.audit.runner import audit

@@ -10,6 +10,20 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._options import (
+    ChoicesColumn,
+    ConfidenceLevel,
+    ConfigName,
+    DataDir,
+    Dataset,
+    Limit,
+    PromptColumn,
+    ReportFolder,
+    Resamples,
+    Revision,
+    RightChoiceColumn,
+    Seed,
+)
 
 app = command_line()
 
@@ -24,15 +38,8 @@ def probe(
             show_default=False,
         ),
     ],
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
-            metavar="DATASET",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
+    dataset: Dataset,
+    out: ReportFolder = Path("report"),
     method: Annotated[
         str | None,
         typer.Option(
@@ -41,20 +48,18 @@ def probe(
         ),
     ] = None,
     k: Annotated[str, typer.Option(help="How many choices the fourth probe adds, parted by commas.")] = "1,2,4,8",
-    limit: Annotated[int | None, typer.Option(help="At most so many items.")] = None,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    limit: Limit = None,
+    seed: Seed = 0,
     split: Annotated[str | None, typer.Option(help="The split; test, or else validation.")] = None,
-    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
-    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
-    choices_column: Annotated[
-        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of the right choice.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
-    revision: Annotated[str | None, typer.Option(help="The revision of a model on the hub.")] = None,
+    config: ConfigName = None,
+    prompt_column: PromptColumn = None,
+    choices_column: ChoicesColumn = None,
+    label_column: RightChoiceColumn = None,
+    data_dir: DataDir = None,
+    revision: Revision = None,
     batch_size: Annotated[int, typer.Option(help="Pairs a batch of a multiple-choice model.")] = 32,
-    n_resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 1000,
-    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+    n_resamples: Resamples = 1000,
+    confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Put four confusion probes to a model: does it choose without a reason to, does it falter among more choices?"""
     import datasets as hf

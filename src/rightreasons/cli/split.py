@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._options import (
+    BatchSize,
+    ChoicesColumn,
+    ConfigName,
+    DataDir,
+    Dataset,
+    LabelColumn,
+    LimitEach,
+    PromptColumn,
+)
 
 if TYPE_CHECKING:
     import datasets
@@ -18,14 +28,7 @@ app = command_line()
 
 @app.command()
 def split(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `rightreasons data list`, a hub id, or a local csv, tsv, jsonl or parquet file or folder.",
-            metavar="DATASET",
-            show_default=False,
-        ),
-    ],
+    dataset: Dataset,
     model: Annotated[
         str | None, typer.Option(help="An encoder to train; the packaged one of the extra [demo] by default.")
     ] = None,
@@ -33,23 +36,21 @@ def split(
     task: Annotated[
         str, typer.Option(help="multiple_choice, or classification for pairs of texts (hypothesis only).")
     ] = "multiple_choice",
-    config: Annotated[str | None, typer.Option(help="The configuration of the dataset.")] = None,
+    config: ConfigName = None,
     test_split: Annotated[str | None, typer.Option(help="The split to part; test, or else validation.")] = None,
     train_split: Annotated[
         str | None, typer.Option(help="The split to train on; train, or else the other folds of the test split.")
     ] = None,
-    prompt_column: Annotated[str | None, typer.Option(help="The columns of prompts, parted by commas.")] = None,
-    choices_column: Annotated[
-        str | None, typer.Option(help="The column of the list of choices, or one column a choice, parted by commas.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of labels.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of known datasets.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many items of each split.")] = None,
+    prompt_column: PromptColumn = None,
+    choices_column: ChoicesColumn = None,
+    label_column: LabelColumn = None,
+    data_dir: DataDir = None,
+    limit: LimitEach = None,
     runs: Annotated[int, typer.Option(help="How many models to train, each with its own seed.")] = 3,
     n_folds: Annotated[int, typer.Option(help="Folds, where there is no training split.")] = 5,
     epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 3.0,
     learning_rate: Annotated[float, typer.Option(help="The largest learning rate.")] = 5e-5,
-    batch_size: Annotated[int, typer.Option(help="Items a batch.")] = 16,
+    batch_size: BatchSize = 16,
     max_length: Annotated[int, typer.Option(help="The most tokens of a choice.")] = 64,
     seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
 ) -> None:
