@@ -108,8 +108,7 @@ def substitution_tests(
     Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1 standard deviation
     over the words of the text, or the `top_k` largest; English function words and punctuation are left as they are. In
     mode "single" each attempt replaces one word by one candidate, or one name. In mode "joint" attempt k replaces the k
-    most attributed words that have a candidate of the
-    kind, k = 1, 2, …, `max_changes`.
+    most attributed words that have a candidate of the kind, k = 1, 2, …, `max_changes`.
 
     Args:
         classifier: A sequence classifier.
@@ -234,5 +233,6 @@ def _assemble(
         needed=tuple(needed),
         n_chosen=n_chosen,
         n_items=len(keys),
-        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; function words are left.",
+        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
+        "function words are left.",
     )
