@@ -1,0 +1,162 @@
+"""Fine-tune the packaged encoder on SST-2 and TREC, and audit both: are its confidences to be trusted?
+
+    python experiments/calibration/run.py --data-dir DATA
+
+DATA holds `sst2/` and `trec/` as rightreasons.data reads them. Everything that takes time is kept under --work and goes
+on after a kill; RESULTS.md and figures/ beside this file are written anew from the two audits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from rightreasons.audit import AuditResult, audit
+from rightreasons.data.catalog import load_dataset
+from rightreasons.data.files import chosen_rows
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.training.finetune import FineTuned, fine_tune
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One data set and how it is trained on."""
+
+    dataset: str
+    epochs: float
+    learning_rate: float
+    held_out: int = 0  # training items that serve as validation split, where the data set has none
+
+
+RUNS = (
+    Run("sst2", epochs=2, learning_rate=5e-5),
+    Run("trec", epochs=4, learning_rate=1e-4, held_out=500),
+)
+FIGURES = (
+    "accuracy",
+    "macro_f1",
+    "mean_confidence",
+    "confidence_gap",
+    "ece",
+    "ece_debiased",
+    "adaptive_ece",
+    "smooth_ece",
+    "classwise_ece",
+    "macro_ce",
+    "brier",
+    "nll",
+    "aurc",
+    "auroc",
+)
+PICTURES = ("reliability", "reliability_scaled")
+
+
+def splits_of(run: Run, data_dir: str | None) -> datasets.DatasetDict:
+    """Load a data set; what is held out of its training split is chosen by the ids alone."""
+    data = load_dataset(run.dataset, data_dir=data_dir)
+    if not run.held_out:
+        return data
+    train = data["train"]
+    held = set(chosen_rows(train["id"][:], run.held_out).tolist())
+    kept = [row for row in range(len(train)) if row not in held]
+    return datasets.DatasetDict({**data, "train": train.select(kept), "validation": train.select(sorted(held))})
+
+
+def train_and_audit(run: Run, data_dir: str | None, work: Path, seed: int) -> tuple[FineTuned, AuditResult]:
+    data = splits_of(run, data_dir)
+    trained = fine_tune(
+        demo_encoder(),
+        data["train"],
+        validation=data["validation"],
+        out=work / f"{run.dataset}-{seed}",
+        epochs=run.epochs,
+        learning_rate=run.learning_rate,
+        max_length=128,
+        seed=seed,
+    )
+    result = audit(
+        trained.folder,
+        data,
+        name=run.dataset,
+        out=work / f"report-{run.dataset}-{seed}",
+        questions=["calibration"],
+        split="test",
+        seed=seed,
+        command="python experiments/calibration/run.py --data-dir DATA",
+    )
+    return trained, result
+
+
+def table(results: list[tuple[Run, FineTuned, AuditResult]]) -> str:
+    """Write the figures of both runs, before and after the temperature, as a markdown table."""
+
+    def cell(figure: dict[str, Any] | None) -> str:
+        if figure is None or figure["estimate"]["value"] is None:
+            return ""
+        estimate = figure["estimate"]
+        return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+    heads = ["figure", *(f"{run.dataset}{part}" for run, _, _ in results for part in ("", ", at its temperature"))]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for key in FIGURES:
+        row = []
+        for _, _, result in results:
+            data = result["calibration"].result.data
+            row += [cell(data["figures"].get(key)), cell(data["figures_at_temperature"].get(key))]
+        name = results[0][2]["calibration"].result.data["figures"][key]["name"]
+        lines.append("| " + " | ".join([name, *row]) + " |")
+    return "\n".join(lines)
+
+
+def paragraph(run: Run, trained: FineTuned, result: AuditResult) -> str:
+    answer = result["calibration"].result
+    temperature = answer.data["temperature"]
+    split = result.audit["dataset"]["splits"][0]
+    return (
+        f"**{run.dataset}**: trained on {trained.n_train:,} items for {run.epochs:g} epochs at learning rate "
+        f"{run.learning_rate:g}; audited on all {split['n_items']:,} items of “{split['name']}”. {answer.verdict.label}. "
+        f"{answer.verdict.summary} Temperature {temperature['temperature']:.3f}, fitted on "
+        f"{temperature['n_items']:,} validation items."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", help="a folder with sst2/ and trec/; else RIGHTREASONS_DATA_DIR or the hub")
+    parser.add_argument("--work", type=Path, default=Path("runs/calibration"), help="models and reports")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    began = time.perf_counter()
+    results = [(run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS]
+    (HERE / "figures").mkdir(exist_ok=True)
+    pictures = []
+    for run, _, result in results:
+        for name in PICTURES:
+            target = HERE / "figures" / f"{run.dataset}_{name}.png"
+            shutil.copyfile(result.out / "figures" / f"{name}.png", target)
+            pictures.append(f"![{run.dataset}: {name.replace('_', ' ')}](figures/{target.name})")
+    versions = ", ".join(f"{package} {version}" for package, version in results[0][2].audit["environment"].items())
+    text = "\n\n".join(
+        [
+            "# Results",
+            "Written by `run.py`; README.md says how to read it. In brackets: 95 % intervals over the items.",
+            table(results),
+            *(paragraph(*one) for one in results),
+            " ".join(pictures[:2]) + "\n" + " ".join(pictures[2:]),
+            f"Seed {given.seed}. {versions}.",
+        ]
+    )
+    (HERE / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
+    print(f"{HERE / 'RESULTS.md'}, after {(time.perf_counter() - began) / 60:.1f} minutes")
+
+
+if __name__ == "__main__":
+    main()
