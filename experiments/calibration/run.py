@@ -122,8 +122,8 @@ def paragraph(run: Run, trained: FineTuned, result: AuditResult) -> str:
     split = result.audit["dataset"]["splits"][0]
     return (
         f"**{run.dataset}**: trained on {trained.n_train:,} items for {run.epochs:g} epochs at learning rate "
-        f"{run.learning_rate:g}; audited on all {split['n_items']:,} items of “{split['name']}”. {answer.verdict.label}. "
-        f"{answer.verdict.summary} Temperature {temperature['temperature']:.3f}, fitted on "
+        f"{run.learning_rate:g}; audited on all {split['n_items']:,} items of “{split['name']}”. "
+        f"{answer.verdict.label}. {answer.verdict.summary} Temperature {temperature['temperature']:.3f}, fitted on "
         f"{temperature['n_items']:,} validation items."
     )
 
