@@ -27,7 +27,7 @@ from rightreasons.models.choose import choose
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.predict import predict_choices
-from rightreasons.probing import perturbed
+from rightreasons.training.probing import perturbed
 
 BATCH_SIZE = 32
 

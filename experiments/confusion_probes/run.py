@@ -26,9 +26,9 @@ from rightreasons.data.files import chosen_rows
 from rightreasons.data.probes import Pool
 from rightreasons.models.choose import Scorer, choose, is_joint, load_chooser
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.ordering import cyclic_orders
-from rightreasons.probing import measure, probe
 from rightreasons.training.finetune import fine_tune
+from rightreasons.training.ordering import cyclic_orders
+from rightreasons.training.probing import measure, probe
 
 HERE = Path(__file__).resolve().parent
 SETS = ("socialiqa", "anli", "piqa", "hellaswag")

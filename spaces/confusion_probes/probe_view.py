@@ -14,7 +14,7 @@ import numpy as np
 from rightreasons.analysis.choice_paralysis import choice_paralysis
 from rightreasons.analysis.prior_bias import prior_bias
 from rightreasons.data.probes import Perturber, Pool
-from rightreasons.probing import ORIGINAL, WITHOUT_ANSWER
+from rightreasons.training.probing import ORIGINAL, WITHOUT_ANSWER
 from rightreasons.validation import softmax
 from rightreasons.widget import figure, tiles
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -40,12 +39,12 @@ def test_help_is_quick_and_loads_nothing_heavy():
         "import sys\nfrom rightreasons.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'torch', 'transformers', 'datasets', 'evaluate', 'matplotlib', 'numpy', 'scipy'} & set(sys.modules)\n"
-        "print('HEAVY', sorted(heavy))"
+        "print('HEAVY', sorted(heavy))\n"
+        # Processor time: the clock on the wall also counts what else the machine does.
+        "import time; assert time.process_time() < 1.0, time.process_time()"
     )
-    began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in done.stdout
-    assert time.perf_counter() - began < 1.0
     for command in ("audit", "compare", "data", "demo", "modules"):
         assert f"\n  {command} " in done.stdout
 

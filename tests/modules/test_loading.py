@@ -25,8 +25,9 @@ ECE_10 = 1.73 / 6
 
 def test_import_is_light():
     code = (
-        "import sys, time; t = time.perf_counter(); import rightreasons; rightreasons.available_modules;"
-        "assert time.perf_counter() - t < 0.5;"
+        # Processor time: the clock on the wall also counts what else the machine does.
+        "import sys, time; t = time.process_time(); import rightreasons; rightreasons.available_modules;"
+        "assert time.process_time() - t < 0.5;"
         "loaded = {'torch', 'evaluate', 'datasets', 'transformers', 'gradio', 'matplotlib'} & set(sys.modules);"
         "assert not loaded, loaded"
     )

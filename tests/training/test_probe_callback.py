@@ -6,10 +6,10 @@ import pytest
 import transformers
 
 from rightreasons.models.choose import choose, load_chooser
-from rightreasons.probing import measure, probe
 from rightreasons.training.examples import as_dataset, choice_examples
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.probe_callback import ProbeCallback
+from rightreasons.training.probing import measure, probe
 from tiny_models import WORDS, save_tiny_encoder
 
 

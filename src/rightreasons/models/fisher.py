@@ -147,8 +147,8 @@ def fisher_information(
             gradients flow.
 
     References:
-        Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision boundary",
-        algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection under the
+        Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision
+        boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection under the
         Fisher Information Metric", AAAI.
 
     Example:

@@ -14,9 +14,9 @@ import transformers
 from rightreasons.models.choose import choose
 from rightreasons.models.loading import Classifier
 from rightreasons.models.processes import processes
-from rightreasons.probing import ORIGINAL, ProbeFigures, ask, measure, perturbed
 from rightreasons.records import Result
 from rightreasons.training.examples import Table, as_dataset
+from rightreasons.training.probing import ORIGINAL, ProbeFigures, ask, measure, perturbed
 from rightreasons.validation import check_count, check_seed
 
 LOGGED = "probes"

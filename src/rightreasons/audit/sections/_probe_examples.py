@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.audit.section import Column, Part, Table
-from rightreasons.probing import ORIGINAL, WITHOUT_ANSWER, Probed, extra
+from rightreasons.training.probing import ORIGINAL, WITHOUT_ANSWER, Probed, extra
 
 N_EXAMPLES = 3
 LONGEST_CHOICE = 160

@@ -26,8 +26,8 @@ from rightreasons.audit.section import (
 )
 from rightreasons.audit.sections._probe_examples import example_part
 from rightreasons.audit.words import fraction, p_equals, percent, with_interval
-from rightreasons.ordering import OrderFigures, cyclic_orders
-from rightreasons.probing import KS, ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
+from rightreasons.training.ordering import OrderFigures, cyclic_orders
+from rightreasons.training.probing import KS, ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
 from rightreasons.validation import check_count, check_options
 
 SHEN = "Shen & Kejriwal 2022"

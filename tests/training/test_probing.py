@@ -6,8 +6,8 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.ordering import cyclic_orders
-from rightreasons.probing import ORIGINAL, WITHOUT_ANSWER, extra, measure, perturbed, probe
+from rightreasons.training.ordering import cyclic_orders
+from rightreasons.training.probing import ORIGINAL, WITHOUT_ANSWER, extra, measure, perturbed, probe
 
 
 def items(n=40, sizes=(3,)):
