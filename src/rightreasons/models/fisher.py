@@ -148,8 +148,8 @@ def fisher_information(
 
     References:
         Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision
-        boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection under the
-        Fisher Information Metric", AAAI.
+        boundary", algorithm 1; Zhao, Fletcher, Yu, Peng, Zhang & Shen (2019), "The Adversarial Attack and Detection
+        under the Fisher Information Metric", AAAI.
 
     Example:
         >>> from rightreasons.models.loading import load_classifier
