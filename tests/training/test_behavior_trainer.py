@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.data.suites import Case, Functionality, Suite
+from rightreasons.data.suites import Case, Suite
 from rightreasons.models.batching import encode
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.behavior_items import IID, RULES, iid_items, join_items, plan_steps, suite_items
@@ -20,56 +20,8 @@ from rightreasons.training.behavior_trainer import (
     train_heads,
     train_on_behavior,
 )
-from tiny_models import NEGATIVE, POSITIVE, save_tiny_classifier, tiny_texts
-
-
-def functionality(name, kind, expectation, cases):
-    return Functionality(name, name[:1].upper(), kind, expectation, tuple(cases))
-
-
-WORDS = [*((w, 2) for w in POSITIVE), *((w, 0) for w in NEGATIVE), ("film", 1), ("plot", 1)]
-
-
-def cases_of(*templates, labels=False):
-    return [
-        Case(str(i), tuple((t.format(word),) for t in templates), (label,) if labels else None)
-        for i, (word, label) in enumerate(WORDS)
-    ]
-
-
-def behavior_suite():
-    equal = {"name": "equal"}
-    return Suite(
-        "tiny",
-        ("text",),
-        (
-            functionality("words", "MFT", equal, cases_of("the {}", labels=True)),
-            functionality(
-                "not negative",
-                "MFT",
-                {"name": "not_equal", "value": 0},
-                [Case(str(i), ((f"not {w} film",),)) for i, w in enumerate(NEGATIVE)],
-            ),
-            functionality(
-                "actors",
-                "INV",
-                {"name": "invariant", "tolerance": 0.1},
-                cases_of("the man {}", "the woman {}", "the actor {}"),
-            ),
-            functionality(
-                "intensifiers",
-                "DIR",
-                {"name": "monotonic", "increasing": True},
-                cases_of("film {}", "film very {}"),
-            ),
-            functionality(
-                "add negative",
-                "DIR",
-                {"name": "sentiment_shift", "positive": False},
-                cases_of("story {}", "story {} but awful"),
-            ),
-        ),
-    )
+from tiny_models import save_tiny_classifier, tiny_texts
+from tiny_suites import behavior_suite, functionality
 
 
 @pytest.fixture(scope="module")

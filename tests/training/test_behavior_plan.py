@@ -1,0 +1,124 @@
+"""Plans of runs: what they list, that they resume, shard and refuse, and what is collected from them."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from rightreasons.training import behavior_plan, behavior_runner
+from rightreasons.training.behavior_plan import Plan, collect, lay_out, partition, shard_of, units
+from rightreasons.training.behavior_runner import Data, Task, run_plan
+from tiny_models import save_tiny_encoder, tiny_texts
+from tiny_suites import behavior_suite
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    folder = save_tiny_encoder(tmp_path_factory.mktemp("plan"))
+    texts, labels = tiny_texts(24)
+    return Task(
+        model=str(folder),
+        suite=behavior_suite(),
+        train=Data(texts[:16], labels[:16]),
+        test=Data(texts[16:], labels[16:]),
+        options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
+        iid_options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
+        device="cpu",
+    )
+
+
+def test_partitions():
+    suite = behavior_suite()
+    assert partition(suite, "seen") == {"": ()}
+    assert partition(suite, "type")["DIR"] == ("intensifiers", "add negative")
+    assert partition(suite, "class")["A"] == ("actors", "add negative")
+    assert len(partition(suite, "functionality")) == 5
+
+
+def test_a_plan_lists_every_run_once():
+    suite = behavior_suite()
+    runs = lay_out(suite, seeds=(1, 2))
+    held_out_sets = 1 + 5 + 4 + 3  # nothing, 5 functionalities, 4 classes (W, N, A, I), 3 types
+    assert len(runs) == 2 * (1 + 3 * 8 * held_out_sets)
+    assert len({run.key for run in runs}) == len(runs)
+
+
+def test_shards_part_the_plan():
+    runs = lay_out(behavior_suite())
+    parts = [[run for unit in shard_of(runs, f"{i}/3") for run in unit] for i in (1, 2, 3)]
+    assert sorted(run.key for part in parts for run in part) == sorted(run.key for run in runs)
+    assert max(len(unit) for unit in units(runs)) == 13  # the probes of one encoder
+    for wrong in ("0/3", "4/3", "3", "a/b"):
+        with pytest.raises(ValueError, match="shard"):
+            shard_of(runs, wrong)
+
+
+def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
+    runs = lay_out(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    assert run_plan(plan, task, shard="1/2", progress=False) == 1
+    assert len(plan.done()) == 1
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(behavior_runner, "train_heads", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(plan, task, progress=False)
+    assert len(plan.done()) == 1
+    plan = Plan.open(tmp_path / "plan")
+    assert run_plan(plan, task, progress=False) == len(runs) - 1
+    assert run_plan(plan, task, progress=False) == 0
+
+    found = collect(plan)
+    assert (found.n_done, found.n_runs) == (len(runs), len(runs))
+    iid, probe = found.rows
+    assert list(iid.scores) == ["standard"]
+    assert list(probe.scores) == ["seen", "type"]
+    by_key = {r["key"]: r for r in plan.results()}
+    held = next(run for run in runs if run.held == "INV")
+    assert probe.pass_rates["type"]["actors"] == by_key[held.key]["pass_rates"]["actors"]
+    s, a = probe.suite_scores["type"], probe.iid_score["type"]
+    assert probe.scores["type"] == pytest.approx(2 * s * a / (s + a) if s and a else 0)
+
+
+def test_training_runs_with_a_grid(task, tmp_path):
+    own = dataclasses.replace(task, grid=({"epochs": 1}, {"epochs": 2}))
+    runs = [
+        run
+        for run in lay_out(
+            task.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("seen", "type")
+        )
+        if run.held in ("", "DIR")
+    ]
+    plan = Plan.create(tmp_path / "plan", runs, own.settings())
+    run_plan(plan, own, progress=False)
+    for result in plan.results():
+        assert result["options"]["epochs"] in (1, 2)
+        assert 0 <= result["iid_accuracy"] <= 1
+        assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
+
+
+def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
+    runs = lay_out(task.suite, configurations=("IID",))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    plan.store(runs[0], {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
+    with pytest.raises(ValueError, match="another options came"):
+        run_plan(plan, dataclasses.replace(task, options={"epochs": 3}), progress=False)
+    with pytest.raises(ValueError, match="holds another one"):
+        Plan.create(tmp_path / "plan", lay_out(task.suite), task.settings())
+    monkeypatch.setattr(behavior_plan, "code_version", lambda: "9+x")
+    with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
+        run_plan(plan, task, progress=False)
+    # finished runs can still be collected: G = 2 (.9)(.5) / 1.4
+    assert collect(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(0.9 / 1.4)
+
+
+def test_what_is_no_plan_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no plan\.jsonl"):
+        Plan.open(tmp_path)
+    (tmp_path / "plan.jsonl").write_text(json.dumps({"format": "x"}))
+    with pytest.raises(ValueError, match="something else"):
+        Plan.open(tmp_path)
