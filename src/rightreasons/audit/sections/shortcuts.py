@@ -39,8 +39,11 @@ from rightreasons.audit.section import (
 from rightreasons.audit.words import fraction, p_equals, percent, with_interval
 from rightreasons.training.shortcut_measure import ShortcutMeasurement, ShortcutRecord, measure_shortcuts
 
-MAX_ITEMS = 400
-"""Items of a split whose predictions are attributed: --limit lowers it, the question's option `items` raises it."""
+MAX_ITEMS = 300
+"""Items of the primary split whose predictions are attributed; the question's option `items` says otherwise."""
+
+COMPARED_ITEMS = 150
+"""The same of each split beside it."""
 
 MIN_ITEMS = 20
 N_CUES = 8
@@ -183,7 +186,8 @@ def _look(context: AuditContext, split: AuditSplit, heads: LmiResult) -> _Looked
 
     options = context.options.get("shortcuts") or {}
     labelled = np.flatnonzero(split.labelled)
-    limit = min(int(options.get("items", MAX_ITEMS)), len(labelled))
+    usual = MAX_ITEMS if split is context.primary else COMPARED_ITEMS
+    limit = min(int(options.get("items", usual)), len(labelled))
     # Splits that hold forms of the same items are looked at on the same items.
     names = split.pair_ids or list(split.ids)
     items = labelled[chosen_rows([names[row] for row in labelled], limit, seed=context.seed)]
@@ -283,7 +287,8 @@ def _cues(looked: _Looked, heads: LmiResult) -> list[_CueRow]:
                 if token in head:
                     texts[token] += 1
                     expected[token] = expected.get(token, 0.0) + _chance(len(tokens), times)
-        best = sorted(hits, key=lambda token: (expected[token] - hits[token], token))[:N_CUES]
+        beyond = [token for token in hits if hits[token] > expected[token]]
+        best = sorted(beyond, key=lambda token: (expected[token] - hits[token], token))[:N_CUES]
         rows += [
             _CueRow(
                 label,
