@@ -485,8 +485,7 @@ def _cue_part(context: AuditContext, looked: _Looked, cues: list[_CueRow], quali
         text += (
             f"\n\nThis data tells which words are planted. Of the {quality.n_found:,} shortcuts found, a share of "
             f"{fraction(quality.precision)} is planted; of the {quality.n_planted:,} planted words, a share of "
-            f"{fraction(quality.recall)} is found. The others found are words of the reviews themselves that point at "
-            "the label for a reason."
+            f"{fraction(quality.recall)} is found. The others are words of the texts themselves."
         )
     return Part(
         title="By which words",
@@ -570,7 +569,7 @@ def _example_part(context: AuditContext, looked: _Looked) -> Part:
         ExampleList(
             key=key,
             title=title,
-            note=f"The {int(mask.sum()):,} such predictions; the surest {min(N_EXAMPLES, int(mask.sum()))} are shown. "
+            note=f"Of {int(mask.sum()):,} such predictions, the surest {min(N_EXAMPLES, int(mask.sum()))}. "
             "Shortcuts are marked; the shade of the other words is their share of the attribution.",
             examples=tuple(_example(context, looked, int(row)) for row in order[mask[order]][:N_EXAMPLES]),
         )
