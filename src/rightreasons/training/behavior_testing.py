@@ -1,0 +1,132 @@
+"""Test a classifier on a behavioral suite: its answers to every example, and what share of cases passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.behavior import BehavioralPassRate, pass_rates
+from rightreasons.data.catalog import available_datasets, load_builder
+from rightreasons.data.suites import Suite, read_hatecheck
+from rightreasons.models.loading import Classifier
+from rightreasons.models.predict import predict
+from rightreasons.records import Scores
+from rightreasons.validation import check_count, item_rng, softmax, unknown_name
+
+
+def open_suite(
+    name_or_path: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    paper_labels: bool = False,
+    max_cases: int | None = None,
+    seed: int = 0,
+) -> Suite:
+    """Open a suite: a file of `Suite.write`, a CSV in the form of HateCheck, or one of CheckList's by its name.
+
+    Args:
+        name_or_path: A .jsonl or .jsonl.gz file, a .csv file, or checklist_sentiment, checklist_paraphrase,
+            checklist_reading.
+        data_dir: Where local copies of the catalog's data sets are.
+        paper_labels: Whether BeLUGA's two labels are mended in CheckList's suites.
+        max_cases: At most so many cases of each functionality; None for all.
+        seed: Decides which.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no suite.
+    """
+    file = Path(name_or_path)
+    known = [name for name in available_datasets() if name.startswith("checklist_")]
+    if file.suffix == ".csv":
+        suite = read_hatecheck(file, name=file.stem)
+    elif file.suffix or file.exists():
+        suite = Suite.read(file)
+    elif str(name_or_path) in known:
+        # `suite` is a method of these builders alone.
+        builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
+        suite = builder.suite()
+    else:
+        raise unknown_name("suite", name_or_path, known)
+    if max_cases is None:
+        return suite
+    check_count(max_cases, "max_cases")
+    kept = []
+    for functionality in suite.functionalities:
+        chosen = np.sort(item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases])
+        kept.append(dataclasses.replace(functionality, cases=tuple(functionality.cases[i] for i in chosen)))
+    return Suite(suite.name, suite.text_columns, tuple(kept))
+
+
+def run_suite(
+    classifier: Classifier,
+    suite: Suite,
+    *,
+    outputs: str | None = None,
+    batch_size: int = 32,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> tuple[BehavioralPassRate, Scores]:
+    """Ask a classifier every example of a suite and score its answers.
+
+    Args:
+        classifier: From `load_classifier`; its classes are in the order of the suite's labels.
+        suite: A suite of one or two texts an example.
+        outputs: "probabilities" or "binary_sentiment" (a model of two sentiments on a suite of three); None takes the
+            latter where the model has two classes and the suite a label 2 or a case that is "not negative".
+        batch_size: The most items of a batch.
+        n_resamples: Bootstrap resamples of the means.
+        confidence_level: Level of the intervals.
+        seed: Seed of the resampling.
+        progress: Whether to show a bar.
+        out: A folder for the answers, from which a killed run goes on.
+
+    Returns:
+        The pass rates, and the answers in the suite's order.
+
+    Raises:
+        ValueError: If the suite is one of reading comprehension, or has a label that the model has no class for.
+    """
+    rows = list(suite.examples())
+    if any(row["answer"] for row in rows) or len(suite.text_columns) > 2:
+        raise ValueError(
+            f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: score those with "
+            "`pass_rates(predictions, suite.table(), outputs='texts')`."
+        )
+    table = suite.table()
+    n_classes = len(classifier.label_names or ())
+    highest = max((row["label"] for row in rows), default=-1)
+    if outputs is None:
+        three = n_classes == 2 and (highest == 2 or any(e["name"] == "not_equal" for e in table.expectations))
+        outputs = "binary_sentiment" if three else "probabilities"
+    if highest >= (3 if outputs == "binary_sentiment" else n_classes):
+        raise ValueError(
+            f"Expected a model with a class for every label of the suite {suite.name!r}, 0 to {highest}, but "
+            f"{classifier.name} has {n_classes}."
+        )
+    columns = suite.text_columns
+    scores = predict(
+        classifier,
+        [row[columns[0]] for row in rows],
+        text_pairs=[row[columns[1]] for row in rows] if len(columns) == 2 else None,
+        ids=[row["id"] for row in rows],
+        batch_size=batch_size,
+        progress=progress,
+        out=out,
+    )
+    result = pass_rates(
+        softmax(np.asarray(scores.logits, dtype=np.float64)),
+        table,
+        outputs=outputs,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
+    return result, scores
