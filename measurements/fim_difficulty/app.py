@@ -8,6 +8,7 @@ import gradio as gr
 
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.fisher import METHODS
+from rightreasons.models.loading import load_classifier
 from rightreasons.models.units import UNITS
 from rightreasons.widget import module_demo
 
@@ -22,15 +23,15 @@ TEXTS = [
 
 
 def build() -> gr.Blocks:
-    # Untrained: it shows the form of the result. Give the name of your own classifier in its place.
-    folder = build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=8)
+    # Untrained: it shows the form of the result. It is handed over as an object, so that no visitor names a folder of
+    # the server to load.
+    classifier = load_classifier(build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=8))
     return module_demo(
         # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-        evaluate.load(str(HERE / "fim_difficulty.py")),
+        evaluate.load(str(HERE / "fim_difficulty.py"), model=classifier.model, tokenizer=classifier.tokenizer),
         HERE / "README.md",
         example={"data": TEXTS},
         choices={"method": METHODS, "unit": UNITS},
-        options={"model": str(folder)},
     )
 
 
