@@ -344,7 +344,7 @@ def _verdict(
     elif null.p_value < 0.05:
         tone, label = "warn", "Miscalibrated in parts"
     elif accuracy.n < FEW_ITEMS:
-        tone, label = "neutral", "No miscalibration found, on few items"
+        tone, label = "neutral", "No miscalibration found among few items"
     else:
         tone, label = "good", "No miscalibration found"
     primary = context.primary.name
