@@ -131,6 +131,29 @@ def test_each_method_trains_what_it_should(tiny, items, encoded, method):
     assert all(parameter.requires_grad for parameter in model.parameters())
 
 
+def trained(tiny, encoded, items, method):
+    model = copy.deepcopy(tiny.model)
+    train_on_behavior(model, encoded, items, method=method, learning_rate=1e-3, batch_size=16, device="cpu")
+    old = dict(tiny.model.named_parameters())
+    return {name: (new - old[name]).detach() for name, new in model.named_parameters()}
+
+
+def test_trainer_makes_the_outer_steps_of_fish(tiny, encoded, items):
+    moved = max(change.abs().max().item() for change in trained(tiny, encoded, items, "fish").values())
+    n_steps = len(plan_steps(items, objective="fish", batch_size=16, epochs=1, seed=0))
+    # AdamW moves a weight by no more than about 1e-3 a step, and a round of steps counts 5e-7 / 1e-3 / 5 = 1e-4 times.
+    assert 0 < moved <= n_steps * 1e-3 * 1e-4 * 1.5
+
+
+def test_trainer_decays_weights_and_not_biases(tiny, encoded, items):
+    plain, decayed = (trained(tiny, encoded, items, method) for method in ("vanilla", "l2"))
+    name = "bert.encoder.layer.0.intermediate.dense"
+    weight = dict(tiny.model.named_parameters())[f"{name}.weight"].detach()
+    difference = (decayed[f"{name}.weight"] - plain[f"{name}.weight"]).flatten()
+    # Decay is -rate * 0.1 * weight a step, summed over rates that fall to nothing.
+    assert torch.corrcoef(torch.stack((difference, weight.flatten())))[0, 1] < -0.5
+
+
 def numpy_adamw(weights, slopes, rate, n_steps):
     """AdamW without decay, clipping to norm 1 and a linear fall, as Trainer does."""
     m = v = np.zeros_like(weights)
