@@ -19,6 +19,9 @@ PLANTED: Mapping[str, Any] = {"strength": 0.9, "coverage": 0.7, "label_noise": 0
 TRAINING: Mapping[str, Any] = {"epochs": 1.0, "learning_rate": 1e-4, "batch_size": 32, "max_length": 64}
 """The options of `fine_tune`: about a minute on two cores."""
 
+QUESTIONS: Mapping[str, Mapping[str, Any]] = {"shortcuts": {"items": 100}, "difficulty": {"items": 200}}
+"""How many items the slower questions look at: enough for the demo, in about a minute more."""
+
 
 def audit_demo(
     out: str | os.PathLike[str] = "report",
@@ -70,6 +73,7 @@ def audit_demo(
         split=("test", "test_absent", "test_flipped"),
         seed=seed,
         progress=progress,
+        options=options.pop("options", QUESTIONS),
         command=f"rightreasons demo{'' if seed == 0 else f' --seed {seed}'}",
         **options,
     )
