@@ -1,0 +1,496 @@
+"""Does the Reliability Paradox hold for a small real encoder? Its Table 3 and figures 1 to 3 on all eight data sets.
+
+    python experiments/reliability_paradox/run.py [--data FOLDER] [--work FOLDER]
+
+For each data set and seed the packaged MiniLM encoder is fine-tuned on a sample of the training data. Before (with a
+fresh head) and after, every prediction on a sample of the test data is attributed by integrated gradients over words;
+a prediction is shortcut-cued when one of its top three words is in the LMI head of the predicted label. Then LTGR is
+compared with plain fine-tuning, on reviews with a planted cue and on SST-2. Writes results.json, table.md and the
+figures beside this file. A killed run goes on where it stopped: everything is kept in `--work`.
+
+The sizes fit half an hour of two cores; --train, --test, --seeds and --epochs scale it up to the paper's protocol.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from scipy import stats
+
+import rightreasons
+from rightreasons.analysis.calibration import calibration_error
+from rightreasons.analysis.calibration_lint import positive_vs_correctness_error
+from rightreasons.analysis.classification import classification_scores
+from rightreasons.analysis.intervals import bootstrap, wilson
+from rightreasons.analysis.lmi import lmi
+from rightreasons.analysis.shortcuts import find_shortcuts
+from rightreasons.audit import plots_shortcuts as plots
+from rightreasons.data.files import chosen_rows
+from rightreasons.models.attribution import integrated_gradients
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
+from rightreasons.models.predict import predict
+from rightreasons.training.finetune import fine_tune
+from rightreasons.training.ltgr import fine_tune_ltgr
+from rightreasons.validation import softmax
+
+HERE = Path(__file__).resolve().parent
+
+# Name, configuration, training split and test split. The sources at hand have no training split of TweetEval's
+# sentiment task (its validation split serves), a sample of AG News, and no labels on CoLA's test split.
+DATA = {
+    "CoLA": ("cola", None, "train", "validation"),
+    "Hate": ("tweeteval_hate", None, "train", "test"),
+    "Irony": ("tweeteval_irony", None, "train", "test"),
+    "SST-2": ("sst2", None, "train", "test"),
+    "AG News": ("ag_news", "descriptions", "train", "test"),
+    "Emotion": ("tweeteval_emotion", None, "train", "test"),
+    "Sentiment": ("tweeteval_sentiment", None, "validation", "test"),
+    "TREC": ("trec", None, "train", "test"),
+}
+PLANTED = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05}
+N_BINS = 10
+ATTRIBUTION = {"unit": "word", "progress": False}
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def take(name: str, config: str | None, split: str, limit: int, options: argparse.Namespace) -> Any:
+    """A sample of a split by (seed, id): the same for every seed of the training."""
+    data = rightreasons.load_dataset(name, config, split=split, data_dir=options.data)
+    return data if len(data) <= limit else data.select(chosen_rows(data["id"][:], limit, seed=0))
+
+
+def before_fine_tuning(names: Sequence[str], seed: int) -> Classifier:
+    """The encoder with a fresh head."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=len(names))
+    return Classifier(model.eval(), load_tokenizer(str(demo_encoder())), tuple(names), "before")
+
+
+def look(classifier: Classifier, test: Any, heads: Any, folder: Path) -> dict[str, np.ndarray]:
+    """What one model does on the test items: probabilities, types of shortcuts, chances of blind picks."""
+    found = integrated_gradients(classifier, test["text"][:], out=folder, **ATTRIBUTION)
+    logits = np.asarray(found.logits)
+    shortcuts = find_shortcuts(
+        found.tokens,
+        found.scores,
+        logits.argmax(axis=1),
+        {label: heads.heads.get(label, ()) for label in range(logits.shape[1])},  # a rare class may be in no sample
+        frequencies=heads.frequencies(),
+        rank_by="magnitude",
+    )
+    return {
+        "probabilities": softmax(logits),
+        "types": shortcuts.types,
+        "chance": shortcuts.chance_frequency,
+        "nodes": found.nodes,
+        "gap": np.abs(found.gap),
+        "truncated": found.truncated,
+    }
+
+
+def one_run(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Fine-tune once and look before and after; what is kept is small, and the model is deleted."""
+    folder = Path(options.work) / f"{label.replace(' ', '_')}-{seed}"
+    name, config, train_split, test_split = DATA[label]
+    train = take(name, config, train_split, options.train, options)
+    test = take(name, config, test_split, options.test, options)
+    kept = folder / "kept.npz"
+    if not kept.is_file():
+        names = train.features["label"].names
+        heads = lmi(train["text"][:], train["label"][:])
+        before = look(before_fine_tuning(names, seed), test, heads, folder / "before")
+        run = fine_tune(
+            demo_encoder(),
+            train,
+            out=folder / "model",
+            epochs=options.epochs,
+            learning_rate=options.learning_rate,
+            max_length=64,
+            seed=seed,
+            checkpoint_steps=0,
+            progress=False,
+        )
+        after = look(load_classifier(run.folder), test, heads, folder / "after")
+        arrays = {
+            f"{when}_{key}": value
+            for when, part in (("before", before), ("after", after))
+            for key, value in part.items()
+        }
+        np.savez(folder / "writing.npz", labels=np.array(test["label"][:]), **arrays)
+        (folder / "writing.npz").rename(kept)
+        for part in ("model", "before", "after"):
+            shutil.rmtree(folder / part, ignore_errors=True)
+    with np.load(kept) as held:
+        return {**{key: held[key] for key in held.files}, "n_train": len(train), "n_test": len(test)}
+
+
+# ------------------------------------------------------------------------------------------------------------- figures
+
+
+def figures(runs: list[dict[str, Any]], when: str, n_resamples: int) -> dict[str, Any]:
+    """Means over the seeds; the intervals resample the test items, together in all seeds."""
+    labels = runs[0]["labels"]
+    probabilities = np.stack([run[f"{when}_probabilities"] for run in runs], axis=1)  # (N, seeds, K)
+    types = np.stack([run[f"{when}_types"] for run in runs], axis=1)
+    chance = np.stack([run[f"{when}_chance"] for run in runs], axis=1)
+    binary = probabilities.shape[2] == 2
+
+    def over_seeds(function: Callable[..., float | None]) -> Callable[..., float | None]:
+        def mean(gold, p, kind, blind) -> float | None:
+            found = [function(gold, p[:, s], kind[:, s], blind[:, s]) for s in range(p.shape[1])]
+            return None if None in found else float(np.mean(found))
+
+        return mean
+
+    def tradeoff(gold, p, kind, blind) -> float | None:
+        rate = float((kind > 0).mean())
+        return f1(gold, p, kind, blind) / rate if rate else None
+
+    def f1(gold, p, kind, blind) -> float:
+        return classification_scores(p.argmax(axis=1), gold, n_classes=p.shape[1]).f1 or 0.0
+
+    measures: dict[str, Callable[..., float | None]] = {
+        "f1": f1,
+        "accuracy": lambda gold, p, kind, blind: float((p.argmax(axis=1) == gold).mean()),
+        "shortcut_rate": lambda gold, p, kind, blind: float((kind > 0).mean()),
+        "lexicon": lambda gold, p, kind, blind: float((kind == 2).mean()),
+        "grammar": lambda gold, p, kind, blind: float((kind == 1).mean()),
+        "null_rate": lambda gold, p, kind, blind: float(blind.mean()),
+        "excess": lambda gold, p, kind, blind: float((kind > 0).mean() - blind.mean()),
+        "tradeoff": tradeoff,
+        "ece": lambda gold, p, kind, blind: calibration_error(p, gold, n_bins=N_BINS).ece,
+        "rate_of_right": lambda gold, p, kind, blind: float((kind > 0)[p.argmax(axis=1) == gold].mean()),
+        "rate_of_wrong": lambda gold, p, kind, blind: float((kind > 0)[p.argmax(axis=1) != gold].mean()),
+    }
+    if binary:
+        measures["positive_vs_correctness"] = lambda gold, p, kind, blind: positive_vs_correctness_error(
+            p, gold, n_bins=N_BINS
+        )
+    result: dict[str, Any] = {}
+    for key, function in measures.items():
+        statistic = over_seeds(function)
+        value = statistic(labels, probabilities, types, chance)
+        if value is None:
+            result[key] = {"value": None, "low": None, "high": None}
+            continue
+        # The binned error is biased upward, more so in a resample: the basic interval takes the bias off.
+        method = "basic" if key in ("ece", "positive_vs_correctness") else "percentile"
+        interval = bootstrap(statistic, labels, probabilities, types, chance, n_resamples=n_resamples, method=method)
+        result[key] = {
+            "value": value,
+            "low": max(interval.low, 0.0) if method == "basic" else interval.low,
+            "high": interval.high,
+            "by_seed": [
+                function(labels, probabilities[:, s], types[:, s], chance[:, s]) for s in range(probabilities.shape[1])
+            ],
+        }
+    result["bins"] = bins(labels, probabilities, types)
+    return result
+
+
+def bins(labels: np.ndarray, probabilities: np.ndarray, types: np.ndarray) -> list[dict[str, Any]]:
+    """The predictions of all seeds by confidence."""
+    confidence = probabilities.max(axis=2).ravel()
+    right = (probabilities.argmax(axis=2) == labels[:, None]).ravel()
+    kind = types.ravel()
+    # (lower, upper], as everywhere here.
+    place = np.clip(np.ceil(confidence * N_BINS).astype(int) - 1, 0, N_BINS - 1)
+    rows = []
+    for m in range(N_BINS):
+        inside = place == m
+        n = int(inside.sum())
+        rows.append(
+            {
+                "n": n,
+                "confidence": float(confidence[inside].mean()) if n else 0.0,
+                "accuracy": float(right[inside].mean()) if n else 0.0,
+                "lexicon": float((kind[inside] == 2).mean()) if n else 0.0,
+                "grammar": float((kind[inside] == 1).mean()) if n else 0.0,
+            }
+        )
+    return rows
+
+
+# ---------------------------------------------------------------------------------------------------------------- LTGR
+
+
+def compare_ltgr(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Plain fine-tuning (the teacher) and LTGR (the student) from the same seed, on the same data."""
+    folder = Path(options.work) / f"ltgr-{label.replace(' ', '_')}-{seed}"
+    kept = folder / "kept.json"
+    if kept.is_file():
+        return json.loads(kept.read_text("utf-8"))
+    size = min(options.train, options.ltgr_train)
+    if label == "planted":
+        data = rightreasons.load_dataset(
+            "planted_shortcuts", "lexical", train_size=size, validation_size=1, test_size=options.test, **PLANTED
+        )
+        train, tests = data["train"], {key: data[key] for key in ("test", "test_absent", "test_flipped")}
+    else:
+        name, config, train_split, test_split = DATA[label]
+        train = take(name, config, train_split, size, options)
+        tests = {"test": take(name, config, test_split, options.test, options)}
+    heads = lmi(train["text"][:], train["label"][:])
+    run = fine_tune_ltgr(
+        demo_encoder(),
+        train,
+        out=folder / "run",
+        heads=heads,
+        attribution={"steps": 6},
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        max_length=64,
+        seed=seed,
+        checkpoint_steps=0,
+        progress=False,
+    )
+    result: dict[str, Any] = {"label": label, "seed": seed, "n_train": len(train), "degree": float(run.degree.mean())}
+    for who, path in (("plain", run.teacher.folder), ("ltgr", run.folder)):
+        classifier = load_classifier(path)
+        seen = look(classifier, tests["test"], heads, folder / f"look-{who}")
+        gold = np.array(tests["test"]["label"][:])
+        result[who] = {
+            "f1": classification_scores(seen["probabilities"].argmax(axis=1), gold).f1 or 0.0,
+            "ece": calibration_error(seen["probabilities"], gold, n_bins=N_BINS).ece,
+            "shortcut_rate": float((seen["types"] > 0).mean()),
+            "excess": float((seen["types"] > 0).mean() - seen["chance"].mean()),
+            "n_test": len(gold),
+            "right": {
+                key: int(
+                    (
+                        predict(classifier, test["text"][:], progress=False).logits.argmax(axis=1)
+                        == np.array(test["label"][:])
+                    ).sum()
+                )
+                for key, test in tests.items()
+            },
+        }
+    kept.write_text(json.dumps(result), "utf-8")
+    shutil.rmtree(folder / "run", ignore_errors=True)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def cell(figure: dict[str, Any], digits: int = 2, scale: float = 1.0) -> str:
+    if figure["value"] is None:
+        return "undefined"
+    value, low, high = (f"{scale * figure[part]:.{digits}f}" for part in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
+
+
+def percent(figure: dict[str, Any]) -> str:
+    return cell(figure, 1, 100)
+
+
+def markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return ["", *(f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *rows))]
+
+
+def write_table(results: dict[str, Any], out: Path) -> None:
+    data = results["data"]
+    names = ("data set", "train / test", "F1", "P_sc %", "blind picks %", "excess %", "T_sc", "ECE", "P(1) v. correct")
+    lines = markdown(
+        names,
+        [
+            (
+                label,
+                f"{row['n_train']} / {row['n_test']}",
+                cell(row["after"]["f1"]),
+                percent(row["after"]["shortcut_rate"]),
+                f"{100 * row['after']['null_rate']['value']:.1f}",
+                percent(row["after"]["excess"]),
+                cell(row["after"]["tradeoff"]),
+                cell(row["after"]["ece"], 3),
+                cell(row["after"]["positive_vs_correctness"], 3) if "positive_vs_correctness" in row["after"] else "",
+            )
+            for label, row in data.items()
+        ],
+    )
+    pairs = (
+        ("F1", "f1", cell),
+        ("P_sc %", "shortcut_rate", percent),
+        ("excess %", "excess", percent),
+        ("ECE", "ece", cell),
+    )
+    lines += markdown(
+        ("data set", *(f"{name} {when}" for name, _, _ in pairs for when in ("before", "after"))),
+        [
+            (label, *(write(row[when][key]) for _, key, write in pairs for when in ("before", "after")))
+            for label, row in data.items()
+        ],
+    )
+    lines += markdown(
+        ("data set", "P_sc % of right predictions", "P_sc % of wrong predictions", "lexicon-cued %", "grammar-cued %"),
+        [
+            (label, *(percent(row["after"][key]) for key in ("rate_of_right", "rate_of_wrong", "lexicon", "grammar")))
+            for label, row in data.items()
+        ],
+    )
+    splits = ("test", "test_absent", "test_flipped")
+    if results["ltgr"]:
+        lines += markdown(
+            ("data, seed", "objective", "F1", "ECE", "P_sc %", "excess %", "right", "cue absent", "cue flipped"),
+            [
+                (
+                    f"{run['label']}, {run['seed']}",
+                    who,
+                    f"{run[who]['f1']:.2f}",
+                    f"{run[who]['ece']:.3f}",
+                    f"{100 * run[who]['shortcut_rate']:.1f}",
+                    f"{100 * run[who]['excess']:.1f}",
+                    *(right_of(run[who], split) for split in splits),
+                )
+                for run in results["ltgr"]
+                for who in ("plain", "ltgr")
+            ],
+        )
+    (out / "table.md").write_text("\n".join(lines[1:]) + "\n", "utf-8")
+
+
+def right_of(row: dict[str, Any], split: str) -> str:
+    if split not in row["right"]:
+        return ""
+    interval = wilson(row["right"][split], row["n_test"])
+    return cell({"value": row["right"][split] / row["n_test"], "low": interval.low, "high": interval.high})
+
+
+def relations(data: dict[str, Any]) -> dict[str, Any]:
+    """How shortcut rate and calibration error go together over the data sets."""
+
+    def values(when: str, key: str, part: str = "value") -> np.ndarray:
+        return np.array([row[when][key][part] for row in data.values()])
+
+    labels = np.array(list(data))
+    found: dict[str, Any] = {}
+    if len(labels) >= 4:
+        for key in ("shortcut_rate", "excess"):
+            # With eight data sets at most, the p-value comes from permutations.
+            test = stats.permutation_test(
+                (values("after", "ece"),),
+                lambda ece, key=key: stats.spearmanr(ece, values("after", key)).statistic,
+                permutation_type="pairings",
+                n_resamples=5000,
+                rng=np.random.default_rng(0),
+            )
+            found[f"spearman_of_ece_and_{key}"] = {"rho": float(test.statistic), "p": float(test.pvalue)}
+    better = values("after", "ece") < values("before", "ece")
+    found["better_calibrated_and_more_cued"] = labels[
+        better & (values("after", "shortcut_rate") > values("before", "shortcut_rate"))
+    ].tolist()
+    found["better_calibrated_and_more_beyond_blind_picks"] = labels[
+        better & (values("after", "excess") > values("before", "excess"))
+    ].tolist()
+    found["beyond_blind_picks"] = labels[values("after", "excess", "low") > 0].tolist()
+    return found
+
+
+def draw(results: dict[str, Any], out: Path) -> None:
+    data = results["data"]
+    rows = [
+        plots.TypeBar(
+            label,
+            row["after"]["lexicon"]["value"],
+            row["after"]["grammar"]["value"],
+            row["after"]["shortcut_rate"]["low"],
+            row["after"]["shortcut_rate"]["high"],
+            row["after"]["null_rate"]["value"],
+        )
+        for label, row in data.items()
+    ]
+    (out / "figure1.png").write_bytes(plots.type_bars("figure1", rows=rows).png)
+
+    def change(row: dict[str, Any], key: str) -> plots.Change:
+        return plots.Change(
+            *(tuple(row[when][key][part] for part in ("value", "low", "high")) for when in ("before", "after"))
+        )
+
+    panels = [
+        (title, [change(row, key) for row in data.values()])
+        for title, key in (("F1", "f1"), ("ECE", "ece"), ("shortcut rate", "shortcut_rate"))
+    ]
+    (out / "figure2.png").write_bytes(plots.before_after("figure2", names=list(data), panels=panels).png)
+    for label in ("TREC", "AG News"):
+        if label not in data:
+            continue
+        row = data[label]["after"]
+        held = row["bins"]
+        ends = [wilson(round(b["accuracy"] * b["n"]), b["n"]) if b["n"] else None for b in held]
+        drawing = plots.shortcut_bins(
+            "figure3",
+            edges=np.linspace(0, 1, N_BINS + 1),
+            counts=np.array([b["n"] for b in held]),
+            confidence=np.array([b["confidence"] for b in held]),
+            accuracy=np.array([b["accuracy"] for b in held]),
+            accuracy_low=np.array([e.low if e else 0.0 for e in ends]),
+            accuracy_high=np.array([e.high if e else 0.0 for e in ends]),
+            lexicon=np.array([b["lexicon"] for b in held]),
+            grammar=np.array([b["grammar"] for b in held]),
+            null=row["null_rate"]["value"],
+            title=label,
+        )
+        (out / f"figure3_{label.lower().replace(' ', '_')}.png").write_bytes(drawing.png)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
+    parser.add_argument("--work", default="runs/reliability_paradox")
+    parser.add_argument("--out", default=str(HERE))
+    parser.add_argument("--datasets", nargs="*", default=list(DATA), choices=list(DATA))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1])
+    parser.add_argument("--train", type=int, default=1000)
+    parser.add_argument("--test", type=int, default=200)
+    parser.add_argument("--epochs", type=float, default=3)
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--ltgr", nargs="*", default=["planted", "SST-2"], help="data of the comparison with LTGR")
+    parser.add_argument("--ltgr-train", type=int, default=600)
+    parser.add_argument("--resamples", type=int, default=500)
+    options = parser.parse_args()
+    started, out = time.time(), Path(options.out)
+    results: dict[str, Any] = {
+        "options": {key: value for key, value in vars(options).items() if key not in ("data", "work", "out")},
+        "data": {},
+        "ltgr": [],
+    }
+    for label in options.datasets:
+        runs = []
+        for seed in options.seeds:
+            runs.append(one_run(label, seed, options))
+            print(f"{label}, seed {seed}: {time.time() - started:.0f} s", flush=True)
+        results["data"][label] = {
+            "n_train": runs[0]["n_train"],
+            "n_test": runs[0]["n_test"],
+            "mean_nodes": float(np.mean([run["after_nodes"].mean() for run in runs])),
+            "largest_gap": float(np.max([run["after_gap"].max() for run in runs])),
+            "truncated": int(runs[0]["after_truncated"].sum()),
+            **{when: figures(runs, when, options.resamples) for when in ("before", "after")},
+        }
+    for label in options.ltgr:
+        for seed in options.seeds:
+            results["ltgr"].append(compare_ltgr(label, seed, options))
+            print(f"LTGR on {label}, seed {seed}: {time.time() - started:.0f} s", flush=True)
+    results["relations"] = relations(results["data"])
+    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
+    write_table(results, out)
+    draw(results, out)
+    print((out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
