@@ -293,8 +293,15 @@ class _Runner:
             "iid_accuracy": float(right.mean()),
             "iid_predicted_negative": float((on_iid.argmax(1) == 0).mean()),
             "mean_confidence": float(on_suite.max(1).mean()),
+            "passed": _marks(result.passed),
+            "iid_right": _marks(right.tolist()),
             "options": dict(options),
         }
+
+
+def _marks(outcomes: Sequence[bool | None]) -> str:
+    """Write outcomes as one letter each, so that two runs can be compared case by case: 1, 0, and - for undefined."""
+    return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
 
 
 def _apply(head: Any, features: Any) -> NDArray[np.float64]:
