@@ -1,4 +1,4 @@
-"""The eight benchmark sets: from their published files where these are present, and in the hub's layout."""
+"""The benchmark sets of classification: from their published files where these are present, and in the hub's layout."""
 
 import json
 
@@ -20,6 +20,7 @@ COUNTS = {
     "tweeteval_hate": {"train": 8993, "validation": 999, "test": 2970},
     "tweeteval_irony": {"train": 2862, "validation": 955, "test": 784},
     "tweeteval_sentiment": {"validation": 2000, "test": 12284},
+    "qqp": {"train": 8999, "validation": 1000},
 }
 
 LABELS = {
@@ -31,6 +32,7 @@ LABELS = {
     "tweeteval_hate": ["not-hate", "hate"],
     "tweeteval_irony": ["non_irony", "irony"],
     "tweeteval_sentiment": ["negative", "neutral", "positive"],
+    "qqp": ["not_duplicate", "duplicate"],
 }
 
 
@@ -71,6 +73,14 @@ def test_known_items(real_data):
     assert any("sister city with Los Angeles" in text for text in trec["train"]["text"])  # the Latin-1 byte
     fine = load_dataset("trec", "fine", split="test", data_dir=real_data)
     assert FINE[fine[0]["label"]] == "NUM:dist"
+    qqp = load_dataset("qqp", data_dir=real_data, split="validation")
+    assert qqp[1] == {
+        "id": "validation-1",
+        "text": "If I want to change my name what should I do?",
+        "text_pair": "I want to change my name, how do I do it?",
+        "label": 1,
+    }
+    assert sum(qqp["label"]) == 377
     news = load_dataset("ag_news", data_dir=real_data, split="test")
     assert news[0]["text"].startswith("Fears for T N pension after talks Unions representing workers")
     assert news.features["label"].int2str(news[0]["label"]) == "Business"
@@ -128,6 +138,7 @@ HUB_ROWS = {
     "tweeteval_hate": {"text": "fine", "label": 1},
     "tweeteval_irony": {"text": "great", "label": 1},
     "tweeteval_sentiment": {"text": "so so", "label": 1},
+    "qqp": {"question1": "Who is he?", "question2": " Who's he? ", "label": 1, "idx": 0},
 }
 
 
@@ -150,7 +161,8 @@ def test_the_layout_of_the_hub(name, tmp_path):
     for split, part in data.items():
         assert part.features["label"].names == LABELS[name]
         assert part[1]["id"] == f"{split}-1"
-        assert part[1]["text"] == (HUB_ROWS[name].get("text") or HUB_ROWS[name]["sentence"]).strip()
+        texts = [HUB_ROWS[name][key].strip() for key in ("text", "sentence", "question1") if key in HUB_ROWS[name]]
+        assert [part[1]["text"]] == texts
         assert part[1]["label"] == 1
 
 
@@ -164,3 +176,27 @@ def test_the_fine_labels_of_the_hub(tmp_path):
 def test_an_empty_tweet_is_left_out_and_the_ids_keep_the_lines(tmp_path):
     mirror("tweeteval_hate", tmp_path, [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2)
     assert load_dataset("tweeteval_hate", split="test", repo_id=str(tmp_path))["id"][:] == ["test-0", "test-2"]
+
+
+def test_a_pair_with_an_empty_question_is_left_out(tmp_path):
+    mirror("qqp", tmp_path, [HUB_ROWS["qqp"], {**HUB_ROWS["qqp"], "question2": ""}] * 2)
+    data = load_dataset("qqp", split="train", repo_id=str(tmp_path))
+    assert data["id"][:] == ["train-0", "train-2"]
+    assert data["text_pair"][:] == ["Who's he?"] * 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", "an object of numbered entries in .*but got list"),
+        ("{", "JSON in UTF-8 in .*train.json"),
+        ('{"7": {"text_a": "Who?", "label": "1"}}', "two questions, text_a and text_b, in entry '7'"),
+        ('{"7": {"text_a": "Who?", "text_b": " ", "label": "1"}}', "two questions, text_a and text_b, in entry '7'"),
+        ('{"7": {"text_a": "Who?", "text_b": "Where?", "label": "2"}}', "label 0 or 1 in entry '7' .*but got '2'"),
+    ],
+)
+def test_question_pairs_of_another_form_are_told(tmp_path, content, said):
+    (tmp_path / "train.json").write_text(content, "utf-8")
+    (tmp_path / "dev.json").write_text('{"0": {"text_a": "Who?", "text_b": "Who?", "label": "1"}}', "utf-8")
+    with pytest.raises(ValueError, match=said):
+        load_dataset("qqp", data_dir=tmp_path, other_versions=True)

@@ -27,6 +27,7 @@ CATALOG: dict[str, str] = {
     "tweeteval_hate": "tweeteval:TweetEvalHate",
     "tweeteval_irony": "tweeteval:TweetEvalIrony",
     "tweeteval_sentiment": "tweeteval:TweetEvalSentiment",
+    "qqp": "qqp:QQP",
     "imdb_contrast": "imdb:ImdbContrast",
     "imdb_counterfactual": "imdb:ImdbCounterfactual",
     "checklist_sentiment": "checklist:CheckListSentiment",
