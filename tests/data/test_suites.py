@@ -7,6 +7,8 @@ import tarfile
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from rightreasons.data.catalog import builder_class, load_dataset
 from rightreasons.data.checklist import ALLOWED, PAPER_LABELS, read_checklist
 from rightreasons.data.plain_pickle import load_plain
 from rightreasons.data.suites import Case, Functionality, Suite, read_hatecheck
+from rightreasons.training.behavior_testing import open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 
@@ -33,7 +36,7 @@ def functionality(**changes):
     )
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
 def test_written_suites_are_read_back(tmp_path, suffix):
     moved = Case("0", (("Ann sat.",), ("Eve sat.",)), None, (None, ("Ann", "Eve")))
     invariant = functionality(
@@ -41,6 +44,38 @@ def test_written_suites_are_read_back(tmp_path, suffix):
     )
     suite = Suite("mine", ("text",), (functionality(), invariant))
     assert Suite.read(suite.write(tmp_path / f"suite{suffix}")) == suite
+
+
+def test_parquet_is_one_row_an_example(tmp_path):
+    asked = functionality(name="who", cases=(Case("0", (("Ann sat.", "Who?"), ("Eve sat.", "Who?")), ("Ann", None)),))
+    numbered = functionality(cases=(Case("0", (("a", "b"),), (2,)), Case("1", (("c", "d"),), (0,))))
+    suite = Suite("mine", ("context", "question"), (asked, numbered))
+    path = suite.write(tmp_path / "suite.parquet")
+    table = pq.read_table(path)
+    assert table["context"].to_pylist() == ["Ann sat.", "Eve sat.", "a", "c"]
+    assert table["answer"].to_pylist() == ["Ann", None, None, None]
+    assert table["label"].to_pylist() == [None, None, 2, 0]
+    assert Suite.read(path) == suite
+
+
+def test_bad_parquet(tmp_path):
+    path = tmp_path / "suite.parquet"
+    path.write_bytes(b"not parquet")
+    with pytest.raises(ValueError, match="Expected a parquet file"):
+        Suite.read(path)
+    pq.write_table(pa.table({"text": ["x"]}), path)
+    with pytest.raises(ValueError, match="header of a suite in the metadata"):
+        Suite.read(path)
+    suite = Suite("mine", ("label",), (functionality(),))
+    with pytest.raises(ValueError, match="names of their own for parquet, but got 'label'"):
+        suite.write(path)
+    suite = Suite("mine", ("text",), (functionality(cases=(Case("0", (("x",),), (0.5,)),)),))
+    with pytest.raises(ValueError, match="labels for parquet, but 'negation' has 0.5"):
+        suite.write(path)
+    Suite("mine", ("text",), (functionality(),)).write(path)
+    pq.write_table(pq.read_table(path).drop_columns(["case_id"]), path)
+    with pytest.raises(ValueError, match="column 'case_id' of a suite"):
+        Suite.read(path)
 
 
 def test_ten_lines_by_hand(tmp_path):
@@ -132,6 +167,31 @@ def test_hatecheck_form(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="functionality, test_case, label_gold is missing"):
         read_hatecheck(path)
+    path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,x,maybe\n")
+    with pytest.raises(ValueError, match="row 2 of .* has 'maybe'"):
+        read_hatecheck(path)
+
+
+def test_hatecheck_with_the_columns_of_the_release(tmp_path):
+    # The header and the layout of paul-rottger/hatecheck-data/test_suite_cases.csv; the texts are our own.
+    path = tmp_path / "test_suite_cases.csv"
+    header = "functionality,case_id,test_case,label_gold,target_ident,direction,focus_words,focus_lemma"
+    header = f",{header},ref_case_id,ref_templ_id,templ_id,case_templ"
+    rows = [
+        '0,counter_quote_nh,1,"Saying ""I am cross with them"" is not fine. ",non-hateful,them,general,,,,,1,x',
+        "1,counter_quote_nh,2,It is not fine to say so.,non-hateful,them,general,,,,,1,x",
+        "2,threat_norm_h,3,They had better leave.,hateful,,directed,leave,leave,,,2,x",
+    ]
+    path.write_text("\ufeff" + "\n".join([header, *rows]), encoding="utf-8")
+    suite = open_suite(path)
+    assert suite.name == "test_suite_cases"
+    assert [(f.name, f.functionality_class, len(f.cases)) for f in suite.functionalities] == [
+        ("counter_quote_nh", "counter", 2),
+        ("threat_norm_h", "threat", 1),
+    ]
+    assert suite.functionalities[0].cases[0].examples == (('Saying "I am cross with them" is not fine. ',),)
+    assert suite.functionalities[1].cases[0].id == "3"
+    assert suite.to_dataset()["label"][:] == [0, 0, 1]
 
 
 # ------------------------------------------------------------------------------------------------- the released suites

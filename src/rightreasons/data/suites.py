@@ -12,6 +12,8 @@ and every other line is one functionality:
 
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer an example;
 a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null an example.
+
+The same suite can be a parquet file, one row an example (`suite_parquet`).
 """
 
 from __future__ import annotations
@@ -28,56 +30,16 @@ from typing import Any
 import datasets
 import numpy as np
 
+from rightreasons.data.suite_cases import TEST_TYPES, Case, Functionality
+from rightreasons.data.suite_parquet import read_parquet, write_parquet
 from rightreasons.records import SuiteTable
 from rightreasons.validation import check_ids, check_one_of
 
+__all__ = ["FORMAT", "SPLITS", "TEST_TYPES", "VERSION", "Case", "Functionality", "Suite", "read_hatecheck"]
+
 FORMAT = "rightreasons.suite"
 VERSION = 1
-TEST_TYPES = ("MFT", "INV", "DIR")
-"""Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
-
 SPLITS = ("train", "validation", "test")
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """One test case: its examples stand or fall together.
-
-    Attributes:
-        id: Unique in its functionality.
-        examples: One tuple of texts an example.
-        labels: One expected answer an example, None where there is none; None for cases without labels.
-        meta: One replaced pair (old, new) or None an example; None where nothing was replaced.
-    """
-
-    id: str
-    examples: tuple[tuple[str, ...], ...]
-    labels: tuple[Any, ...] | None = None
-    meta: tuple[Any, ...] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Functionality:
-    """One functionality with its cases.
-
-    Attributes:
-        name: Unique in the suite.
-        functionality_class: The capability that it belongs to.
-        test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters; see `analysis.expectations`.
-        cases: Its cases.
-    """
-
-    name: str
-    functionality_class: str
-    test_type: str
-    expectation: Mapping[str, Any]
-    cases: tuple[Case, ...]
-
-    @property
-    def n_examples(self) -> int:
-        """How many examples its cases have."""
-        return sum(len(case.examples) for case in self.cases)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,19 +88,20 @@ class Suite:
     def read(cls, path: str | os.PathLike[str]) -> Suite:
         """Read a suite that `write` wrote, or a person.
 
+        Args:
+            path: JSON lines (`.jsonl`, `.jsonl.gz`) or `.parquet`.
+
         Raises:
             ValueError: If the file is no suite of this version; the line is named.
         """
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
+        if file.suffix == ".parquet":
+            stored, held = read_parquet(file)
+            return cls(*_header(stored, file), held)
         rows = _json_lines(file)
-        header = next(rows, (1, None))[1]
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
-            raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
-        if header.get("version") != VERSION:
-            raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
-        columns = tuple(header.get("text_columns", ("text",)))
+        name, columns = _header(next(rows, (1, None))[1], file)
         functionalities = []
         for line, row in rows:
             try:
@@ -147,12 +110,15 @@ class Suite:
                 raise ValueError(
                     f"Expected a functionality in line {line} of {file}, but {error} is missing or wrong."
                 ) from error
-        return cls(str(header.get("name", file.stem)), columns, tuple(functionalities))
+        return cls(name, columns, tuple(functionalities))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the suite as JSON lines, compressed where the name ends in .gz."""
+        """Write the suite as JSON lines, compressed where the name ends in .gz, or as .parquet."""
         file = Path(path)
         header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
+        if file.suffix == ".parquet":
+            write_parquet(file, header, self.functionalities)
+            return file
         with (
             gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out
         ):
@@ -268,7 +234,7 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
     Raises:
         ValueError: If a column is missing.
     """
-    with open(path, encoding="utf-8", newline="") as stream:
+    with open(path, encoding="utf-8-sig", newline="") as stream:  # spreadsheets write a mark before the first column
         rows = list(csv.DictReader(stream))
     wanted = ("functionality", "test_case", "label_gold")
     missing = [column for column in wanted if not rows or column not in rows[0]]
@@ -276,8 +242,13 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         raise ValueError(f"Expected the columns {', '.join(wanted)} in {path}, but {', '.join(missing)} is missing.")
     names = {"non-hateful": 0, "hateful": 1}
     groups: dict[str, list[Case]] = {}
-    for row in rows:
-        gold = row["label_gold"].strip()
+    for number, row in enumerate(rows, start=1):
+        gold = (row["label_gold"] or "").strip()
+        if gold not in names and not gold.isdigit():
+            raise ValueError(
+                f"Expected `label_gold` to be hateful, non-hateful or a whole number, but row {number} of {path} has "
+                f"{gold!r}."
+            )
         label = names[gold] if gold in names else int(gold)
         cases = groups.setdefault(row["functionality"], [])
         cases.append(Case(str(row.get("case_id") or len(cases)), ((row["test_case"],),), (label,)))
@@ -297,6 +268,14 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
     order = np.random.RandomState(seed).permutation(len(items))  # the published split was drawn so
     n_test = -(-len(items) // 2)
     return items[order[n_test:]], items[order[:n_test]]
+
+
+def _header(header: Any, file: Path) -> tuple[str, tuple[str, ...]]:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
+    if header.get("version") != VERSION:
+        raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
+    return str(header.get("name", file.stem)), tuple(header.get("text_columns", ("text",)))
 
 
 def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
