@@ -1,0 +1,81 @@
+"""Two processes of one launch, joined by gloo: each returns what one process alone does, in the order of the items."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import shared_kernels
+
+
+@pytest.fixture(scope="module")
+def answers(classifier_folder, choice_folder, tmp_path_factory):
+    """What this process alone says, and each of two that are started as torchrun and `accelerate launch` do."""
+    out = tmp_path_factory.mktemp("both")
+    command = [sys.executable, shared_kernels.__file__, str(classifier_folder), str(choice_folder), str(out)]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    alone_on_a_core = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    workers = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **launch, **alone_on_a_core, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    alone = shared_kernels.compute(classifier_folder, choice_folder, tmp_path_factory.mktemp("alone"))
+    try:
+        told = [worker.communicate(timeout=240)[1] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(told)[-3000:]
+    both = [json.loads((out / f"{rank}_of_2.json").read_text("utf-8")) for rank in (0, 1)]
+    return [json.loads(json.dumps(alone)), *both]
+
+
+def flat(rows):
+    """The numbers of nested lists in order; None, where there is none, as NaN."""
+    if isinstance(rows, list):
+        return [number for row in rows for number in flat(row)]
+    return [np.nan if rows is None else rows]
+
+
+NUMBERS = (
+    "eigenvalues",
+    "stored",
+    "token_norms",
+    "choice_eigenvalues",
+    "power",
+    "fim_difficulty",
+    "predict",
+    "predict_choices",
+    "attributions",
+)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_same_values_in_the_same_order(answers, name):
+    alone, first, second = (flat(answer[name]) for answer in answers)
+    assert len(set(alone)) > len(alone) // 4  # rows that were mixed up would show
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, alone, rtol=1e-6, atol=1e-9)
+
+
+def test_items_keep_their_names(answers):
+    alone, first, second = answers
+    assert alone["ids"] == first["ids"] == second["ids"] == [str(row) for row in range(24)]
+    assert alone["tokens"] == first["tokens"] == second["tokens"]
+
+
+def test_a_failed_item_is_told_once_by_each(answers):
+    for answer in answers:
+        assert answer["failures"] == [["5", "Expected a text with tokens, but item '5' has none."]]
