@@ -15,6 +15,14 @@ CLASSIFICATION: Mapping[str, str] = {"id": "string", "text": "string", "label": 
 MULTIPLE_CHOICE: Mapping[str, str] = {"id": "string", "prompt": "string", "choices": "list[string]", "label": "int64"}
 """One prompt and its choices. `label` is the index of the right choice, -1 where a perturbation leaves none."""
 
+EXTRACTIVE_ANSWERS: Mapping[str, str] = {
+    "id": "string",
+    "question": "string",
+    "context": "string",
+    "answers": "{text: list[string], answer_start: list[int32]}",
+}
+"""One question on a context, and the spans that answer it: their texts and first characters."""
+
 
 class Result:
     """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON.

@@ -28,6 +28,7 @@ CATALOG: dict[str, str] = {
     "tweeteval_irony": "tweeteval:TweetEvalIrony",
     "tweeteval_sentiment": "tweeteval:TweetEvalSentiment",
     "qqp": "qqp:QQP",
+    "squad": "squad:SQuAD",
     "imdb_contrast": "imdb:ImdbContrast",
     "imdb_counterfactual": "imdb:ImdbCounterfactual",
     "checklist_sentiment": "checklist:CheckListSentiment",
