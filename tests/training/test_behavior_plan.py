@@ -101,6 +101,20 @@ def test_training_runs_with_a_grid(task, tmp_path):
         assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
 
 
+def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path):
+    runs = lay_out(task.suite, configurations=("IID",))
+    sizes = []
+    for share in (1.0, 0.5):
+        shared = dataclasses.replace(task, iid_share=share)
+        runner = behavior_runner._Runner(Plan.create(tmp_path / str(share), runs, shared.settings()), shared)
+        sizes.append((len(runner.iid_train), len(runner.iid_mixed)))
+    (n, whole), (also_n, half) = sizes
+    assert n == whole == also_n == len(task.train.texts)
+    assert 0 < half < n
+    with pytest.raises(ValueError, match="`iid_share` to be between 0 and 1, but got 2"):
+        dataclasses.replace(task, iid_share=2)
+
+
 def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
     runs = lay_out(task.suite, configurations=("IID",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())

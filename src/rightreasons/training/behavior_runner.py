@@ -26,7 +26,7 @@ from rightreasons.training.behavior_items import LABEL_TREATMENTS, Items, iid_it
 from rightreasons.training.behavior_plan import Plan, Run, shard_of
 from rightreasons.training.behavior_trainer import head_features, linear_head, train_heads, train_on_behavior
 from rightreasons.training.finetune import _own_random_state
-from rightreasons.validation import check_labels, check_one_of, check_options, softmax
+from rightreasons.validation import check_fraction, check_labels, check_one_of, check_options, item_rng, softmax
 
 OPTIONS = ("learning_rate", "head_learning_rate", "epochs", "batch_size", "activation", "detach")
 """What a grid or the settings of a plan may say about training; see `train_on_behavior`."""
@@ -62,6 +62,7 @@ class Task:
         grid: Alternatives to `options`, of which each run takes the best on the suite's validation part; () for none.
         max_length: The most tokens of a text.
         device: "cpu" to keep off a GPU.
+        iid_share: How much of the independent data is mixed with the suite, in (0, 1]; `IID` takes all of it.
     """
 
     model: str
@@ -74,6 +75,7 @@ class Task:
     grid: tuple[Mapping[str, Any], ...] = ()
     max_length: int = 128
     device: str | None = None
+    iid_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_one_of(self.labels, LABEL_TREATMENTS, "labels")
@@ -82,6 +84,7 @@ class Task:
         for number, given in enumerate(self.grid):
             check_options(given, OPTIONS, f"`grid[{number}]`")
         check_labels(self.test.labels, name="labels of the independent test data")
+        check_fraction(self.iid_share, "iid_share")
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values for a plan."""
@@ -98,6 +101,7 @@ class Task:
             "i.i.d. options": dict(self.iid_options),
             "grid": [dict(row) for row in self.grid],
             "max length": self.max_length,
+            "i.i.d. share": self.iid_share,
         }
 
 
@@ -155,6 +159,7 @@ class _Runner:
         self.parts = {name: task.suite.split(name) for name in ("train", "validation", "test")}
         self.suite_train = suite_items(self.parts["train"], labels=task.labels)
         self.iid_train = iid_items(task.train.texts, task.train.labels, text_pairs=task.train.text_pairs)
+        self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
 
     def make(self, runs: list[Run]) -> None:
         """Make runs that are worked on at once, and store each."""
@@ -171,7 +176,7 @@ class _Runner:
             self.plan.store(run, {**result, "seconds": seconds})
 
     def _items(self, configuration: str) -> Items:
-        return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_train)
+        return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
 
     def _start(self, run: Run) -> Classifier:
         return self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
