@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rightreasons.data.predictions import from_columns, parse_predictions, read_predictions
+from rightreasons.data.predictions import from_columns, parse_predictions, read_answers, read_predictions
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -134,3 +134,63 @@ def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
     np.savez(tmp_path / "run.npz", predictions=np.array([{"a": 1}], dtype=object), references=[0])
     with pytest.raises(ValueError, match="Expected plain numpy arrays in run.npz"):
         read_predictions(tmp_path / "run.npz")
+
+
+# -------------------------------------------------------------------------------------------- answers without labels
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_answers_need_no_labels(tmp_path, suffix):
+    read = read_answers(write(tmp_path, suffix))  # a column of labels is there, and is not looked at
+    np.testing.assert_allclose(read.scores, SCORES)
+    assert read.answers is None
+    assert len(read) == 3
+
+
+def answers(tmp_path, text, name="answers.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_answers(path)
+
+
+def test_names_of_columns_say_what_the_scores_of_answers_are(tmp_path):
+    read = answers(tmp_path, "logit_no,logit_yes\n3,1\n-2,0\n")
+    assert (read.kind, read.label_names) == ("logits", ("no", "yes"))
+    assert answers(tmp_path, "predictions\n0.5\n0.25\n").scores.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("name", ["prediction", "predicted", "predictions", "Answers"])
+def test_whole_numbers_are_answers(tmp_path, name):
+    read = answers(tmp_path, f"id,{name}\na,1\nb,0\n")
+    assert read.scores is None
+    assert read.answers.tolist() == [1, 0]
+    assert len(read) == 2
+
+
+def test_texts_are_answers(tmp_path):
+    assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == ["in 1990", ""]
+
+
+def test_scores_win_over_answers(tmp_path):
+    read = answers(tmp_path, "prediction,p_0,p_1\n1,0.2,0.8\n")
+    assert read.answers is None
+    assert read.scores.tolist() == [[0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
+        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 is '0.5'"),
+        ("prediction,answer\n1,0\n", "one column of answers in answers.csv, but got prediction and answer"),
+        ("prediction\n", "at least one row in answers.csv"),
+    ],
+)
+def test_bad_answers(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text)
+
+
+def test_answers_of_different_lengths(tmp_path):
+    with pytest.raises(ValueError, match="as many scores for each item"):
+        answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")

@@ -37,6 +37,9 @@ SCORE_COLUMNS: Mapping[str, str | None] = {
 }
 """Names of the one column of scores, with what the name says that they are."""
 
+ANSWER_COLUMNS = ("prediction", "predicted", "predicted_label", "answer", "answers")
+"""Names of the column of answers of a model that says no scores; see `read_answers`."""
+
 CLASS_COLUMNS: Mapping[str, str | None] = {
     "p": "probabilities",
     "prob": "probabilities",
@@ -75,6 +78,27 @@ class Predictions:
         return len(self.references)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class ModelAnswers:
+    """What a model said about items that carry their labels elsewhere, such as the examples of a behavioral suite.
+
+    Attributes:
+        scores: (N, K) scores or (N,) P(class 1); None where the file has answers alone.
+        answers: (N,) labels, or N texts; None where the file has scores.
+        label_names: K class names where the columns tell them, else None.
+        kind: What the column names say that the scores are ("probabilities", "logits", "log_probabilities"), or None.
+    """
+
+    scores: NDArray[Any] | None
+    answers: NDArray[np.int64] | list[str] | None = None
+    label_names: tuple[str, ...] | None = None
+    kind: str | None = None
+
+    def __len__(self) -> int:
+        held = self.answers if self.scores is None else self.scores
+        return 0 if held is None else len(held)
+
+
 def read_predictions(path: str | Path) -> Predictions:
     """Read a file of predictions; its ending says what it is.
 
@@ -88,18 +112,36 @@ def read_predictions(path: str | Path) -> Predictions:
         ValueError: If the file cannot be read as what its ending says, or lacks a column; the columns are named.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
-    if suffix == ".npz":
-        return from_columns(_npz(path), path.name)
-    if suffix == ".parquet":
-        return from_columns(_parquet(path), path.name)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
-    return from_columns(_text_columns(text, suffix, path.name), path.name)
+    return from_columns(_read_columns(path), path.name)
+
+
+def read_answers(path: str | Path) -> ModelAnswers:
+    """Read a file of predictions without labels; a column of labels may be there and is not looked at.
+
+    Args:
+        path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file: scores as in `read_predictions`, or one column of
+            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text an item.
+
+    Returns:
+        The scores, or the answers where there are no scores.
+
+    Raises:
+        ValueError: If the file cannot be read as what its ending says, or has neither scores nor answers.
+    """
+    path = Path(path)
+    columns = _read_columns(path)
+    _check_rows(columns, path.name)
+    answers = [name for name in columns if name.lower() in ANSWER_COLUMNS]
+    answers += [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
+    scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
+    has_scores = any(name.lower() in SCORE_COLUMNS for name in scored) or _class_columns(list(scored), path.name)
+    if answers and not has_scores:
+        name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, path.name)
+        return ModelAnswers(None, _answers(columns[name], name))
+    scores, names, kind = _scores(scored, path.name)
+    if isinstance(scores, list):
+        raise ValueError(f"Expected as many scores for each item of {path.name}, but the rows differ in length.")
+    return ModelAnswers(scores, None, names, kind)
 
 
 def parse_predictions(text: str) -> Predictions:
@@ -130,31 +172,55 @@ def from_columns(columns: Mapping[str, Column], where: str = "the table") -> Pre
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    if not columns or not max(len(column) for column in columns.values()):
-        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+    _check_rows(columns, where)
     labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
     label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
-    single = [name for name in columns if name.lower() in SCORE_COLUMNS]
-    by_class = _class_columns([name for name in columns if name not in (label, *single)], where)
-    names: tuple[str, ...] | None = None
-    predictions: NDArray[Any] | list[list[float]]
-    if by_class and single:
-        raise ValueError(f"Expected scores once in {where}, but got {', '.join([*single, *by_class[1].values()])}.")
-    if by_class:
-        prefix, by_name = by_class
-        said = CLASS_COLUMNS[prefix]
-        numbered = all(name.isdigit() for name in by_name)
-        names = None if numbered else tuple(by_name)
-        predictions = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
-    else:
-        score = _one_column(single, "scores", tuple(SCORE_COLUMNS), columns, where)
-        said = SCORE_COLUMNS[score.lower()]
-        predictions = _score_column(columns[score], score)
+    predictions, names, said = _scores({name: columns[name] for name in columns if name != label}, where)
     check_same_length(predictions=predictions, references=columns[label])
     return Predictions(predictions, _labels(columns[label], label, names), names, said)
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
+
+
+def _check_rows(columns: Mapping[str, Column], where: str) -> None:
+    if not columns or not max(len(column) for column in columns.values()):
+        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+
+
+def _scores(
+    columns: Mapping[str, Column], where: str
+) -> tuple[NDArray[Any] | list[list[float]], tuple[str, ...] | None, str | None]:
+    """Return the scores, the names of their classes and what they are, as far as the names of the columns say."""
+    single = [name for name in columns if name.lower() in SCORE_COLUMNS]
+    by_class = _class_columns([name for name in columns if name not in single], where)
+    if by_class and single:
+        raise ValueError(f"Expected scores once in {where}, but got {', '.join([*single, *by_class[1].values()])}.")
+    if by_class:
+        prefix, by_name = by_class
+        names = None if all(name.isdigit() for name in by_name) else tuple(by_name)
+        table = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
+        return table, names, CLASS_COLUMNS[prefix]
+    score = _one_column(single, "scores", tuple(SCORE_COLUMNS), columns, where)
+    return _score_column(columns[score], score), None, SCORE_COLUMNS[score.lower()]
+
+
+def _are_answers(column: Column) -> bool:
+    """Tell whether a column holds whole numbers or plain texts, and no scores."""
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    if all(isinstance(value, str) for value in values):
+        return not any(value.lstrip().startswith("[") for value in values)
+    return all(_is_number(value) and not isinstance(value, str) and float(value).is_integer() for value in values)
+
+
+def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if not _are_answers(values):
+        item = next(i for i, value in enumerate(values) if not _are_answers([value]) or isinstance(value, str))
+        raise ValueError(
+            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
+        )
+    return values if isinstance(values[0], str) else np.asarray(values, dtype=np.int64)
 
 
 def _one_column(found: list[str], what: str, known: Sequence[str], columns: Mapping[str, Column], where: str) -> str:
@@ -265,6 +331,21 @@ def _is_number(value: Any) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------- files
+
+
+def _read_columns(path: Path) -> Mapping[str, Column]:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
+    if suffix == ".npz":
+        return _npz(path)
+    if suffix == ".parquet":
+        return _parquet(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
+    return _text_columns(text, suffix, path.name)
 
 
 def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
