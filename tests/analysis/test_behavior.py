@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.analysis.behavior import pass_rates
+from rightreasons.analysis.behavior import asks_for_neutral, pass_rates
 from rightreasons.analysis.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.generalization import compare_generalization, generalization_score, harmonic_mean, sign_test
 from rightreasons.records import SuiteTable
@@ -222,3 +222,30 @@ def test_randomization_by_plain_exchange():
     other_x, other_y = (mean - b_first).mean(axis=1), (mean - c_first).mean(axis=1)
     plain = np.abs(score(x, y) - score(other_x, other_y)) >= abs(found.difference) - 1e-12
     assert found.p_value == pytest.approx(plain.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expectation", "three"),
+    [
+        ((0, 2), {"name": "equal"}, True),
+        ((0, 1), {"name": "equal"}, False),
+        ((0, 1), {"name": "not_equal", "value": 0}, True),
+        ((None, None), {"name": "sentiment_shift", "positive": True}, True),
+        ((None, None), {"name": "invariant"}, False),
+        # Six classes are no sentiments, whatever is expected of them.
+        ((0, 5), {"name": "not_equal", "value": 0}, False),
+        (("in 1990", None), {"name": "equal"}, False),
+    ],
+)
+def test_a_suite_of_three_sentiments_is_told(labels, expectation, three):
+    table = SuiteTable(
+        functionalities=("f",),
+        classes=("c",),
+        test_types=("MFT",),
+        expectations=(expectation,),
+        case_ids=("0",),
+        case_functionality=np.array([0]),
+        case_offsets=np.array([0, 2]),
+        labels=labels,
+    )
+    assert asks_for_neutral(table) is three

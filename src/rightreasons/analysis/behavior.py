@@ -161,6 +161,19 @@ def pass_rates(
     )
 
 
+def asks_for_neutral(suite: SuiteTable) -> bool:
+    """Tell whether a suite is one of three sentiments (negative, neutral, positive).
+
+    A model of two sentiments is scored on it with outputs="binary_sentiment".
+
+    Returns:
+        Whether a label is 2 (and none is higher), or an expectation needs a third answer.
+    """
+    highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
+    names = {str(expectation.get("name")) for expectation in suite.expectations}
+    return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+
+
 def _answers(
     predictions: Any, outputs: str, suite: SuiteTable
 ) -> tuple[NDArray[np.int64] | list[str], NDArray[np.float64] | None]:

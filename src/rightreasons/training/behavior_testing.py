@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.behavior import BehavioralPassRate, pass_rates
+from rightreasons.analysis.behavior import BehavioralPassRate, asks_for_neutral, pass_rates
 from rightreasons.data.catalog import available_datasets, load_builder
 from rightreasons.data.suites import Suite, read_hatecheck
 from rightreasons.models.loading import Classifier
@@ -80,7 +80,7 @@ def run_suite(
         classifier: From `load_classifier`; its classes are in the order of the suite's labels.
         suite: A suite of one or two texts an example.
         outputs: "probabilities" or "binary_sentiment" (a model of two sentiments on a suite of three); None takes the
-            latter where the model has two classes and the suite a label 2 or a case that is "not negative".
+            latter where the model has two classes and `asks_for_neutral` says that the suite is one of three.
         batch_size: The most items of a batch.
         n_resamples: Bootstrap resamples of the means.
         confidence_level: Level of the intervals.
@@ -104,8 +104,7 @@ def run_suite(
     n_classes = len(classifier.label_names or ())
     highest = max((row["label"] for row in rows), default=-1)
     if outputs is None:
-        three = n_classes == 2 and (highest == 2 or any(e["name"] == "not_equal" for e in table.expectations))
-        outputs = "binary_sentiment" if three else "probabilities"
+        outputs = "binary_sentiment" if n_classes == 2 and asks_for_neutral(table) else "probabilities"
     if highest >= (3 if outputs == "binary_sentiment" else n_classes):
         raise ValueError(
             f"Expected a model with a class for every label of the suite {suite.name!r}, 0 to {highest}, but "
