@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch, Rectangle
@@ -87,6 +87,28 @@ def behavior_heat_map(
 ) -> Drawing:
     """Draw `pass_rate_heat_map` in both forms of the report; `key` is the key of the picture."""
     return drawn(pass_rate_heat_map(rows, functionalities), key)
+
+
+def rate_colors(rate: float) -> tuple[str, str]:
+    """Return the color of a cell and of the number on it, for those who draw the cells otherwise.
+
+    Example:
+        >>> rate_colors(0.0), rate_colors(1.0)
+        (('#5a1705', '#ffffff'), ('#d3e1f7', '#17202e'))
+    """
+    red, green, blue, _ = _RATES(rate)
+    dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
+    return to_hex((red, green, blue)), _LIGHT if dark else _DARK
+
+
+def whole_percent(value: float) -> str:
+    """Write 0 and 100 only where all cases fail or pass: 0.998 is 99, not 100.
+
+    Example:
+        >>> [whole_percent(value) for value in (0.0, 0.001, 0.5, 0.998, 1.0)]
+        ['0', '1', '50', '99', '100']
+    """
+    return f"{value:.0%}"[:-1] if value in (0.0, 1.0) else str(min(99, max(1, round(100 * value))))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -224,17 +246,15 @@ def _cells(axis: Any, values: Floats, first: float, shown: bool) -> None:
     if not shown:
         return
     for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
-        value = values[row, column]
-        red, green, blue, _ = _RATES(value)
-        dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
+        value = float(values[row, column])
         axis.text(
             column + first,
             row,
-            _whole_percent(float(value)),
+            whole_percent(value),
             ha="center",
             va="center_baseline",
             fontsize=_NUMBERS,
-            color=_LIGHT if dark else _DARK,
+            color=rate_colors(value)[1],
         )
 
 
@@ -270,16 +290,6 @@ def _legend(figure: Figure, kinds: Sequence[str], undefined: bool, left: float, 
         columnspacing=1.4,
         borderaxespad=0,
     )
-
-
-def _whole_percent(value: float) -> str:
-    """Write 0 and 100 only where all cases fail or pass: 0.998 is 99, not 100.
-
-    Example:
-        >>> [_whole_percent(value) for value in (0.0, 0.001, 0.5, 0.998, 1.0)]
-        ['0', '1', '50', '99', '100']
-    """
-    return f"{value:.0%}"[:-1] if value in (0.0, 1.0) else str(min(99, max(1, round(100 * value))))
 
 
 def _text_width(figure: Figure, text: str, size: float, weight: str = "normal") -> float:
