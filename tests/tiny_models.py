@@ -1,7 +1,14 @@
 """Tiny BERT models with a tokenizer of a few words, built from a configuration: no weights are fetched."""
 
 import torch
-from transformers import BertConfig, BertForMultipleChoice, BertForSequenceClassification, BertModel, BertTokenizerFast
+from transformers import (
+    BertConfig,
+    BertForMultipleChoice,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertModel,
+    BertTokenizerFast,
+)
 
 WORDS = (
     "the a film was is story plot actor scene and but very not good great fine lovely bad awful dull poor "
@@ -52,6 +59,11 @@ def save_tiny_multiple_choice(folder, *, seed=0):
     return _save(BertForMultipleChoice, folder, seed)
 
 
+def save_tiny_reader(folder, *, seed=0, **options):
+    """A folder of a BERT question-answering model with random weights."""
+    return _save(BertForQuestionAnswering, folder, seed, **options)
+
+
 def save_tiny_encoder(folder, *, seed=0):
     """A folder of a BERT encoder without a head."""
     return _save(BertModel, folder, seed)
@@ -67,3 +79,19 @@ def tiny_texts(count: int) -> tuple[list[str], list[int]]:
         texts.append(" ".join(["the", *filler, told, "film"]))
         labels.append(label)
     return texts, labels
+
+
+def tiny_questions(count: int) -> dict[str, list]:
+    """Questions on two sentences, "what was good": the noun of the sentence with that adjective is the answer."""
+    nouns = ("film", "story", "plot", "actor", "scene", "man", "woman")
+    columns: dict[str, list] = {"id": [], "question": [], "context": [], "answers": []}
+    for index in range(count):
+        first, second = nouns[index % 7], nouns[(index + 1 + index // 7 % 5) % 7]
+        good, bad = POSITIVE[index % 4], NEGATIVE[index // 2 % 4]
+        asked, answer = ((good, first), (bad, second))[index // 3 % 2]
+        context = f"the {first} was {good} and the {second} was {bad}"
+        columns["id"].append(str(index))
+        columns["question"].append(f"what was {asked}")
+        columns["context"].append(context)
+        columns["answers"].append({"text": [answer], "answer_start": [context.index(f" {answer} ") + 1]})
+    return columns

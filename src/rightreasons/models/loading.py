@@ -21,12 +21,13 @@ _UNBOUNDED = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """A model that gives scores to classes or to choices, with its tokenizer.
+    """A model that gives scores to classes, to choices or to the spans of a context, with its tokenizer.
 
     Attributes:
-        model: A sequence classifier or a multiple-choice model of transformers, in evaluation mode.
+        model: A sequence classifier, a multiple-choice or a question-answering model of transformers, in evaluation
+            mode.
         tokenizer: Its tokenizer.
-        label_names: The names of the K classes in the order of the logits; None for a multiple-choice model.
+        label_names: The names of the K classes in the order of the logits; None for the other models.
         name: What the user called it: a folder or a hub id.
     """
 
@@ -157,6 +158,29 @@ def load_multiple_choice(
     )
 
 
+def load_question_answering(
+    name_or_path: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    allow_untrained: bool = False,
+) -> Classifier:
+    """Load a model that marks the answer to a question in a context (`AutoModelForQuestionAnswering`).
+
+    The arguments, the result and the errors are those of `load_classifier`; `label_names` is None.
+    """
+    return _load(
+        transformers.AutoModelForQuestionAnswering,
+        "question-answering model",
+        check_model(name_or_path),
+        revision,
+        device,
+        dtype,
+        allow_untrained,
+    )
+
+
 def load_tokenizer(name: str, revision: str | None = None) -> Any:
     """Load the tokenizer of a model.
 
@@ -263,8 +287,8 @@ def _load(
     agree_on_padding(model, tokenizer)
     model.to(device if device is not None else default_device())
     model.eval()
-    choices = auto_class is transformers.AutoModelForMultipleChoice
-    names = None if choices else tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    classes = auto_class is transformers.AutoModelForSequenceClassification
+    names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels)) if classes else None
     return Classifier(model, tokenizer, names, name)
 
 
