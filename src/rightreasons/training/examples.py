@@ -16,7 +16,11 @@ from rightreasons.validation import check_labels, check_texts
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
-COLUMNS = {"classification": ("text", "label"), "multiple_choice": ("prompt", "choices", "label")}
+COLUMNS = {
+    "classification": ("text", "label"),
+    "multiple_choice": ("prompt", "choices", "label"),
+    "question_answering": ("question", "context", "answers"),
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Examples:
 
     Attributes:
         dataset: One row an example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
-            choice one list of ids a choice.
+            choice one list of ids a choice; for question answering `start_positions` and `end_positions` for labels.
         lengths: (N,) tokens of each example, of its longest choice for multiple choice.
         truncated: How many texts (or pairs of prompt and choice) were cut.
         fingerprint: Digest of the ids, the labels and the extra columns.

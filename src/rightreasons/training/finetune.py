@@ -1,4 +1,4 @@
-"""Fine-tune an encoder into a classifier, or a multiple-choice model, on the Trainer of transformers."""
+"""Fine-tune an encoder into a classifier, a multiple-choice or a question-answering model, on transformers' Trainer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ import numpy as np
 import torch
 import transformers
 
+from rightreasons.analysis.answers import answer_scores
 from rightreasons.models.fingerprint import fingerprint_model
-from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import (
+    Classifier,
+    agree_on_padding,
+    check_model,
+    load_tokenizer,
+    position_bound,
+    quiet,
+)
 from rightreasons.models.processes import Processes, processes
+from rightreasons.models.spans import predict_answers
 from rightreasons.models.store import Store
 from rightreasons.records import Result
 from rightreasons.training.examples import (
@@ -33,6 +42,7 @@ from rightreasons.training.examples import (
 )
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.sampling import LengthGroupedSampler
+from rightreasons.training.span_examples import span_examples
 from rightreasons.validation import check_bool, check_count, check_number, check_one_of, check_seed
 
 TASKS = tuple(COLUMNS)
@@ -41,6 +51,7 @@ CHECKPOINTS = "checkpoints"
 _AUTO_CLASSES = {
     "classification": transformers.AutoModelForSequenceClassification,
     "multiple_choice": transformers.AutoModelForMultipleChoice,
+    "question_answering": transformers.AutoModelForQuestionAnswering,
 }
 
 
@@ -49,16 +60,19 @@ class FineTuned(Result):
     """A finished fine-tuning run.
 
     Attributes:
-        folder: Where model and tokenizer are; `load_classifier` or `load_multiple_choice` opens it.
-        task: "classification" or "multiple_choice".
-        label_names: The classes in the order of the logits; None for multiple choice.
-        n_train: Training examples.
-        n_validation: Validation examples; None without a validation set.
-        n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut.
+        folder: Where model and tokenizer are; `load_classifier`, `load_multiple_choice` or `load_question_answering`
+            opens it.
+        task: "classification", "multiple_choice" or "question_answering".
+        label_names: The classes in the order of the logits; None for the other tasks.
+        n_train: Training examples; windows of contexts for question answering.
+        n_validation: Validation examples, counted in the same way; None without a validation set.
+        n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut;
+            questions that were, for question answering.
         n_steps: Optimizer steps.
         epochs: Passes over the training set.
         train_loss: Mean loss over the steps of the call that finished the run, in nats; None if it had none left.
-        metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`; empty without a set.
+        metrics: Figures on the validation set as `compute_metrics` names them (`exact_match` and `f1` for question
+            answering), and the `loss`; empty without a set.
         seconds: Wall time of the call that finished the run.
         resumed_from_step: The step it went on from, after an earlier call was killed; None if there was none.
     """
@@ -90,7 +104,8 @@ def fine_tune(
     head_learning_rate: float | None = None,
     freeze_encoder: bool = False,
     batch_size: int = 32,
-    max_length: int = 128,
+    max_length: int | None = None,
+    stride: int | None = None,
     weight_decay: float = 0.01,
     warmup: float = 0.06,
     seed: int = 0,
@@ -116,10 +131,12 @@ def fine_tune(
         model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks for the task (the
             head) are drawn from `seed`.
         train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally `text_pair`) and `label`
-            for classification; `prompt`, `choices` (as many in each example) and `label` for multiple choice.
+            for classification; `prompt`, `choices` (as many in each example) and `label` for multiple choice;
+            `question`, `context` and `answers` ({text, answer_start}, of which the first is learned) for question
+            answering.
         out: The folder of the model: new, empty, or of the same call.
         validation: Examples to evaluate on after each epoch, in the form of `train`.
-        task: "classification" or "multiple_choice".
+        task: "classification", "multiple_choice" or "question_answering".
         label_names: Names of the classes; None takes them from a `ClassLabel` column, from labels that are texts, or
             numbers them. They are written into the model's configuration.
         epochs: Passes over the training set.
@@ -127,11 +144,14 @@ def fine_tune(
         head_learning_rate: That of the head, which is what lies outside the encoder or was drawn anew; None: the same.
         freeze_encoder: Whether to train the head alone.
         batch_size: Examples of a batch, on each device.
-        max_length: The most tokens of a text (or of a prompt with one choice); what is longer is cut and counted.
+        max_length: The most tokens of a text (or of a prompt with one choice); what is longer is cut and counted. For
+            question answering, that of a window of the context. None: 128, and 384 for question answering.
+        stride: Tokens that the windows of a context share, for question answering; None: a third of `max_length`.
         weight_decay: Decoupled weight decay, of matrices only.
         warmup: Share of the steps over which the learning rate rises.
         seed: Seed of the head, the order and the dropout.
-        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own.
+        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own. Question answering has exact match and
+            F1, once, of the final model.
         checkpoint_steps: Steps between checkpoints, kept until the end; None: ten times in a run, and not more often
             than every 50 steps. 0: none.
         revision: A branch, tag or commit of the hub repository.
@@ -168,7 +188,10 @@ def fine_tune(
         check_number(head_learning_rate, "head_learning_rate", minimum=0.0)
     check_bool(freeze_encoder, "freeze_encoder")
     check_count(batch_size, "batch_size")
-    check_count(max_length, "max_length", minimum=4)
+    reading = task == "question_answering"
+    longest = (384 if reading else 128) if max_length is None else check_count(max_length, "max_length", minimum=4)
+    if reading and extra_columns:
+        raise ValueError("Expected no `extra_columns` for question answering, whose examples are windows.")
     check_seed(seed)
     name = check_model(model_name_or_path)
     workers = processes()
@@ -181,9 +204,11 @@ def fine_tune(
     with _own_random_state(seed), quiet():
         model, untrained = _load(task, name, revision, names)
         agree_on_padding(model, tokenizer)
-        bound = min(max_length, position_bound(model) or max_length)
+        bound = min(longest, position_bound(model) or longest)
 
         def examples(table: Any, called: str) -> Examples:
+            if reading:
+                return span_examples(table, tokenizer, max_length=bound, stride=stride, name=called)
             if names is None:
                 return choice_examples(table, tokenizer, max_length=bound, name=called, extra_columns=extra_columns)
             return classification_examples(
@@ -234,6 +259,7 @@ def fine_tune(
                 "logging_strategy": "epoch" if progress else "no",
                 "eval_strategy": "no" if valid_set is None else "epoch",
                 **_checkpointing(checkpoint_steps, steps),
+                **({"label_names": ["start_positions", "end_positions"]} if reading else {}),
                 **(training_arguments or {}),
             },
         )
@@ -241,7 +267,8 @@ def fine_tune(
         if freeze_encoder:
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(key in head)
-        collator = transformers.DataCollatorForMultipleChoice if names is None else transformers.DataCollatorWithPadding
+        choices = task == "multiple_choice"
+        collator = transformers.DataCollatorForMultipleChoice if choices else transformers.DataCollatorWithPadding
         trainer = _length_grouped(trainer_class, train_set, seed)(
             model=model,
             args=arguments,
@@ -249,7 +276,7 @@ def fine_tune(
             train_dataset=train_set.dataset,
             eval_dataset=None if valid_set is None else valid_set.dataset,
             processing_class=tokenizer,
-            compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
+            compute_metrics=None if reading else metrics if callable(metrics) else compute_metrics(*metrics),
             compute_loss_func=compute_loss_func,
             callbacks=list(callbacks),
         )
@@ -261,6 +288,19 @@ def fine_tune(
         resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
         loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
         figures = {} if valid_set is None else _figures(trainer)
+        if reading and valid_table is not None:
+            reader = Classifier(trainer.model, tokenizer, None, name)
+            found = predict_answers(
+                reader,
+                valid_table["question"],
+                valid_table["context"],
+                max_length=bound,
+                stride=stride,
+                batch_size=2 * batch_size,
+                progress=progress,
+            )
+            scores = answer_scores(found.texts, [row["text"] for row in valid_table["answers"]])
+            figures |= {"exact_match": scores.exact_match, "f1": scores.f1}
 
     result = FineTuned(
         folder=str(store.folder),
