@@ -13,6 +13,9 @@ and every other line is one functionality:
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer an example;
 a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null an example.
 
+Instead of `cases`, a line may say how they are made: a `template` with `lexicons`, or `data` with a `perturbation`
+(`suite_editor`). The first line may hold `lexicons` and a `seed` for all of them.
+
 The same suite can be a parquet file, one row an example (`suite_parquet`).
 """
 
@@ -31,6 +34,7 @@ import datasets
 import numpy as np
 
 from rightreasons.data.suite_cases import TEST_TYPES, Case, Functionality
+from rightreasons.data.suite_editor import functionality_from_row
 from rightreasons.data.suite_parquet import read_parquet, write_parquet
 from rightreasons.records import SuiteTable
 from rightreasons.validation import check_ids, check_one_of
@@ -101,9 +105,13 @@ class Suite:
             stored, held = read_parquet(file)
             return cls(*_header(stored, file), held)
         rows = _json_lines(file)
-        name, columns = _header(next(rows, (1, None))[1], file)
+        header = next(rows, (1, None))[1]
+        name, columns = _header(header, file)
         functionalities = []
         for line, row in rows:
+            if isinstance(row, dict) and "cases" not in row and ("template" in row or "data" in row):
+                functionalities.append(_made(row, header or {}, columns, f"line {line} of {file}"))
+                continue
             try:
                 functionalities.append(_functionality(row))
             except (KeyError, TypeError) as error:
@@ -286,6 +294,15 @@ def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
                     yield number, json.loads(line)
                 except json.JSONDecodeError as error:
                     raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
+
+
+def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[str], where: str) -> Functionality:
+    try:
+        return functionality_from_row(
+            row, text_columns=columns, lexicons=header.get("lexicons", {}), seed=header.get("seed", 0)
+        )
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({where})") from error
 
 
 def _functionality(row: Mapping[str, Any]) -> Functionality:
