@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -308,3 +308,27 @@ def _for_page(svg: str, key: str) -> str:
 
 def _short_count(count: int) -> str:
     return f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+def label_points(axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
+    """Write names beside points of a finished axis, each at the first place where it covers no other name."""
+    axis.figure.draw_without_rendering()  # lays the axis out, so that places on it are known
+    renderer = axis.figure.canvas.get_renderer()
+    placed: list[Any] = []
+    places = [(4, 4), (4, -11), (-4, 4), (-4, -11), (8, 15), (8, -22), (-8, 15), (-8, -22), (14, 27), (14, -34)]
+    for name, point in points.items():
+        written = axis.annotate(
+            name,
+            point,
+            xytext=places[0],
+            textcoords="offset points",
+            fontsize=8,
+            color=PALETTE["ink"],
+            zorder=3,
+        )
+        for place in places:
+            written.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            box = written.get_window_extent(renderer).padded(1)
+            if not any(box.overlaps(other) for other in placed):
+                break
+        placed.append(box)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audit.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.audit.plots import PALETTE, Drawing, canvas, drawn, label_points
 
 Floats = NDArray[np.float64]
 
@@ -149,21 +149,12 @@ def sensitivity_difference(
                 linewidths=0,
                 zorder=2,
             )
-        for index, name in named.items():
-            axis.annotate(
-                name,
-                (productivity[index], 100 * difference[index]),
-                xytext=(4, 4),
-                textcoords="offset points",
-                fontsize=8,
-                color=PALETTE["ink"],
-                zorder=3,
-            )
         axis.set(
             xlim=(-0.03, 1.03),
             xlabel="productivity in COPA",
             ylabel="change of sensitivity (1e-2)\nBalanced COPA − COPA",
         )
+        label_points(axis, {name: (productivity[i], 100 * difference[i]) for i, name in named.items()})
         return drawn(figure, key)
 
 
