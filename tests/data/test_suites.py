@@ -1,5 +1,6 @@
 """Behavioral suites: the plain format, the released ones in both forms, their split, and hostile pickles."""
 
+import gzip
 import io
 import json
 import pickle
@@ -17,8 +18,8 @@ from sklearn.model_selection import train_test_split
 from rightreasons.data.catalog import builder_class, load_dataset
 from rightreasons.data.checklist import ALLOWED, PAPER_LABELS, read_checklist
 from rightreasons.data.plain_pickle import load_plain
+from rightreasons.data.suite_files import open_suite
 from rightreasons.data.suites import Case, Functionality, Suite, read_hatecheck
-from rightreasons.training.behavior_testing import open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 
@@ -139,6 +140,60 @@ def test_bad_files(tmp_path):
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n{oops\n')
     with pytest.raises(ValueError, match="JSON in line 2"):
         Suite.read(path)
+
+
+FUNCTIONALITY = {
+    "functionality": "negation",
+    "functionality_class": "Negation",
+    "test_type": "MFT",
+    "expectation": {"name": "equal"},
+    "cases": [{"examples": ["not good"], "labels": [0]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ([], "'the line'"),
+        ({**FUNCTIONALITY, "expectation": "equal"}, "'expectation'"),
+        ({**FUNCTIONALITY, "cases": "not good"}, "'cases'"),
+        ({**FUNCTIONALITY, "cases": ["not good"]}, "'cases'"),
+        # A text is no list of letters.
+        ({**FUNCTIONALITY, "cases": [{"examples": "not good"}]}, "'examples'"),
+        ({**FUNCTIONALITY, "cases": [{"examples": [None]}]}, "'examples'"),
+        ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "labels": 0}]}, "'labels'"),
+        ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "labels": [0.5]}]}, "'labels'"),
+        ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "labels": [True]}]}, "'labels'"),
+        ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "meta": [["Ann"]]}]}, "'meta'"),
+        ({key: value for key, value in FUNCTIONALITY.items() if key != "test_type"}, "'test_type'"),
+    ],
+)
+def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
+    with pytest.raises(ValueError, match=f"in line 2 of .*bad.jsonl, but {named} is missing or wrong"):
+        Suite.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.jsonl", b"\xff\xfe\x00", "text in UTF-8"),
+        ("a.jsonl.gz", b"not compressed", "compressed text in UTF-8"),
+        ("a.jsonl.gz", gzip.compress(b"cut off")[:-4], "compressed text in UTF-8"),
+        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "text_columns": "text"}', "a list of names"),
+    ],
+)
+def test_files_that_are_something_else(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=sentence):
+        Suite.read(tmp_path / name)
+
+
+def test_a_csv_that_is_something_else(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="a table in UTF-8"):
+        read_hatecheck(tmp_path / "a.csv")
 
 
 def test_split_is_that_of_scikit_learn():

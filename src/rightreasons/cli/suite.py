@@ -1,0 +1,77 @@
+"""`rightreasons suite show | write`: look at a behavioral suite, or write its cases out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli._options import DataDir
+
+if TYPE_CHECKING:
+    from rightreasons.data.suites import Suite
+
+app = command_line()
+
+SuiteName = Annotated[
+    str,
+    typer.Argument(
+        help="A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
+        "checklist_paraphrase or checklist_reading.",
+        metavar="SUITE",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def show(
+    suite: SuiteName,
+    data_dir: DataDir = None,
+    cases: Annotated[int, typer.Option(help="How many cases of each functionality are shown.")] = 2,
+) -> None:
+    """Show what a suite asks: its functionalities, and the first cases of each."""
+    opened = _open(suite, data_dir)
+    for functionality in opened.functionalities:
+        typer.secho(
+            f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
+            f"{len(functionality.cases):,} cases",
+            bold=True,
+        )
+        for case in functionality.cases[:cases]:
+            for index, texts in enumerate(case.examples):
+                label = None if case.labels is None else case.labels[index]
+                typer.echo(
+                    f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
+                )
+    _tell(opened)
+
+
+@app.command()
+def write(
+    suite: SuiteName,
+    out: Annotated[Path, typer.Argument(help="A .jsonl, .jsonl.gz or .parquet file.", metavar="OUT")],
+    data_dir: DataDir = None,
+) -> None:
+    """Write a suite with all its cases: those that its templates and perturbations make, too."""
+    if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
+        raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
+    opened = _open(suite, data_dir)
+    opened.write(out)
+    _tell(opened)
+    typer.echo(f"Suite: {out}")
+
+
+def _open(suite: str, data_dir: Path | None) -> Suite:
+    from rightreasons.data.suite_files import open_suite
+
+    return open_suite(suite, data_dir=data_dir)
+
+
+def _tell(suite: Suite) -> None:
+    typer.echo(
+        f"{suite.name}: {len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, "
+        f"{suite.n_examples:,} examples"
+    )
