@@ -26,6 +26,7 @@ import dataclasses
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -242,8 +243,13 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
     Raises:
         ValueError: If a column is missing.
     """
-    with open(path, encoding="utf-8-sig", newline="") as stream:  # spreadsheets write a mark before the first column
-        rows = list(csv.DictReader(stream))
+    try:
+        with open(
+            path, encoding="utf-8-sig", newline=""
+        ) as stream:  # spreadsheets write a mark before the first column
+            rows = list(csv.DictReader(stream))
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(f"Expected a table in UTF-8 in {path}, but it cannot be read as such.") from None
     wanted = ("functionality", "test_case", "label_gold")
     missing = [column for column in wanted if not rows or column not in rows[0]]
     if missing:
@@ -283,17 +289,25 @@ def _header(header: Any, file: Path) -> tuple[str, tuple[str, ...]]:
         raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
     if header.get("version") != VERSION:
         raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
-    return str(header.get("name", file.stem)), tuple(header.get("text_columns", ("text",)))
+    columns = header.get("text_columns", ["text"])
+    if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
+        raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
+    return str(header.get("name", file.stem)), tuple(columns)
 
 
 def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
-    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as stream:
-        for number, line in enumerate(stream, start=1):
-            if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
+    try:
+        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as stream:
+            lines = stream.readlines()
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
+        kind = "compressed text" if file.suffix == ".gz" else "text"
+        raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
 
 
 def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[str], where: str) -> Functionality:
@@ -306,18 +320,21 @@ def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[s
 
 
 def _functionality(row: Mapping[str, Any]) -> Functionality:
+    """Read one functionality; a KeyError or TypeError says which entry is missing or wrong."""
+    _check_entry(isinstance(row, Mapping), "the line")
     cases = []
-    for number, case in enumerate(row["cases"]):
-        examples = tuple((e,) if isinstance(e, str) else tuple(map(str, e)) for e in case["examples"])
+    for number, case in enumerate(_listed(row["cases"], "cases")):
+        _check_entry(isinstance(case, Mapping), "cases")
         labels, meta = case.get("labels"), case.get("meta")
         cases.append(
             Case(
                 str(case.get("id", number)),
-                examples,
-                None if labels is None else tuple(labels),
-                None if meta is None else tuple(None if pair is None else tuple(pair) for pair in meta),
+                tuple(map(_example, _listed(case["examples"], "examples"))),
+                None if labels is None else tuple(map(_label, _listed(labels, "labels"))),
+                None if meta is None else tuple(map(_replaced, _listed(meta, "meta"))),
             )
         )
+    _check_entry(isinstance(row["expectation"], Mapping), "expectation")
     return Functionality(
         str(row["functionality"]),
         str(row["functionality_class"]),
@@ -325,6 +342,37 @@ def _functionality(row: Mapping[str, Any]) -> Functionality:
         dict(row["expectation"]),
         tuple(cases),
     )
+
+
+def _check_entry(right: bool, name: str) -> None:
+    if not right:
+        raise TypeError(repr(name))
+
+
+def _listed(value: Any, name: str) -> list[Any]:
+    _check_entry(isinstance(value, list), name)
+    entries: list[Any] = value
+    return entries
+
+
+def _example(value: Any) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else _listed(value, "examples")
+    _check_entry(all(isinstance(text, str) for text in texts), "examples")
+    return tuple(texts)
+
+
+def _label(value: Any) -> int | str | None:
+    _check_entry(value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)), "labels")
+    label: int | str | None = value
+    return label
+
+
+def _replaced(value: Any) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    pair = _listed(value, "meta")
+    _check_entry(len(pair) == 2 and all(isinstance(text, str) for text in pair), "meta")
+    return pair[0], pair[1]
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
