@@ -11,6 +11,7 @@ The definitions are CheckList's (Ribeiro et al. 2020), written anew.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.validation import check_number, unknown_name
+from rightreasons.validation import check_number, check_options, unknown_name
 
 Results = NDArray[np.float64]
 
@@ -83,7 +84,11 @@ def equal(answers: Answers, *, value: int | None = None, clean: str = "none") ->
         return _as_results(answers.classes() == value)
     labels = answers.known_labels()
     if isinstance(answers.predictions, np.ndarray):
-        gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
+        try:
+            gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
+        except ValueError:
+            text = next(label for label in labels if isinstance(label, str))
+            raise ValueError(f"Expected class labels to hold predicted classes against, but got {text!r}.") from None
         return np.where(np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64))
     return np.array(
         [
@@ -175,15 +180,60 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
 }
 """Every expectation by the name that a suite gives it."""
 
+_OF_ALL = ("name", "where_first", "skip_first")  # what every expectation may say
+_KINDS: tuple[tuple[str, type, str], ...] = (
+    ("value", int, "a whole number"),
+    ("increasing", bool, "true or false"),
+    ("positive", bool, "true or false"),
+    ("skip_first", bool, "true or false"),
+    ("clean", str, "a text"),
+)
+
 PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
 """Expectations that compare with the first example of a case, which therefore does not count."""
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
-    """Check that an expectation of a suite has a known name."""
+    """Check that an expectation of a suite has a known name, and parameters that it takes.
+
+    Raises:
+        TypeError: If a parameter is of the wrong kind.
+        ValueError: If the name or a parameter is unknown, or a parameter is missing.
+
+    Example:
+        >>> check_expectation({"name": "monotonic"})
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected the expectation 'monotonic' to say `increasing`, but it does not.
+    """
     name = spec.get("name")
-    if name not in EXPECTATIONS:
+    if not isinstance(name, str) or name not in EXPECTATIONS:
         raise unknown_name("expectation", str(name), EXPECTATIONS)
+    where = f"the expectation {name!r}"
+    taken = {key: value for key, value in inspect.signature(EXPECTATIONS[name]).parameters.items() if key != "answers"}
+    check_options({key: value for key, value in spec.items() if key not in _OF_ALL}, taken, where)
+    for key, parameter in taken.items():
+        if spec.get(key) is None and parameter.default is parameter.empty:
+            raise ValueError(f"Expected {where} to say `{key}`, but it does not.")
+    for key, kind, called in _KINDS:
+        given = spec.get(key)
+        # True is a whole number to Python, and to nobody else.
+        if given is not None and (not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool)):
+            raise TypeError(f"Expected `{key}` of {where} to be {called}, but got {given!r}.")
+    condition = spec.get("where_first")
+    if condition is not None and (
+        not isinstance(condition, Mapping)
+        or len(condition) != 1
+        or not condition.keys() <= {"is", "not"}
+        or not all(isinstance(labels, Sequence) and _are_labels(labels) for labels in condition.values())
+    ):
+        raise ValueError(
+            f'Expected `where_first` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
+        )
+
+
+def _are_labels(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
 
 
 def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
@@ -208,8 +258,7 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         [1.0, 0.0]
     """
     check_expectation(spec)
-    known = {"name", "where_first", "skip_first"}
-    parameters = {key: value for key, value in spec.items() if key not in known}
+    parameters = {key: value for key, value in spec.items() if key not in _OF_ALL}
     results = EXPECTATIONS[spec["name"]](answers, **parameters)
     first = answers.first
     condition = spec.get("where_first")
