@@ -51,3 +51,65 @@ def behavior_suite():
             ),
         ),
     )
+
+
+def reading_suite():
+    """A suite of reading: two functionalities with known answers, two of changes that should not matter."""
+    equal, invariant = {"name": "equal", "clean": "article"}, {"name": "invariant", "tolerance": 0.1}
+    rows = [
+        ("film", "story"),
+        ("plot", "actor"),
+        ("scene", "man"),
+        ("woman", "film"),
+        ("story", "plot"),
+        ("man", "rain"),
+    ]
+
+    def case(number, *examples, labels=None, meta=None):
+        return Case(str(number), tuple(examples), labels, meta)
+
+    plain = "the {} was good and the {} was bad"
+    return Suite(
+        "tiny reading",
+        ("context", "question"),
+        (
+            functionality(
+                "which is good",
+                "MFT",
+                equal,
+                [case(n, (plain.format(a, b), "what was good"), labels=(a,)) for n, (a, b) in enumerate(rows)],
+            ),
+            functionality(
+                "negated",
+                "MFT",
+                equal,
+                [
+                    case(n, (f"the {a} was not good but the {b} was", "what was good"), labels=(b,))
+                    for n, (a, b) in enumerate(rows)
+                ],
+            ),
+            functionality(
+                "words in the question",
+                "INV",
+                invariant,
+                [
+                    case(n, *((plain.format(a, b), f"what {extra}was bad") for extra in ("", "very ", "so ")))
+                    for n, (a, b) in enumerate(rows)
+                ],
+            ),
+            functionality(
+                "other names",
+                "INV",
+                invariant,
+                [
+                    case(
+                        n,
+                        (plain.format(a, b), "what was bad"),
+                        (plain.format(a, "glass"), "what was bad"),
+                        meta=(None, (b, "glass")),
+                    )
+                    for n, (a, b) in enumerate(rows)
+                ],
+            ),
+        ),
+    )

@@ -106,7 +106,7 @@ def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path)
     sizes = []
     for share in (1.0, 0.5):
         shared = dataclasses.replace(task, iid_share=share)
-        runner = behavior_runner._Runner(Plan.create(tmp_path / str(share), runs, shared.settings()), shared)
+        runner = behavior_runner.Runner(Plan.create(tmp_path / str(share), runs, shared.settings()), shared)
         sizes.append((len(runner.iid_train), len(runner.iid_mixed)))
     (n, whole), (also_n, half) = sizes
     assert n == whole == also_n == len(task.train.texts)
@@ -123,7 +123,7 @@ def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
         run_plan(plan, dataclasses.replace(task, options={"epochs": 3}), progress=False)
     with pytest.raises(ValueError, match="holds another one"):
         Plan.create(tmp_path / "plan", lay_out(task.suite), task.settings())
-    monkeypatch.setattr(behavior_plan, "code_version", lambda: "9+x")
+    monkeypatch.setattr(behavior_plan, "code_version", lambda _: "9+x")
     with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
         run_plan(plan, task, progress=False)
     # finished runs can still be collected: G = 2 (.9)(.5) / 1.4

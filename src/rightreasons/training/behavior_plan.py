@@ -40,6 +40,14 @@ _SOURCES = (
     "analysis/expectations.py",
     "data/suites.py",
 )
+_READING_SOURCES = (
+    "training/behavior_reading.py",
+    "training/span_items.py",
+    "training/span_losses.py",
+    "models/spans.py",
+    "models/windows.py",
+    "analysis/answers.py",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,10 +148,14 @@ def lay_out(
     return list(dict.fromkeys(runs))
 
 
-def code_version() -> str:
-    """Name the code that a result depends on: the package's version and a digest of the files that compute it."""
+def code_version(settings: Mapping[str, Any]) -> str:
+    """Name the code that a result depends on: the package's version and a digest of the files that compute it.
+
+    Args:
+        settings: Those of the plan; plans of reading depend on further files.
+    """
     digest = hashlib.blake2b(digest_size=6)
-    for name in _SOURCES:
+    for name in (*_SOURCES, *(_READING_SOURCES if settings.get("labels") == "answers" else ())):
         digest.update((Path(rightreasons.__file__).parent / name).read_bytes())
     return f"{rightreasons.__version__}+{digest.hexdigest()}"
 
@@ -171,7 +183,7 @@ class Plan:
         path = Path(folder)
         if not runs:
             raise ValueError("Expected at least one run in the plan, but there is none.")
-        plan = cls(path, runs, json.loads(json.dumps(dict(settings))), code_version())
+        plan = cls(path, runs, json.loads(json.dumps(dict(settings))), code_version(settings))
         if (path / "plan.jsonl").is_file():
             known = cls.open(path)
             if known.runs != plan.runs or known.settings != plan.settings:
@@ -208,7 +220,7 @@ class Plan:
         Raises:
             ValueError: If the code has changed; finished runs are kept, and can be collected.
         """
-        now = code_version()
+        now = code_version(self.settings)
         if now != self.code:
             raise ValueError(
                 f"Expected the code {self.code} that the plan in {self.folder} was made for, but this is {now}: make a "
@@ -272,10 +284,11 @@ class Row(Result):
         configuration: One of `CONFIGURATIONS`.
         method: One of `METHODS`.
         seed: Seed.
-        iid_score: Setting -> accuracy on independent data; the mean over what is held out.
+        iid_score: Setting -> accuracy on independent data, or exact match for reading; the mean over what is held out.
         suite_scores: Setting -> mean pass rate, each functionality scored by the run that was kept from it.
         scores: Setting -> G.
         pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
+        iid_f1: Setting -> token F1 on independent data, for reading; empty for classes.
     """
 
     configuration: str
@@ -285,6 +298,7 @@ class Row(Result):
     suite_scores: dict[str, float]
     scores: dict[str, float]
     pass_rates: dict[str, dict[str, float | None]]
+    iid_f1: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -320,6 +334,7 @@ def collect(plan: Plan) -> Collected:
     for (configuration, method, seed), runs in groups.items():
         rates: dict[str, dict[str, float | None]] = {}
         iid: dict[str, float] = {}
+        f1: dict[str, float] = {}
         for name in PARTITIONS:
             members = [run for run in runs if run.partition == name]
             if not members or any(run.key not in results for run in members):
@@ -329,8 +344,9 @@ def collect(plan: Plan) -> Collected:
             for run in members:
                 passed = results[run.key]["pass_rates"]
                 found.update({key: rate for key, rate in passed.items() if not run.held or key in run.held_out})
-            scores = [results[run.key]["iid_accuracy"] for run in members]
-            rates[setting], iid[setting] = found, sum(scores) / len(scores)
+            rates[setting], iid[setting] = found, _mean_of(results, members, "iid_accuracy")
+            if "iid_f1" in results[members[0].key]:
+                f1[setting] = _mean_of(results, members, "iid_f1")
         defined = {
             setting: kept
             for setting, found in rates.items()
@@ -338,8 +354,13 @@ def collect(plan: Plan) -> Collected:
         }
         if defined:
             score = generalization_score(defined, {setting: iid[setting] for setting in defined})
-            rows.append(Row(configuration, method, seed, score.iid_scores, score.suite_scores, score.scores, rates))
+            rows.append(Row(configuration, method, seed, score.iid_scores, score.suite_scores, score.scores, rates, f1))
     return Collected(rows, len(results), len(plan.runs))
+
+
+def _mean_of(results: Mapping[str, Any], runs: Sequence[Run], name: str) -> float:
+    values = [float(results[run.key][name]) for run in runs]
+    return sum(values) / len(values)
 
 
 def _write(path: Path, text: str) -> None:

@@ -26,6 +26,7 @@ from rightreasons.training.behavior_items import LABEL_TREATMENTS, Items, iid_it
 from rightreasons.training.behavior_plan import Plan, Run, shard_of
 from rightreasons.training.behavior_trainer import head_features, linear_head, train_heads, train_on_behavior
 from rightreasons.training.finetune import _own_random_state
+from rightreasons.training.span_examples import answer_characters
 from rightreasons.validation import check_fraction, check_labels, check_one_of, check_options, item_rng, softmax
 
 OPTIONS = ("learning_rate", "head_learning_rate", "epochs", "batch_size", "activation", "detach")
@@ -37,13 +38,13 @@ class Data:
     """Labeled independent data.
 
     Attributes:
-        texts: N texts.
-        labels: (N,) labels of the model's classes.
-        text_pairs: N second texts, or None.
+        texts: N texts; the questions for reading.
+        labels: N labels of the model's classes; for reading, the answers to each question, {text, answer_start}.
+        text_pairs: N second texts, or None; the contexts for reading.
     """
 
     texts: Sequence[str]
-    labels: Sequence[int]
+    labels: Sequence[Any]
     text_pairs: Sequence[str] | None = None
 
 
@@ -52,15 +53,16 @@ class Task:
     """What all runs of a plan share.
 
     Attributes:
-        model: A folder or hub id of an encoder or a classifier of two classes.
+        model: A folder or hub id of an encoder, or of a classifier of two classes (a question-answering model).
         suite: The whole suite; it is split as `Suite.split` does.
         train: Independent training data.
         test: Independent test data.
-        labels: "sentiment" (a suite of three labels for a model of two classes) or "classes".
+        labels: "sentiment" (a suite of three labels for a model of two classes), "classes", or "answers" (spans of a
+            context, for a suite of reading).
         options: Options of `train_on_behavior` for the suite's runs.
         iid_options: The same for the training on independent data.
         grid: Alternatives to `options`, of which each run takes the best on the suite's validation part; () for none.
-        max_length: The most tokens of a text.
+        max_length: The most tokens of a text, or of a window of a context.
         device: "cpu" to keep off a GPU.
         iid_share: How much of the independent data is mixed with the suite, in (0, 1]; `IID` takes all of it.
     """
@@ -78,13 +80,27 @@ class Task:
     iid_share: float = 1.0
 
     def __post_init__(self) -> None:
-        check_one_of(self.labels, LABEL_TREATMENTS, "labels")
+        check_one_of(self.labels, (*LABEL_TREATMENTS, "answers"), "labels")
         for name, given in (("options", self.options), ("iid_options", self.iid_options)):
             check_options(given, OPTIONS, f"`{name}`")
         for number, given in enumerate(self.grid):
             check_options(given, OPTIONS, f"`grid[{number}]`")
-        check_labels(self.test.labels, name="labels of the independent test data")
+        if self.labels == "answers":
+            for name, data in (("training", self.train), ("test", self.test)):
+                if data.text_pairs is None:
+                    raise ValueError(f"Expected contexts (`text_pairs`) in the independent {name} data, but got none.")
+                answer_characters(data.labels, data.text_pairs, f"the independent {name} data")
+        else:
+            check_labels(self.test.labels, name="labels of the independent test data")
         check_fraction(self.iid_share, "iid_share")
+
+    def runner(self, plan: Plan) -> Runner:
+        """Return what makes the runs of a plan."""
+        if self.labels == "answers":
+            from rightreasons.training.behavior_reading import ReadingRunner  # builds on this module
+
+            return ReadingRunner(plan, self)
+        return Runner(plan, self)
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values for a plan."""
@@ -142,7 +158,7 @@ def run_plan(plan: Plan, task: Task, *, shard: str = "1/1", progress: bool = Tru
     made = 0
     with tqdm(total=total, desc=f"runs of shard {shard}", unit="run", disable=not progress) as bar:
         bar.update(sum(run.key in done for unit in work for run in unit))
-        runner = _Runner(plan, task)
+        runner = task.runner(plan)
         for unit in work:
             left = [run for run in unit if run.key not in done]
             if not left:
@@ -153,12 +169,18 @@ def run_plan(plan: Plan, task: Task, *, shard: str = "1/1", progress: bool = Tru
     return made
 
 
-class _Runner:
+class Runner:
+    """Makes the runs of a plan for classifiers; what other models do otherwise is overridden.
+
+    Args:
+        plan: The plan, in which results are stored.
+        task: What its runs share.
+    """
+
     def __init__(self, plan: Plan, task: Task) -> None:
         self.plan, self.task = plan, task
         self.parts = {name: task.suite.split(name) for name in ("train", "validation", "test")}
-        self.suite_train = suite_items(self.parts["train"], labels=task.labels)
-        self.iid_train = iid_items(task.train.texts, task.train.labels, text_pairs=task.train.text_pairs)
+        self.suite_train, self.iid_train = self._training_items()
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
 
     def make(self, runs: list[Run]) -> None:
@@ -174,6 +196,12 @@ class _Runner:
         seconds = (time.perf_counter() - began) / len(runs)
         for run, result in zip(runs, results, strict=True):
             self.plan.store(run, {**result, "seconds": seconds})
+
+    def _training_items(self) -> tuple[Items, Items]:
+        suite, data = self.parts["train"], self.task.train
+        return suite_items(suite, labels=self.task.labels), iid_items(
+            data.texts, data.labels, text_pairs=data.text_pairs
+        )
 
     def _items(self, configuration: str) -> Items:
         return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
@@ -204,7 +232,10 @@ class _Runner:
                 scratch.rename(folder)
             except OSError:  # another shard was faster, with the same model
                 shutil.rmtree(scratch)
-        return load_classifier(str(folder), device=self.task.device)
+        return self._open(str(folder))
+
+    def _open(self, folder: str) -> Classifier:
+        return load_classifier(folder, device=self.task.device)
 
     def _fit(self, classifier: Classifier, items: Items, method: str, options: Mapping[str, Any], seed: int) -> None:
         encoded = encode(classifier.tokenizer, items.texts, items.text_pairs, max_length=self._length(classifier))
@@ -235,7 +266,7 @@ class _Runner:
         return self._score(best[1], best[2])
 
     def _objective(self, classifier: Classifier, run: Run) -> float:
-        part = _without(self.parts["validation"], run.held_out)
+        part = without(self.parts["validation"], run.held_out)
         return validation_objective(self._pass_rates(part, self._probabilities(classifier, *_texts(part))))
 
     def _probe(self, runs: list[Run]) -> list[dict[str, Any]]:
@@ -262,7 +293,7 @@ class _Runner:
                     validation = self.parts["validation"]
                     logits = _apply(trained, tests["validation"])
                     keep = np.array([row["functionality"] not in run.held_out for row in validation.examples()])
-                    rates = self._pass_rates(_without(validation, run.held_out), softmax(logits[keep]))
+                    rates = self._pass_rates(without(validation, run.held_out), softmax(logits[keep]))
                     value = validation_objective(rates)
                 if value > best[number][0]:
                     on_suite, on_iid = (softmax(_apply(trained, table)) for table in (tests["test"], iid))
@@ -298,13 +329,13 @@ class _Runner:
             "iid_accuracy": float(right.mean()),
             "iid_predicted_negative": float((on_iid.argmax(1) == 0).mean()),
             "mean_confidence": float(on_suite.max(1).mean()),
-            "passed": _marks(result.passed),
-            "iid_right": _marks(right.tolist()),
+            "passed": marks(result.passed),
+            "iid_right": marks(right.tolist()),
             "options": dict(options),
         }
 
 
-def _marks(outcomes: Sequence[bool | None]) -> str:
+def marks(outcomes: Sequence[bool | None]) -> str:
     """Write outcomes as one letter each, so that two runs can be compared case by case: 1, 0, and - for undefined."""
     return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
 
@@ -319,7 +350,8 @@ def _texts(suite: Suite) -> tuple[list[str], list[str] | None]:
     return [row[0] for row in rows], [row[1] for row in rows] if len(suite.text_columns) == 2 else None
 
 
-def _without(suite: Suite, names: Sequence[str]) -> Suite:
+def without(suite: Suite, names: Sequence[str]) -> Suite:
+    """Return a suite without some functionalities."""
     return dataclasses.replace(suite, functionalities=tuple(f for f in suite.functionalities if f.name not in names))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,7 @@ from rightreasons.training.behavior_methods import Fish, GroupWeights, find_meth
 from rightreasons.training.finetune import _own_random_state
 from rightreasons.validation import check_number, check_seed
 
-_ABOUT = ("first", "second", "targets", "rule", "environment")
+_MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def item_losses(
@@ -68,17 +69,36 @@ def describe(items: Items, step: Step) -> tuple[NDArray[np.int64], dict[str, tor
     }
 
 
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a kind of model learns: how its batches are described, where its logits are, and what items lose.
+
+    Attributes:
+        describe: As `describe`: the texts of a step, and tensors of one row an item.
+        logits: The logits of a model's output, one row a text.
+        losses: As `item_losses`: from logits and what `describe` says to (…, n) losses.
+    """
+
+    describe: Callable[[Items, Step], tuple[NDArray[np.int64], dict[str, torch.Tensor]]]
+    logits: Callable[[Any], torch.Tensor]
+    losses: Callable[..., torch.Tensor]
+
+
+CLASSES = Target(describe, lambda outputs: outputs.logits, item_losses)
+"""A classifier."""
+
+
 class _Steps(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
     """The batches of a training in their order."""
 
-    def __init__(self, encoded: Encoded, items: Items, steps: list[Step]) -> None:
-        self.encoded, self.items, self.steps = encoded, items, steps
+    def __init__(self, encoded: Encoded, items: Items, steps: list[Step], target: Target) -> None:
+        self.encoded, self.items, self.steps, self.target = encoded, items, steps, target
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __getitem__(self, number: int) -> dict[str, torch.Tensor]:
-        texts, about = describe(self.items, self.steps[number])
+        texts, about = self.target.describe(self.items, self.steps[number])
         return {**pad(self.encoded, texts), **about}
 
 
@@ -86,6 +106,7 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
     """A Trainer whose batches are the steps of `plan_steps` and whose loss is that of a method.
 
     Args:
+        target: What the model learns.
         objective: "mean", "irm", "dro" or "fish".
         n_environments: How many environments there are.
         activation: As in `mft_loss`.
@@ -96,6 +117,7 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        target: Target = CLASSES,
         objective: str = "mean",
         n_environments: int = 1,
         activation: str = "softmax",
@@ -103,7 +125,7 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         super().__init__(data_collator=lambda batches: batches[0], **options)
-        self.objective = objective
+        self.target, self.objective = target, objective
         self.options = {"activation": activation, "detach": detach}
         self.groups = GroupWeights(n_environments)
         if objective == "fish":
@@ -116,9 +138,9 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """Return the loss of a batch by the method's objective."""
-        about = {name: inputs[name] for name in _ABOUT}
-        outputs = model(**{name: value for name, value in inputs.items() if name not in _ABOUT})
-        loss = self.objective_of(outputs.logits, about)
+        about = {name: value for name, value in inputs.items() if name not in _MODEL_INPUTS}
+        outputs = model(**{name: value for name, value in inputs.items() if name in _MODEL_INPUTS})
+        loss = self.objective_of(self.target.logits(outputs), about)
         return (loss, outputs) if return_outputs else loss
 
     def objective_of(self, logits: torch.Tensor, about: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -127,7 +149,7 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
             present = torch.unique(about["environment"]).tolist()
             progress = self.state.global_step / max(1, self.state.max_steps)
             return irm_loss(logits, [self._mean_of(about, number) for number in present], irm_weight(progress))
-        loss = item_losses(logits, about, **self.options).mean()  # type: ignore[arg-type]
+        loss = self.target.losses(logits, about, **self.options).mean()
         if self.objective == "dro":
             return self.groups.scale(int(about["environment"][0]), loss)
         return loss
@@ -135,7 +157,7 @@ class BehaviorTrainer(transformers.Trainer):  # type: ignore[misc]
     def _mean_of(self, about: dict[str, torch.Tensor], environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
         inside = about["environment"] == environment
         part = {name: value[inside] for name, value in about.items()}
-        return lambda logits: item_losses(logits, part, **self.options).mean()  # type: ignore[arg-type]
+        return lambda logits: self.target.losses(logits, part, **self.options).mean()
 
 
 class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
@@ -157,6 +179,7 @@ def train_on_behavior(
     encoded: Encoded,
     items: Items,
     *,
+    target: Target = CLASSES,
     method: str = "vanilla",
     learning_rate: float = 2e-5,
     head_learning_rate: float = 5e-4,
@@ -168,12 +191,13 @@ def train_on_behavior(
     device: str | None = None,
     progress: bool = False,
 ) -> float:
-    """Train a classifier on items by one method, in place.
+    """Train a model on items by one method, in place.
 
     Args:
-        model: A sequence classifier of transformers.
+        model: A sequence classifier of transformers, or a model of another target.
         encoded: The items' texts, tokenized.
         items: What to train on.
+        target: What the model learns; by default classes.
         method: A name of `METHODS`.
         learning_rate: Largest learning rate where everything is trained; it falls linearly.
         head_learning_rate: That where the head alone is trained.
@@ -210,12 +234,13 @@ def train_on_behavior(
         )
         with tempfile.TemporaryDirectory() as scratch, _own_random_state(seed), quiet():
             trainer = BehaviorTrainer(
+                target=target,
                 objective=chosen.objective,
                 n_environments=len(items.environments),
                 activation=activation,
                 detach=detach,
                 model=model,
-                train_dataset=_Steps(encoded, items, steps),
+                train_dataset=_Steps(encoded, items, steps, target),
                 args=transformers.TrainingArguments(
                     output_dir=scratch,
                     num_train_epochs=1,
@@ -277,10 +302,11 @@ def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torc
 
 def train_heads(
     head: torch.nn.Linear,
-    features: torch.Tensor,
+    features: torch.Tensor | Callable[[NDArray[np.int64]], torch.Tensor],
     items: Items,
     held_out: NDArray[np.bool_],
     *,
+    target: Target = CLASSES,
     learning_rate: float = 5e-4,
     epochs: float = 1.0,
     batch_size: int = 8,
@@ -296,9 +322,10 @@ def train_heads(
 
     Args:
         head: Where all begin.
-        features: (N, H) of the items' texts, from `head_features`.
+        features: (N, H) of the items' texts, from `head_features`; or what gives those of some texts, (n, …, H).
         items: The items.
         held_out: (K, n) whether head k is kept from item i.
+        target: What the heads learn; by default classes.
         learning_rate: Largest learning rate.
         epochs: Passes over the items.
         batch_size: As in `train_on_behavior`.
@@ -319,17 +346,21 @@ def train_heads(
     # The bias is one more column.
     start = torch.cat((head.weight.detach(), head.bias.detach()[:, None]), dim=1).float().cpu()
     weights = start.expand(n_heads, *start.shape).clone().requires_grad_()
-    inputs = torch.cat((features, torch.ones(len(features), 1)), dim=1)
+    if isinstance(features, torch.Tensor):
+        table = _with_ones(features)
+        inputs: Callable[[NDArray[np.int64]], torch.Tensor] = lambda texts: table[torch.from_numpy(texts)]  # noqa: E731
+    else:
+        inputs = lambda texts: _with_ones(features(texts))  # noqa: E731
     kept = torch.from_numpy(~held_out).float()
     mean, square = torch.zeros_like(start.expand_as(weights)), torch.zeros_like(start.expand_as(weights))
     mean, square, taken = mean.clone(), square.clone(), torch.zeros(n_heads, 1, 1)
     for number, step in enumerate(steps):
-        texts, about = describe(items, step)
+        texts, about = target.describe(items, step)
         inside = kept[:, [item for item, _ in step]]
         counts = inside.sum(1)
-        logits = inputs[torch.from_numpy(texts)] @ weights.reshape(n_heads * n_classes, -1).T
-        logits = logits.reshape(len(texts), n_heads, n_classes).transpose(0, 1)
-        losses = item_losses(logits, about, activation=activation, detach=detach)
+        logits = inputs(texts) @ weights.reshape(n_heads * n_classes, -1).T
+        logits = logits.reshape(*logits.shape[:-1], n_heads, n_classes).movedim(-2, 0)
+        losses = target.losses(logits, about, activation=activation, detach=detach)
         total = ((losses * inside).sum(1) / counts.clamp(min=1)).sum()
         (slope,) = torch.autograd.grad(total, weights)
         with torch.no_grad():
@@ -351,3 +382,7 @@ def train_heads(
             own.bias.copy_(table[:, -1])
         heads.append(own)
     return heads
+
+
+def _with_ones(features: torch.Tensor) -> torch.Tensor:
+    return torch.cat((features, torch.ones(*features.shape[:-1], 1)), dim=-1)
