@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from rightreasons.audit.labels import align_labels
 from rightreasons.audit.predictions import safe_name
 from rightreasons.records import Scores
-from rightreasons.validation import unknown_name
+from rightreasons.validation import check_options, unknown_name
 
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.data.suites import Suite
     from rightreasons.models.loading import Classifier
 
 Role = Literal["primary", "comparison", "validation", "train"]
@@ -163,6 +164,19 @@ class AuditContext:
         self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
         self._scores: dict[str, Scores] = {}
         self._used: set[str] = set()
+
+    @functools.cached_property
+    def suite(self) -> Suite | None:
+        """The behavioral suite that the options of the question `behavior` name; None where they name none."""
+        options = self.options.get("behavior", {})
+        check_options(options, ("suite", "data_dir", "max_cases", "examples"), "behavior")
+        if options.get("suite") is None:
+            return None
+        from rightreasons.data.suite_files import open_suite
+
+        return open_suite(
+            options["suite"], data_dir=options.get("data_dir"), max_cases=options.get("max_cases"), seed=self.seed
+        )
 
     @property
     def label_names(self) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ from rightreasons.audit.files import write_bytes, write_json, write_text
 from rightreasons.audit.predictions import predictions_file, save_predictions
 from rightreasons.audit.report import Outcome, render_page
 from rightreasons.audit.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
-from rightreasons.audit.section import Column, Section, Table
+from rightreasons.audit.section import Applicability, Column, Section, Table
 from rightreasons.audit.sections import load_sections
 from rightreasons.records import plain
 from rightreasons.validation import check_count, check_fraction, check_one_of, check_seed
@@ -177,7 +177,9 @@ def audit(
         options=options,
         progress=progress,
     )
-    outcomes = tuple(_ask(section, context, raise_errors) for section in sections)
+    # All are asked first whether they apply, so that an option that is wrong is told before anything is computed.
+    applicable = [(section, section.applies(context)) for section in sections]
+    outcomes = tuple(_ask(section, applies, context, raise_errors) for section, applies in applicable)
     if command is None:
         flags = {
             "config": config,
@@ -185,6 +187,8 @@ def audit(
             "split": split if split is None or isinstance(split, str) else ",".join(split),
             "questions": ",".join(questions) if questions else None,
             "limit": limit,
+            "suite": (options or {}).get("behavior", {}).get("suite"),
+            "max-cases": (options or {}).get("behavior", {}).get("max_cases"),
             "seed": seed or None,
             "text-column": text_column,
             "text-pair-column": text_pair_column,
@@ -301,8 +305,7 @@ def _context(
     )
 
 
-def _ask(section: Section, context: AuditContext, raise_errors: bool) -> Outcome:
-    applicability = section.applies(context)
+def _ask(section: Section, applicability: Applicability, context: AuditContext, raise_errors: bool) -> Outcome:
     if not applicability:
         return Outcome(section.question, section.title, "skipped", applicability.reason)
     try:

@@ -210,7 +210,7 @@ class Example(Result):
         text: Its text, as it stands: the report escapes it.
         label: The name of its gold label; "" where there is none.
         prediction: The name of the predicted label.
-        confidence: The model's confidence in its prediction.
+        confidence: The model's confidence in its prediction; None where it tells none.
         text_pair: Its second text; "" where there is none.
         marks: Marked stretches of `text`, in order and without overlap.
         note: One more thing to say of it.
@@ -220,7 +220,7 @@ class Example(Result):
     text: str
     label: str
     prediction: str
-    confidence: float
+    confidence: float | None
     text_pair: str = ""
     marks: tuple[Mark, ...] = ()
     note: str = ""
@@ -242,16 +242,22 @@ class ExampleList(Result):
         title: What they show.
         note: How they were chosen.
         examples: The examples.
+        folded: Whether they are folded away until a reader opens them.
     """
 
     key: str
     title: str
     note: str
     examples: tuple[Example, ...]
+    folded: bool = False
 
     def __post_init__(self) -> None:
         _check_key(self.key)
         _check_said(self.key, note=self.note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the examples; how the page shows them is not among their fields."""
+        return {"key": self.key, "title": self.title, "note": self.note, "examples": plain(self.examples)}
 
 
 @dataclasses.dataclass(frozen=True)

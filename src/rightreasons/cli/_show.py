@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from rightreasons.audit.compare import Comparison
     from rightreasons.audit.runner import AuditResult
     from rightreasons.audit.section import Estimate
+    from rightreasons.training.behavior_answers import SuiteAnswers
 
 WIDTH = 100
 
@@ -32,6 +34,26 @@ def show_audit(result: AuditResult) -> None:
         raise typer.Exit(1)
 
 
+def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
+    """Print the pass rate of each functionality, the means by class and type, and the mean, of each model."""
+    suite = tested[0].suite
+    typer.secho(f"{suite.name}: {suite.n_cases:,} cases, {suite.n_examples:,} examples", bold=True)
+    for each in tested:
+        if len(tested) > 1:
+            typer.echo("")
+            typer.secho(each.name, bold=True)
+        result = each.result
+        for one in result.functionalities:
+            said = "      -"
+            if one.pass_rate is not None and one.interval is not None:
+                said = f"{one.pass_rate:7.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
+            typer.echo(f"  {one.test_type} {said:<26} {one.functionality_class}: {one.functionality}")
+        for kind, groups in (("class", result.classes), ("type", result.test_types)):
+            means = ", ".join(f"{name} {_percent(group.pass_rate)}" for name, group in groups.items())
+            typer.echo(f"By {kind}: {means}")
+        typer.echo(f"Mean over functionalities: {_percent(result.behavioral_pass_rate)}")
+
+
 def show_comparison(comparison: Comparison) -> None:
     """Print a table for each split."""
     typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
@@ -45,6 +67,10 @@ def show_comparison(comparison: Comparison) -> None:
                 f"{_estimate(figure.difference):>28}{_p(figure.p_value):>10}"
             )
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
 
 
 def _number(value: float | None) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._options import (
+    SUITE_HELP,
     BatchSize,
     ConfidenceLevel,
     ConfigName,
@@ -16,6 +17,7 @@ from rightreasons.cli._options import (
     Dataset,
     LabelColumn,
     LimitEach,
+    MaxCases,
     Model,
     ReportFolder,
     Resamples,
@@ -38,6 +40,10 @@ def audit(
         str | None, typer.Option(help="Questions to ask, parted by commas; all that apply by default.")
     ] = None,
     limit: LimitEach = None,
+    suite: Annotated[
+        str | None, typer.Option(help=f"For the question behavior: {SUITE_HELP}", show_default=False)
+    ] = None,
+    max_cases: MaxCases = None,
     seed: Seed = 0,
     split: Annotated[
         str | None, typer.Option(help="The splits to audit, parted by commas; the headlines are about the first.")
@@ -75,8 +81,18 @@ def audit(
         batch_size=batch_size,
         n_resamples=n_resamples,
         confidence_level=confidence_level,
+        options=_options(suite, max_cases, data_dir),
     )
     show_audit(result)
+
+
+def _options(suite: str | None, max_cases: int | None, data_dir: Path | None) -> dict[str, Any]:
+    if suite is None:
+        if max_cases is not None:
+            raise ValueError("Expected --suite where --max-cases is given, but there is none.")
+        return {}
+    given = {"suite": suite, "max_cases": max_cases, "data_dir": None if data_dir is None else str(data_dir)}
+    return {"behavior": {name: value for name, value in given.items() if value is not None}}
 
 
 def _names(questions: str | None) -> list[str] | None:

@@ -1,19 +1,25 @@
-"""`rightreasons behavior test | plan | run | collect`."""
+"""`rightreasons behavior MODEL SUITE`, and `rightreasons behavior plan | run | collect`."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._default import DefaultGroup
 from rightreasons.cli._options import (
+    SUITE_HELP,
     BatchSize,
+    ConfidenceLevel,
     DataDir,
     LabelColumn,
-    Model,
+    MaxCases,
     Resamples,
     Seed,
     TextColumn,
@@ -23,52 +29,74 @@ from rightreasons.cli._options import (
 if TYPE_CHECKING:
     from rightreasons.training.behavior_runner import Data, Task
 
-app = command_line()
 
-_SUITE = "A .jsonl or .jsonl.gz suite, a CSV in the form of HateCheck, or checklist_sentiment or checklist_paraphrase."
+class _Behavior(DefaultGroup):
+    default = "test"
+
+    def follows_command(self, word: str, rest: Sequence[str]) -> bool:
+        if word == "plan":
+            return not rest or "--model" in rest
+        return not rest or (Path(rest[0]) / "plan.jsonl").is_file()
+
+
+app = command_line(_Behavior)
+
+
+@app.callback(subcommand_metavar="MODEL SUITE | COMMAND ...")
+def _group() -> None:
+    """Test models on a behavioral suite (MODEL SUITE), or train on one (plan, run, collect)."""
+
+
+_SUITE = SUITE_HELP[0].upper() + SUITE_HELP[1:]
 PlanFolder = Annotated[Path, typer.Argument(help="The folder of the plan.", metavar="PLAN", show_default=False)]
-MaxCases = Annotated[int | None, typer.Option(help="At most so many cases of each functionality.")]
 
 
 @app.command("test")
 def score(
-    model: Model,
+    *,
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders or hub ids of classifiers.", metavar="MODEL", show_default=False),
+    ] = None,
     suite: Annotated[str, typer.Argument(help=_SUITE, metavar="SUITE", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The folder of the results.")] = Path("behavior"),
+    predictions: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of predictions in the suite's order, in place of a model; may come again."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
     max_cases: MaxCases = None,
+    examples: Annotated[int, typer.Option(help="Failing cases of each functionality in the report.")] = 3,
     batch_size: BatchSize = 32,
     n_resamples: Resamples = 1000,
+    confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
 ) -> None:
-    """Test a classifier on a behavioral suite: the share of cases that passes, by functionality."""
+    """Test classifiers on a behavioral suite: the share of cases that passes, by functionality."""
+    from rightreasons.audit.behavior_report import check_report_folder, write_behavior_report
+    from rightreasons.cli._show import show_pass_rates
+    from rightreasons.data.predictions import read_answers
+    from rightreasons.data.suite_files import open_suite
     from rightreasons.models.loading import load_classifier
-    from rightreasons.training.behavior_testing import open_suite, run_suite
+    from rightreasons.training.behavior_answers import ask, score_stored
+    from rightreasons.validation import check_count
 
+    if not models and not predictions:
+        raise ValueError("Expected a model and a suite, or a suite and --predictions, but got one word alone.")
+    check_count(examples, "examples", minimum=0)
+    check_report_folder(out)
     opened = open_suite(suite, data_dir=data_dir, max_cases=max_cases, seed=seed)
-    result, _ = run_suite(
-        load_classifier(model),
-        opened,
-        batch_size=batch_size,
-        n_resamples=n_resamples,
-        seed=seed,
-        out=out / "predictions",
+    level: dict[str, Any] = {"n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed}
+    tested = [score_stored(file.stem, opened, read_answers(file), **level) for file in predictions or ()]
+    for number, model in enumerate(models or (), start=1):
+        kept = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
+        tested.append(ask(load_classifier(model), opened, batch_size=batch_size, out=kept, **level))
+    page = write_behavior_report(
+        tested, out, confidence_level=confidence_level, seed=seed, examples=examples, command=_typed()
     )
-    _write(out / "pass_rates.json", {"model": model, "suite": opened.name, **result.to_dict()})
-    typer.secho(f"{opened.name}: {opened.n_cases:,} cases, {opened.n_examples:,} examples", bold=True)
-    for functionality in result.functionalities:
-        rate, interval = functionality.pass_rate, functionality.interval
-        said = (
-            "      -" if rate is None or interval is None else f"{rate:7.1%} [{interval.low:.1%}, {interval.high:.1%}]"
-        )
-        typer.echo(
-            f"  {functionality.test_type} {said:<26} {functionality.functionality_class}: {functionality.functionality}"
-        )
-    for kind, group in (("class", result.classes), ("type", result.test_types)):
-        means = ", ".join(f"{name} {_percent(each.pass_rate)}" for name, each in group.items())
-        typer.echo(f"By {kind}: {means}")
-    typer.echo(f"Mean over functionalities: {_percent(result.behavioral_pass_rate)}")
-    typer.echo(f"Results: {out / 'pass_rates.json'}")
+    show_pass_rates(tested)
+    typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
+    typer.echo(f"Report: {page}")
 
 
 @app.command()
@@ -183,8 +211,8 @@ def collect(
 
 
 def _task(source: dict[str, Any]) -> Task:
+    from rightreasons.data.suite_files import open_suite
     from rightreasons.training.behavior_runner import Task
-    from rightreasons.training.behavior_testing import open_suite
 
     train, test = (
         _data(source, source[split], limit)
@@ -215,6 +243,11 @@ def _data(source: dict[str, Any], split: str, limit: int | None) -> Data:
             f"Expected a label on every item of the split {split!r} of {source['data']}, but some have none."
         )
     return Data(rows["text"][:], labels, pairs)
+
+
+def _typed() -> str:
+    """The command line as it was typed; "" where it was called from Python."""
+    return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
 
 
 def _percent(value: float | None) -> str:
