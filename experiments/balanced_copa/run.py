@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from rightreasons.analysis.cue_classifier import cue_transfer
-from rightreasons.analysis.cues import CueStatistics, cue_statistics
+from rightreasons.analysis.cues import Cue, CueStatistics, cue_statistics
 from rightreasons.analysis.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.analysis.projection import principal_components
 from rightreasons.audit import plots_cues
@@ -98,7 +98,7 @@ def main() -> None:
         "rows": [row.to_dict() for row in rows],
         "premise_oblivious": _short(split),
         "own_easy_hard": own,
-        "sensitivity": sensitivity,
+        "sensitivity": {row.cue: sensitivity[row.cue] for row in _frequent(cues, sensitivity)},
         "explained_variance": explained,
     }
     (given.out / "results.json").write_text(json.dumps(results, ensure_ascii=False, indent=1), "utf-8")
@@ -170,7 +170,7 @@ def _figures(
     bars = [_bars(row) for row in rows if not row.frozen_encoder]
     picture = plots_cues.easy_hard_bars("easy_hard", bars=bars, chance=0.5)
     _save(picture, out / "easy_hard.png")
-    known = [row for row in cues.cues if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity]
+    known = _frequent(cues, sensitivity)
     difference = np.array([_difference(sensitivity[row.cue]) for row in known])
     picture = plots_cues.sensitivity_difference(
         "sensitivity",
@@ -319,7 +319,7 @@ def _paper_row(name: str, figures: Sequence[tuple[float, float]]) -> str:
 
 
 def _sensitivity_lines(cues: CueStatistics, sensitivity: Mapping[str, Mapping[str, float]]) -> list[str]:
-    known = [row for row in cues.cues if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity]
+    known = _frequent(cues, sensitivity)
     lines = []
     for name, kept in (
         ("productivity above 0.6", [row for row in known if row.productivity > 0.6]),
@@ -331,6 +331,10 @@ def _sensitivity_lines(cues: CueStatistics, sensitivity: Mapping[str, Mapping[st
             f"- {name}: {len(kept)} cues, mean change {100 * change.mean():+.2f}, {np.mean(change < 0):.0%} fall."
         )
     return lines
+
+
+def _frequent(cues: CueStatistics, sensitivity: Mapping[str, Mapping[str, float]]) -> list[Cue]:
+    return [row for row in cues.cues if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity]
 
 
 def _row(rows: Sequence[CopaRow], training_set: str, *, frozen: bool) -> CopaRow:
