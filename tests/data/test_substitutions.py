@@ -1,5 +1,7 @@
 """WordNet from its own files, and substitutions that are on record."""
 
+import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from rightreasons.data.substitutions import (
     substitution_lookups,
     word_substitutions,
 )
-from rightreasons.data.wordnet import FOLDERS, WordNet, find_wordnet
+from rightreasons.data.wordnet import FOLDERS, WordNet, find_wordnet, nltk_folder
 
 LICENCE = "  1 This line begins with two spaces, as the licence does.\n"
 
@@ -86,12 +88,34 @@ class TestDatabase:
         with pytest.raises(ValueError, match=r"database files of WordNet in .*, but there is no index.adj"):
             WordNet(tmp_path)
 
-    def test_none_is_installed(self, monkeypatch):
-        def absent():
-            raise ImportError("no")
-
+    @pytest.mark.parametrize("packed", [False, True], ids=["unpacked", "archive"])
+    def test_the_corpus_of_nltk(self, tiny, monkeypatch, tmp_path_factory, packed):
+        nltk_data = pytest.importorskip("nltk.data", reason="nltk is not installed")
+        place = tmp_path_factory.mktemp("nltk_data")
+        (place / "corpora").mkdir()
+        monkeypatch.setattr(nltk_data, "path", [str(place / "elsewhere"), str(place)])
+        assert nltk_folder() is None
+        if packed:
+            (place / "wordnet").mkdir()
+            shutil.copytree(tiny.folder, place / "wordnet", dirs_exist_ok=True)
+            shutil.make_archive(str(place / "corpora" / "wordnet"), "zip", place, "wordnet")
+        else:
+            shutil.copytree(tiny.folder, place / "corpora" / "wordnet")
         monkeypatch.setattr(wordnet, "FOLDERS", ())
-        monkeypatch.setattr(wordnet, "NltkWordNet", absent)
+        monkeypatch.delenv(wordnet.VARIABLE, raising=False)
+        find_wordnet.cache_clear()
+        try:
+            found = find_wordnet()
+        finally:
+            find_wordnet.cache_clear()
+        assert str(found.folder).endswith("corpora/wordnet.zip/wordnet/" if packed else "corpora/wordnet")
+        for word in ("good", "Enjoy", "mouse", "great", "liked", "mice", "nothing"):
+            assert found.synonyms(word) == tiny.synonyms(word)
+            assert found.antonyms(word) == tiny.antonyms(word)
+
+    def test_none_is_installed(self, monkeypatch):
+        monkeypatch.setattr(wordnet, "FOLDERS", ())
+        monkeypatch.setattr(wordnet, "nltk_folder", lambda: None)
         monkeypatch.delenv(wordnet.VARIABLE, raising=False)
         find_wordnet.cache_clear()
         try:
@@ -111,6 +135,47 @@ class TestDatabase:
         assert "dislike" in real.antonyms("liked")
         assert real.antonyms("movie") == []
         assert "inferior" in real.antonyms("excellent")
+
+    @pytest.mark.real_data
+    def test_as_nltk_reads_the_same_files(self, tmp_path, monkeypatch):
+        reader = pytest.importorskip("nltk.corpus.reader.wordnet", reason="nltk is not installed")
+        folder = next((folder for folder in FOLDERS if _there(folder)), None)
+        if folder is None:
+            pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
+        for file in Path(folder).glob("*.*"):
+            shutil.copy(file, tmp_path)
+        # Debian leaves out the names of the lexicographer files; here only their number matters.
+        (tmp_path / "lexnames").write_text("".join(f"{i:02d}\tfile.{i}\t1\n" for i in range(45)), "utf-8")
+        monkeypatch.setattr("nltk.data.path", [str(tmp_path)])  # beyond these it opens nothing
+
+        class Reader(reader.WordNetCorpusReader):
+            def map_wn(self, version="wordnet"):
+                """It is asked about one version alone."""
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            corpus = Reader(str(tmp_path), None)
+        real = WordNet(folder)
+        for word in ("good", "film", "love", "terrible", "slowly", "actor", "boring"):
+            # Words of a similar sense, and the opposites of these, are beyond what a sense itself holds.
+            own = {form for _, form in real.base_forms(word)}
+            assert _nltk_synonyms(corpus, word) - own <= set(real.synonyms(word))
+            assert _nltk_antonyms(corpus, word) <= set(real.antonyms(word))
+        assert _nltk_antonyms(corpus, "love") == set(real.antonyms("love")) == {"hate"}
+        assert _nltk_synonyms(corpus, "film") == set(real.synonyms("film"))
+
+
+def _nltk_synonyms(corpus, word):
+    return _single(word, [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas()])
+
+
+def _nltk_antonyms(corpus, word):
+    own = [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas() if lemma.name().lower() == word]
+    return _single(word, [other for lemma in own for other in lemma.antonyms()])
+
+
+def _single(word, lemmas):
+    return {lemma.name().lower() for lemma in lemmas if "_" not in lemma.name()} - {word}
 
 
 def _there(folder):

@@ -1,9 +1,10 @@
-"""Synonyms and antonyms from WordNet's own database files, or from NLTK's corpus."""
+"""Synonyms and antonyms from WordNet's own database files, those of NLTK's corpus among them."""
 
 from __future__ import annotations
 
 import functools
 import os
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,8 @@ FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet
 
 VARIABLE = "RIGHTREASONS_WORDNET"
 """The environment variable that names another folder."""
+
+Folder = Path | zipfile.Path
 
 PARTS = ("adj", "verb", "noun", "adv")
 
@@ -46,7 +49,7 @@ class WordNet:
     is a base form: it is not inflected.
 
     Args:
-        folder: The folder of index.noun, data.noun and so on.
+        folder: The folder of index.noun, data.noun and so on, which may lie in a zip archive.
 
     Raises:
         ValueError: If a file is missing.
@@ -55,8 +58,8 @@ class WordNet:
         Fellbaum (1998), "WordNet: An Electronic Lexical Database".
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike[str] | zipfile.Path) -> None:
+        self.folder: Folder = folder if isinstance(folder, zipfile.Path) else Path(folder)
         self._index: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}
         self._data: dict[str, bytes] = {}
         self._exceptions: dict[str, dict[str, list[str]]] = {}
@@ -131,35 +134,24 @@ class WordNet:
         return _Synset.parse(data[offset : data.index(b"\n", offset)].decode("utf-8"))
 
 
-class NltkWordNet:
-    """The same from NLTK's corpus.
+def nltk_folder() -> Folder | None:
+    """Find WordNet's database files among the data of NLTK, unpacked or as the archive that its downloader leaves.
 
-    Raises:
-        ImportError: If NLTK or its corpus is not installed.
+    They are the same files as elsewhere and read by the same reader; NLTK is asked where it keeps its data, no more.
     """
-
-    def __init__(self) -> None:
-        try:
-            from nltk.corpus import wordnet
-
-            wordnet.ensure_loaded()
-        except (ImportError, LookupError) as error:
-            raise ImportError(
-                "This needs NLTK's WordNet corpus, which is not installed: nltk.download('wordnet')."
-            ) from error
-        self._corpus = wordnet
-
-    def synonyms(self, word: str) -> list[str]:
-        """Return single words that share a sense with a word."""
-        names = [lemma.name().lower() for synset in self._corpus.synsets(word.lower()) for lemma in synset.lemmas()]
-        return _single(names, word)
-
-    def antonyms(self, word: str) -> list[str]:
-        """Return single words opposed to a word."""
-        lemmas = [lemma for synset in self._corpus.synsets(word.lower()) for lemma in synset.lemmas()]
-        own = set(filter(None, (self._corpus.morphy(word.lower(), part) for part in "nvar"))) | {word.lower()}
-        names = [other.name().lower() for lemma in lemmas if lemma.name() in own for other in lemma.antonyms()]
-        return _single(names, word)
+    try:
+        from nltk.data import path as places
+    except ImportError:
+        return None
+    for place in map(Path, places):
+        folder, archive = place / "corpora" / "wordnet", place / "corpora" / "wordnet.zip"
+        if (folder / "data.noun").is_file():
+            return folder
+        if archive.is_file():
+            packed = zipfile.Path(archive, "wordnet/")
+            if (packed / "data.noun").is_file():
+                return packed
+    return None
 
 
 @functools.cache
@@ -183,13 +175,13 @@ def find_wordnet(folder: str | None = None) -> Thesaurus:
     for path in FOLDERS:
         if (Path(path) / "data.noun").is_file():
             return WordNet(path)
-    try:
-        return NltkWordNet()
-    except ImportError:
-        raise ImportError(
-            "This needs WordNet, which is not installed: apt-get install wordnet-base, or nltk.download('wordnet'), or "
-            f"name a folder of its database files in {VARIABLE}."
-        ) from None
+    found = nltk_folder()
+    if found is not None:
+        return WordNet(found)
+    raise ImportError(
+        "This needs WordNet, which is not installed: apt-get install wordnet-base, or nltk.download('wordnet'), or "
+        f"name a folder of its database files in {VARIABLE}."
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -217,22 +209,17 @@ class _Synset:
         return cls(words, pointers)
 
 
-def _read_index(file: Path) -> Iterator[tuple[str, tuple[int, tuple[int, ...]]]]:
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line[0] == " ":  # the licence
-                continue
-            fields = line.split()
-            count = int(fields[2])
-            yield fields[0], (int(fields[-count - 1]), tuple(int(offset) for offset in fields[-count:]))
+def _read_index(file: Folder) -> Iterator[tuple[str, tuple[int, tuple[int, ...]]]]:
+    for line in file.read_text("utf-8").splitlines():
+        if line[0] == " ":  # the licence
+            continue
+        fields = line.split()
+        count = int(fields[2])
+        yield fields[0], (int(fields[-count - 1]), tuple(int(offset) for offset in fields[-count:]))
 
 
-def _read_exceptions(file: Path) -> dict[str, list[str]]:
+def _read_exceptions(file: Folder) -> dict[str, list[str]]:
     if not file.is_file():
         return {}
     rows = (line.split() for line in file.read_text("utf-8").splitlines())
     return {row[0]: row[1:] for row in rows if len(row) > 1}
-
-
-def _single(names: list[str], word: str) -> list[str]:
-    return [name for name in dict.fromkeys(names) if "_" not in name and name != word.lower()]
