@@ -1,0 +1,347 @@
+"""From a report to what the page shows: the grid of pass rates, tables of them, and cases with their answers."""
+
+import csv
+import difflib
+import html
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from behavior_report import Example, JudgedCase, Report, Tested, compares, judged_cases
+
+from rightreasons.analysis.intervals import Interval
+from rightreasons.audit.plots_behavior import rate_colors, whole_percent
+from rightreasons.data.suite_cases import Functionality
+from rightreasons.data.suites import Suite
+from rightreasons.widget import tiles
+
+PAGE = 6
+SHOWN = ("failing", "passing", "not asked", "all")
+TYPES = {
+    "MFT": "minimum functionality: the answer is known",
+    "INV": "invariance: the answer must not change",
+    "DIR": "directional: the confidence must move one way",
+}
+SURE = 0.1
+"""The tolerance of an expectation that names none."""
+
+
+# ------------------------------------------------------------------------------------------------------------ the grid
+
+
+def grid(report: Report) -> str:
+    """Write the heat map: a row a model, a column a functionality, classes ruled off; every cell is a button."""
+    suite = report.suite
+    starts = _class_starts(suite)
+    groups = [(name, len(list(group))) for name, group in itertools.groupby(_classes(suite))]
+    classes = "".join(
+        f'<th colspan="{size}" class="br-start" scope="colgroup">{_text(name)}</th>' for name, size in groups
+    )
+    heads = "".join(
+        f'<th class="{"br-start" if number in starts else ""}" scope="col" title="{_text(f.name)}">'
+        f'<div class="br-head"><span class="br-name">{_text(f.name)}</span>{_chip(f.test_type)}</div></th>'
+        for number, f in enumerate(suite.functionalities)
+    )
+    rows = "".join(_row(report, place, starts) for place in range(len(report.models)))
+    return (
+        '<div class="br-scroll" tabindex="0"><table class="br-grid"><thead>'
+        f'<tr><td></td>{classes}<th class="br-start"></th></tr>'
+        f'<tr><td></td>{heads}<th class="br-start" scope="col"><div class="br-head"><b class="br-name">mean</b></div>'
+        f"</th></tr></thead><tbody>{rows}</tbody></table></div>{_legend(suite)}"
+    )
+
+
+def _row(report: Report, place: int, starts: set[int]) -> str:
+    model = report.models[place]
+    cells = []
+    for number, found in enumerate(model.result.functionalities):
+        said = _said(found.pass_rate, found.n_passed, found.n_cases)
+        title = f"{model.name}: {found.functionality}: {said}"
+        cells.append(
+            f'<td class="{"br-start" if number in starts else ""}"><button type="button" class="br-cell" '
+            f'data-cell="{place}-{number}" aria-label="{_text(title)}" title="{_text(title)}" '
+            f'style="{_colors(found.pass_rate)}">{_number(found.pass_rate)}</button></td>'
+        )
+    mean = model.result.behavioral_pass_rate
+    cells.append(
+        f'<td class="br-start"><span class="br-cell br-mean" style="{_colors(mean)}">{_number(mean)}</span></td>'
+    )
+    return f'<tr><th scope="row" title="{_text(model.name)}"><span>{_text(model.name)}</span></th>{"".join(cells)}</tr>'
+
+
+def mark(model: int, functionality: int) -> str:
+    """Outline the chosen cell wherever it stands, without writing the grid anew (it keeps its place and its focus)."""
+    chosen = f'[data-cell="{model}-{functionality}"]'
+    return f"<style>{chosen} {{ outline: 3px solid var(--plot-ink); outline-offset: -1px; z-index: 1; }}</style>"
+
+
+def weakest(report: Report) -> tuple[int, int]:
+    """Return the place of the first model and the number of the functionality that it passes least of."""
+    found = report.models[0].result.functionalities
+    rates = [2.0 if each.pass_rate is None else each.pass_rate for each in found]
+    return 0, rates.index(min(rates))
+
+
+def _legend(suite: Suite) -> str:
+    used = {functionality.test_type for functionality in suite.functionalities}
+    types = " ".join(f"<span>{_chip(kind)} {words}</span>" for kind, words in TYPES.items() if kind in used)
+    steps = "".join(f'<i style="{_colors(step / 10)}"></i>' for step in range(11))
+    return f'<p class="br-legend"><span>0% <span class="br-ramp">{steps}</span> 100% of cases pass</span> {types}</p>'
+
+
+# ---------------------------------------------------------------------------------------------------------- the tables
+
+
+def headline(report: Report) -> str:
+    """Write the mean pass rate of each model, or what is missing where there is none."""
+    suite = report.suite
+    size = f"{len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, {suite.n_examples:,} examples"
+    line = f'<p class="rr-small br-suite">Suite <b>{_text(suite.name)}</b>: {size}.</p>'
+    if not report.models:
+        return line + (
+            '<p class="rr-waiting">Now add predictions: a file with one row for each of the '
+            f"{suite.n_examples:,} examples, in the order of “Examples in order”.</p>"
+        )
+    shown = tiles((m.name, _percent(m.result.behavioral_pass_rate), _between(m.result.interval)) for m in report.models)
+    about = "".join(f"<li><b>{_text(m.name)}</b>: {_text(m.about)}.</li>" for m in report.models if m.about)
+    return line + shown + (f'<ul class="rr-small br-about">{about}</ul>' if about else "")
+
+
+def functionality_table(report: Report) -> str:
+    """Write all functionalities, one a row, with the rates of all models as buttons."""
+    heads = "".join(f'<th class="rr-number">{_text(model.name)}</th>' for model in report.models)
+    rows = []
+    for number, functionality in enumerate(report.suite.functionalities):
+        cells = []
+        for place, model in enumerate(report.models):
+            found = model.result.functionalities[number]
+            title = f"{model.name}: {_said(found.pass_rate, found.n_passed, found.n_cases)}; {_between(found.interval)}"
+            cells.append(
+                f'<td class="rr-number"><button type="button" class="br-rate" data-cell="{place}-{number}" '
+                f'title="{_text(title)}" style="{_colors(found.pass_rate)}">{_percent(found.pass_rate)}</button></td>'
+            )
+        rows.append(
+            f"<tr><td>{_chip(functionality.test_type)} {_text(functionality.name)}<br>"
+            f'<span class="rr-small">{_text(functionality.functionality_class)}, {len(functionality.cases):,} cases'
+            f"</span></td>{''.join(cells)}</tr>"
+        )
+    return (
+        f'<div class="rr-table br-table" tabindex="0"><table><thead><tr><th>functionality</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def group_table(report: Report) -> str:
+    """Write the means by class and by type, with their intervals."""
+    if not report.models:
+        return ""
+    heads = "".join(f'<th class="rr-number">{_text(model.name)}</th>' for model in report.models)
+    first = report.models[0].result
+    parts = []
+    for title, groups in (("by class", "classes"), ("by type", "test_types")):
+        rows = []
+        for name in getattr(first, groups):
+            found = [getattr(model.result, groups)[name] for model in report.models]
+            cells = "".join(
+                f'<td class="rr-number"><b>{_percent(group.pass_rate)}</b><br><span class="rr-small">'
+                f"{_ends(group.interval)}</span></td>"
+                for group in found
+            )
+            rows.append(f"<tr><td>{_chip(name) if name in TYPES else _text(name)}</td>{cells}</tr>")
+        parts.append(
+            f'<div class="rr-table" tabindex="0"><table><caption>Mean pass rates {title}, 95% intervals</caption>'
+            f"<thead><tr><th></th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        )
+    return "".join(parts)
+
+
+# ----------------------------------------------------------------------------------------------------------- the cases
+
+
+def cases(report: Report, place: int, number: int, shown: str, page: int) -> str:
+    """Write a page of the cases of one functionality, with what the model answered and what was expected."""
+    model, functionality = report.models[place], report.suite.functionalities[number]
+    judged = judged_cases(report, model, number)
+    verdicts = {"failing": (False,), "passing": (True,), "not asked": (None,), "all": (True, False, None)}[shown]
+    chosen = [case for case in judged if case.passed in verdicts]
+    pages = max(1, -(-len(chosen) // PAGE))
+    page = min(max(page, 1), pages)
+    first = (page - 1) * PAGE
+    found = model.result.functionalities[number]
+    about = (
+        f"<p>{_chip(functionality.test_type)} <b>{_text(functionality.name)}</b> "
+        f"({_text(functionality.functionality_class)}), {_text(model.name)}: "
+        f"{_said(found.pass_rate, found.n_passed, found.n_cases)}</p>"
+        f'<p class="rr-small">{_text(_rule(functionality, model))}</p>'
+    )
+    what = {"all": "cases", "not asked": "cases not asked"}.get(shown, f"{shown} cases")
+    count = f'<p class="rr-small">{len(chosen):,} {what}; page {page:,} of {pages:,}.</p>'
+    written = [_case(report, model, functionality, case) for case in chosen[first : first + PAGE]]
+    return f'<div class="br-about-cell">{about}</div>{count}{"".join(written)}'
+
+
+def _case(report: Report, model: Tested, functionality: Functionality, case: JudgedCase) -> str:
+    origin = case.examples[0]
+    state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
+    pairwise = compares(functionality)
+    items = []
+    for place, example in enumerate(case.examples):
+        original = origin if pairwise and place else None
+        items.append(
+            f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
+            f'<div class="br-said">{_answer(model, example)}'
+            f'<span class="rr-small">{_text(_expected(report, model, functionality, origin, example))}</span>'
+            "</div></li>"
+        )
+    title = f'<p class="br-id">Case {_text(case.id)}</p>'
+    return f'<article class="br-case {state}">{title}<ol>{"".join(items)}</ol></article>'
+
+
+_STATES = {True: "br-held", False: "br-broken", None: "br-unasked"}
+
+
+def _answer(model: Tested, example: Example) -> str:
+    answer = model.answers[example.number]
+    said = f"<b>{_text(model.called(answer))}</b>"
+    if model.probabilities is not None:
+        said += f" {_percent(float(model.probabilities[example.number, int(answer)]))}"
+    return f'<span class="br-answer">{said}</span>'
+
+
+def _expected(report: Report, model: Tested, functionality: Functionality, origin: Example, example: Example) -> str:
+    """Say what was expected of one example."""
+    expectation = functionality.expectation
+    name = expectation["name"]
+    if compares(functionality) and example is origin:
+        return "the original"
+    if example.held is None:
+        return "nothing is asked"
+    before = model.answers[origin.number]
+    limit = f"{100 * expectation.get('tolerance', SURE):g} points"
+    if name == "equal":
+        value = expectation.get("value")
+        return f"expected {model.called(report.table.labels[example.number] if value is None else value)}"
+    if name == "not_equal":
+        return f"expected anything but {model.called(expectation['value'])}"
+    if model.probabilities is None:
+        return f"expected {model.called(before)} again" if name == "invariant" else ""
+    if name == "sentiment_shift":
+        then, now = (
+            float(model.probabilities[place, 2] - model.probabilities[place, 0])
+            for place in (origin.number, example.number)
+        )
+        way = "fall" if expectation["positive"] else "rise"
+        return f"P(positive) - P(negative) from {then:.2f} to {now:.2f}; it must not {way} by more than {limit}"
+    then, now = (float(model.probabilities[place, int(before)]) for place in (origin.number, example.number))
+    moved = f"P({model.called(before)}) from {_percent(then)} to {_percent(now)}"
+    if name == "invariant":
+        return f"expected {model.called(before)} again; {moved}"
+    if name == "monotonic":
+        return f"{moved}; it must not {'fall' if expectation['increasing'] else 'rise'} by more than {limit}"
+    return ""
+
+
+def _rule(functionality: Functionality, model: Tested) -> str:
+    """Say what a functionality expects of all of its cases."""
+    expectation = functionality.expectation
+    name = expectation["name"]
+    limit = f"{100 * expectation.get('tolerance', SURE):g} points"
+    rules = {
+        "equal": "Every answer has to be the label.",
+        "not_equal": f"Any answer will do but {model.called(expectation.get('value', 0))}.",
+        "invariant": f"Every changed text has to get the original's answer, or nearly its confidence (within {limit}).",
+        "monotonic": "The confidence in the original's answer must not "
+        f"{'fall' if expectation.get('increasing') else 'rise'} by more than {limit}.",
+        "sentiment_shift": "P(positive) - P(negative) must not "
+        f"{'fall' if expectation.get('positive') else 'rise'} by more than {limit}.",
+        "transitive": "Of three pairs, two duplicates make the third one a duplicate.",
+    }
+    only = expectation.get("where_first")
+    if not only:
+        return rules[name]
+    answers = " or ".join(model.called(answer) for answer in only.get("is", only.get("not")))
+    asked = f"Asked only where the first answer is {'' if 'is' in only else 'not '}{answers}."
+    return f"{rules[name]} {asked}"
+
+
+def _texts(suite: Suite, example: Example, original: Example | None) -> str:
+    """Write the texts of an example, with the words that the original does not have."""
+    parts = []
+    for place, (column, text) in enumerate(zip(suite.text_columns, example.texts, strict=True)):
+        told = f'<span class="rr-small">{_text(column)}</span> ' if len(suite.text_columns) > 1 else ""
+        shown = _text(text) if original is None else _changed(original.texts[place], text)
+        parts.append(f"<p>{told}{shown}</p>")
+    return "".join(parts)
+
+
+def _changed(before: str, after: str) -> str:
+    old, new = before.split(), after.split()
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    words = []
+    for kind, _, _, begin, end in matcher.get_opcodes():
+        piece = _text(" ".join(new[begin:end]))
+        if piece:
+            words.append(piece if kind == "equal" else f"<mark>{piece}</mark>")
+    return " ".join(words)
+
+
+# ------------------------------------------------------------------------------------------------------------ download
+
+
+def examples_file(suite: Suite) -> str:
+    """Write the examples of a suite in its order, for whoever wants to ask a model; returns the path."""
+    path = Path(tempfile.mkdtemp(prefix="behavior-report-")) / "examples.csv"
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["id", *suite.text_columns])
+        for row in suite.examples():
+            writer.writerow([row["id"], *(row[column] for column in suite.text_columns)])
+    return str(path)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _classes(suite: Suite) -> Iterator[str]:
+    return (functionality.functionality_class for functionality in suite.functionalities)
+
+
+def _class_starts(suite: Suite) -> set[int]:
+    names = list(_classes(suite))
+    return {number for number in range(len(names)) if number == 0 or names[number] != names[number - 1]}
+
+
+def _chip(kind: str) -> str:
+    return f'<span class="br-type br-{_text(kind.lower())}" title="{TYPES.get(kind, "")}">{_text(kind)}</span>'
+
+
+def _colors(rate: float | None) -> str:
+    if rate is None:
+        return ""
+    ground, ink = rate_colors(rate)
+    return f"background:{ground};color:{ink}"
+
+
+def _number(rate: float | None) -> str:
+    return "–" if rate is None else whole_percent(rate)
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{whole_percent(rate)}%"
+
+
+def _said(rate: float | None, passed: int, asked: int) -> str:
+    return "no case is asked" if rate is None else f"{passed:,} of {asked:,} cases pass ({_percent(rate)})"
+
+
+def _ends(interval: Interval | None) -> str:
+    return "" if interval is None else f"{100 * interval.low:.0f} – {100 * interval.high:.0f}"
+
+
+def _between(interval: Interval | None) -> str:
+    return "" if interval is None else f"{interval.confidence_level:.0%} interval {_ends(interval)}%"
+
+
+def _text(value: str) -> str:
+    return html.escape(value)

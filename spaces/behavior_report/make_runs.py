@@ -1,0 +1,96 @@
+"""Makes the bundled predictions: one encoder, taught sentiment, then taught the suite, or all but one class of it.
+
+    python spaces/behavior_report/make_runs.py WORK_FOLDER DATA_FOLDER
+
+needs the extra [demo], and SST-2 in DATA_FOLDER (without it, SST-2 is downloaded); about ten minutes on one core. Only
+probabilities about the bundled suite are kept, in the form that the Space takes as an upload.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from make_suite import SUITE, make_suite
+
+from rightreasons.data.catalog import load_dataset
+from rightreasons.data.suites import Suite
+from rightreasons.models.batching import encode
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.predict import predict
+from rightreasons.training.behavior_items import suite_items
+from rightreasons.training.behavior_trainer import train_on_behavior
+from rightreasons.training.finetune import fine_tune
+from rightreasons.validation import softmax
+
+NAMES = ("negative", "positive")
+SENTENCES = 6000
+HELD_OUT = "Negation"
+SEED = 0
+ON_SUITE = {"epochs": 2.0, "learning_rate": 5e-5, "batch_size": 24}
+
+
+def main(work: Path, data: Path | None) -> None:
+    """Train the three models and write what they say about the bundled suite."""
+    validation = load_dataset("sst2", split="validation", data_dir=data)
+    taught = taught_sentiment(work, data)
+    learned = make_suite().split("train")
+    kept = tuple(f for f in learned.functionalities if f.functionality_class != HELD_OUT)
+    without = dataclasses.replace(learned, functionalities=kept)
+    sentences = f"{SENTENCES:,} sentences of SST-2"
+    runs = (
+        ("sentiment", "Sentiment alone", f"fine-tuned on {sentences}", None),
+        ("sentiment_suite", "then the suite", "the same, then on other cases of this suite", learned),
+        ("sentiment_rest", f"then all but {HELD_OUT.lower()}", f"the same, without the class {HELD_OUT}", without),
+    )
+    suite = Suite.read(SUITE)
+    texts = [row["text"] for row in suite.examples()]
+    index = []
+    for key, title, about, part in runs:
+        classifier = taught_behavior(load_classifier(taught), part)
+        write(SUITE.with_name(f"{key}.csv"), positive(classifier, texts))
+        right = (positive(classifier, validation["text"][:]) > 0.5) == np.array(validation["label"][:])
+        index.append({"file": f"{key}.csv", "title": title, "about": about, "iid_accuracy": round(right.mean(), 4)})
+    SUITE.with_name("index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+
+
+def taught_sentiment(work: Path, data: Path | None) -> Path:
+    """Fine-tune the encoder on sentences of SST-2."""
+    train = load_dataset("sst2", split="train", data_dir=data)
+    drawn = np.sort(np.random.default_rng(SEED).permutation(len(train))[:SENTENCES])
+    rows = train.select(drawn)
+    made = fine_tune(
+        demo_encoder(), rows, out=work / "sentiment", label_names=NAMES, epochs=1, learning_rate=1e-4, seed=SEED
+    )
+    return made.folder
+
+
+def taught_behavior(classifier: Classifier, part: Suite | None) -> Classifier:
+    """Train a classifier on part of the suite, in place."""
+    if part is None:
+        return classifier
+    items = suite_items(part)
+    encoded = encode(classifier.tokenizer, items.texts, max_length=64)
+    train_on_behavior(classifier.model, encoded, items, seed=SEED, progress=True, **ON_SUITE)
+    classifier.model.eval()
+    return classifier
+
+
+def positive(classifier: Classifier, texts: Sequence[str]) -> np.ndarray:
+    """Ask for P(positive) of each text."""
+    scores = predict(classifier, texts, progress=False)
+    return softmax(np.asarray(scores.logits, dtype=np.float64))[:, 1]
+
+
+def write(path: Path, chances: np.ndarray) -> None:
+    """Write one row an example; rows sum to 1 as they are written."""
+    rounded = np.round(chances, 4)
+    rows = [f"{1 - p:.4f},{p:.4f}" for p in rounded]
+    path.write_text("\n".join([",".join(f"p_{name}" for name in NAMES), *rows]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
