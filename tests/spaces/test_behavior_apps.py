@@ -1,0 +1,58 @@
+"""The apps of the behavior modules, used as a person would."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def compute(page) -> None:
+    page.get_by_role("button", name="Compute").click()
+
+
+def edit(page, row: int, column: int, text: str) -> None:
+    cell = page.locator(f"#inputs [data-row='{row}'][data-col='{column}']").first
+    cell.dblclick()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(cell).to_contain_text(text)
+
+
+def test_behavioral_pass_rate(visit):
+    page = visit("metrics/behavioral_pass_rate")
+    compute(page)
+    headline = page.locator("#headline")
+    # Negation: "not good" is right, "not bad" is called negative, 1 of 2. Names: .9 and .85, 1 of 1. Mean 0.75.
+    expect(headline).to_contain_text("0.7500")
+    expect(headline.locator("table").first).to_contain_text("negation")
+    edit(page, 1, 0, "[0.3, 0.7]")
+    compute(page)
+    expect(headline).to_contain_text("1.0000")
+    page.locator("#option-outputs input").click()
+    page.get_by_role("option", name="labels").click()
+    compute(page)
+    expect(page.get_by_role("alert")).to_contain_text("`predictions`")
+
+
+def test_more_predictions_than_examples_are_refused_with_both_counts(visit):
+    page = visit("metrics/behavioral_pass_rate")
+    edit(page, 3, 0, " ")
+    compute(page)
+    expect(page.get_by_role("alert")).to_have_text(
+        "Expected one prediction for each of the 4 examples of the suite, in its order, but got 3."
+    )
+
+
+def test_generalization_score(visit):
+    page = visit("metrics/generalization_score")
+    compute(page)
+    headline = page.locator("#headline")
+    expect(headline).to_contain_text(re.compile(r"0\.\d{4}"))
+    # Seen: mean of .98, .95, .91 is .946667; 2 · .92 · .946667 / (.92 + .946667) = .933143.
+    expect(page.locator("#result")).to_contain_text(re.compile(r"0\.93314\d"))
+    page.locator("#option-iid_score input, #option-iid_score textarea").fill("1.2")
+    compute(page)
+    expect(page.get_by_role("alert")).to_contain_text("iid_score")
