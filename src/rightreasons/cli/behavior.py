@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -25,9 +25,6 @@ from rightreasons.cli._options import (
     TextColumn,
     TextPairColumn,
 )
-
-if TYPE_CHECKING:
-    from rightreasons.training.behavior_runner import Data, Task
 
 
 class _Behavior(DefaultGroup):
@@ -77,8 +74,10 @@ def score(
     from rightreasons.cli._show import show_pass_rates
     from rightreasons.data.predictions import read_answers
     from rightreasons.data.suite_files import open_suite
-    from rightreasons.models.loading import load_classifier
+    from rightreasons.models.loading import load_classifier, load_question_answering
     from rightreasons.training.behavior_answers import ask, score_stored
+    from rightreasons.training.behavior_reading import ask_reader
+    from rightreasons.training.span_items import is_reading
     from rightreasons.validation import check_count
 
     if not models and not predictions:
@@ -90,7 +89,11 @@ def score(
     tested = [score_stored(file.stem, opened, read_answers(file), **level) for file in predictions or ()]
     for number, model in enumerate(models or (), start=1):
         kept = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
-        tested.append(ask(load_classifier(model), opened, batch_size=batch_size, out=kept, **level))
+        if is_reading(opened):
+            answered = ask_reader(load_question_answering(model), opened, batch_size=batch_size, out=kept, **level)
+        else:
+            answered = ask(load_classifier(model), opened, batch_size=batch_size, out=kept, **level)
+        tested.append(answered)
     page = write_behavior_report(
         tested, out, confidence_level=confidence_level, seed=seed, examples=examples, command=_typed()
     )
@@ -102,7 +105,7 @@ def score(
 @app.command()
 def plan(
     folder: PlanFolder,
-    model: Annotated[str, typer.Option(help="A folder or hub id of an encoder or a classifier of two classes.")],
+    model: Annotated[str, typer.Option(help="A folder or hub id of an encoder, or of a model for the suite.")],
     suite: Annotated[str, typer.Option(help=_SUITE)],
     data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a local file.")],
     train_split: Annotated[str, typer.Option(help="Its training split.")] = "train",
@@ -114,7 +117,13 @@ def plan(
     train_limit: Annotated[int | None, typer.Option(help="At most so many training items.")] = None,
     test_limit: Annotated[int | None, typer.Option(help="At most so many test items.")] = None,
     max_cases: MaxCases = None,
-    labels: Annotated[str, typer.Option(help="sentiment (0, 1, 2 for two classes) or classes.")] = "sentiment",
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="sentiment (0, 1, 2 for two classes), classes or answers (spans); by default what the suite asks for.",
+            show_default=False,
+        ),
+    ] = None,
     configurations: Annotated[str, typer.Option(help="Parted by commas; all four by default.")] = "",
     methods: Annotated[str, typer.Option(help="Parted by commas; all eight by default.")] = "",
     partitions: Annotated[str, typer.Option(help="Parted by commas; seen, functionality, class, type.")] = "",
@@ -126,11 +135,20 @@ def plan(
     iid_epochs: Annotated[float, typer.Option(help="Passes over the independent data.")] = 3.0,
     iid_batch_size: Annotated[int, typer.Option(help="Texts a batch of independent data.")] = 16,
     activation: Annotated[str, typer.Option(help="softmax, or sigmoid as in the released code.")] = "softmax",
-    max_length: Annotated[int, typer.Option(help="The most tokens of a text.")] = 128,
+    grid: Annotated[
+        str,
+        typer.Option(help='Options to choose from by the validation part: "learning_rate=2e-5,5e-5 epochs=1,2".'),
+    ] = "",
+    max_length: Annotated[
+        int | None,
+        typer.Option(help="The most tokens of a text: 128, and 384 for reading, by default.", show_default=False),
+    ] = None,
 ) -> None:
     """List the runs of an experiment in behavioral learning, and store them in a folder."""
+    from rightreasons.cli._behavior_task import open_task
     from rightreasons.cli._choices import listed
     from rightreasons.training import behavior_plan
+    from rightreasons.training.behavior_grid import parse_grid
 
     asked = {"configurations": configurations, "methods": methods, "partitions": partitions}
     chosen: dict[str, Any] = {name: tuple(listed(words) or ()) for name, words in asked.items() if words}
@@ -161,13 +179,15 @@ def plan(
             "batch_size": iid_batch_size,
             "activation": activation,
         },
+        "grid": parse_grid(grid),
         "max_length": max_length,
     }
-    task = _task(source)
+    task = open_task(source)
     runs = behavior_plan.lay_out(task.suite, seeds=[int(number) for number in numbers], **chosen)
     made = behavior_plan.Plan.create(folder, runs, {**task.settings(), "source": source})
+    each = f", each the best of {len(task.grid)} settings" if task.grid else ""
     typer.echo(
-        f"{len(runs):,} runs in {folder}, {len(made.done()):,} finished. Next: rightreasons behavior run {folder}"
+        f"{len(runs):,} runs{each} in {folder}, {len(made.done()):,} finished. Next: rightreasons behavior run {folder}"
     )
 
 
@@ -177,6 +197,7 @@ def run(
     shard: Annotated[str, typer.Option(help="Which part, i/n from 1: one of n processes or machines.")] = "1/1",
 ) -> None:
     """Make the runs of a plan that are not finished; kill it and call it again as you like."""
+    from rightreasons.cli._behavior_task import open_task
     from rightreasons.training.behavior_plan import Plan
     from rightreasons.training.behavior_runner import run_plan
 
@@ -184,7 +205,7 @@ def run(
     opened.check_code()
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons behavior plan` made, but {folder} names no sources.")
-    made = run_plan(opened, _task(opened.settings["source"]), shard=shard)
+    made = run_plan(opened, open_task(opened.settings["source"]), shard=shard)
     typer.echo(f"{made:,} runs made; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
 
 
@@ -206,43 +227,9 @@ def collect(
     for row in found.rows:
         iid = sum(row.iid_score.values()) / len(row.iid_score)
         scores = "".join(f"{_percent(row.scores.get(setting)):>15}" for setting in SETTINGS)
-        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{iid:>9.1%}{scores}")
+        f1 = f"   (i.i.d. F1 {sum(row.iid_f1.values()) / len(row.iid_f1):.1%})" if row.iid_f1 else ""
+        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{iid:>9.1%}{scores}{f1}")
     typer.echo(f"Pass rates and scores: {file}")
-
-
-def _task(source: dict[str, Any]) -> Task:
-    from rightreasons.data.suite_files import open_suite
-    from rightreasons.training.behavior_runner import Task
-
-    train, test = (
-        _data(source, source[split], limit)
-        for split, limit in zip(("train_split", "test_split"), source["limits"], strict=True)
-    )
-    return Task(
-        model=source["model"],
-        suite=open_suite(
-            source["suite"], data_dir=source["data_dir"], paper_labels=True, max_cases=source["max_cases"]
-        ),
-        train=train,
-        test=test,
-        **{name: source[name] for name in ("labels", "options", "iid_options", "max_length")},
-    )
-
-
-def _data(source: dict[str, Any], split: str, limit: int | None) -> Data:
-    from rightreasons.data.files import open_dataset
-    from rightreasons.training.behavior_runner import Data
-
-    rows: Any = open_dataset(
-        source["data"], split=split, data_dir=source["data_dir"], limit=limit, drop_empty=True, **source["columns"]
-    )
-    pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
-    labels = rows["label"][:]
-    if min(labels) < 0:
-        raise ValueError(
-            f"Expected a label on every item of the split {split!r} of {source['data']}, but some have none."
-        )
-    return Data(rows["text"][:], labels, pairs)
 
 
 def _typed() -> str:

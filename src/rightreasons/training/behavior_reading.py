@@ -18,6 +18,7 @@ from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier, load_question_answering
 from rightreasons.models.spans import SpanAnswers, best_spans, join_windows, predict_answers
 from rightreasons.models.windows import Windows, encode_windows
+from rightreasons.training.behavior_answers import SuiteAnswers
 from rightreasons.training.behavior_items import Items
 from rightreasons.training.behavior_plan import Run
 from rightreasons.training.behavior_runner import Runner, marks, validation_objective, without
@@ -80,6 +81,16 @@ def run_reading_suite(
         seed=seed,
     )
     return rates, found
+
+
+def ask_reader(classifier: Classifier, suite: Suite, **options: Any) -> SuiteAnswers:
+    """Ask a question-answering model a suite, as `ask` asks a classifier; the options are those of `run_reading_suite`.
+
+    Raises:
+        ValueError: As `run_reading_suite`.
+    """
+    rates, found = run_reading_suite(classifier, suite, **options)
+    return SuiteAnswers(classifier.name, suite, rates, list(found.texts))
 
 
 class ReadingRunner(Runner):

@@ -1,0 +1,77 @@
+"""What a plan of behavioral learning is made of, opened from the names that its folder keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rightreasons.data.suites import Suite
+    from rightreasons.training.behavior_runner import Data, Task
+
+
+def open_task(source: Mapping[str, Any]) -> Task:
+    """Open the suite and the data of a plan.
+
+    Args:
+        source: What `rightreasons behavior plan` was told. Where it names no `labels` or `max_length`, they are those
+            that the suite asks for.
+    """
+    from rightreasons.training.behavior_runner import Task
+
+    suite = _suite(source)
+    labels = source["labels"] or labels_of(suite)
+    train, test = (
+        _data(source, source[split], limit, labels)
+        for split, limit in zip(("train_split", "test_split"), source["limits"], strict=True)
+    )
+    return Task(
+        model=source["model"],
+        suite=suite,
+        train=train,
+        test=test,
+        labels=labels,
+        grid=tuple(source.get("grid", ())),
+        max_length=source["max_length"] or (384 if labels == "answers" else 128),
+        **{name: source[name] for name in ("options", "iid_options")},
+    )
+
+
+def labels_of(suite: Suite) -> str:
+    """Tell what a suite's labels are: answers that are spans, three sentiments, or classes."""
+    from rightreasons.analysis.behavior import asks_for_neutral
+    from rightreasons.training.span_items import is_reading
+
+    if is_reading(suite):
+        return "answers"
+    return "sentiment" if asks_for_neutral(suite.table()) else "classes"
+
+
+def _suite(source: Mapping[str, Any]) -> Suite:
+    from rightreasons.data.suite_files import open_suite
+
+    return open_suite(source["suite"], data_dir=source["data_dir"], paper_labels=True, max_cases=source["max_cases"])
+
+
+def _data(source: Mapping[str, Any], split: str, limit: int | None, labels: str) -> Data:
+    from rightreasons.data.files import open_dataset
+    from rightreasons.data.questions import open_questions
+    from rightreasons.training.behavior_runner import Data
+
+    rows: Any
+    if labels == "answers":
+        named = [f"--{name.replace('_', '-')}" for name, value in source["columns"].items() if value is not None]
+        if named:
+            raise ValueError(f"Expected no {named[0]} for a suite of reading, whose data has question and context.")
+        rows = open_questions(source["data"], split=split, data_dir=source["data_dir"], limit=limit)
+        return Data(rows["question"][:], rows["answers"][:], rows["context"][:])
+    rows = open_dataset(
+        source["data"], split=split, data_dir=source["data_dir"], limit=limit, drop_empty=True, **source["columns"]
+    )
+    pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
+    found = rows["label"][:]
+    if min(found) < 0:
+        raise ValueError(
+            f"Expected a label on every item of the split {split!r} of {source['data']}, but some have none."
+        )
+    return Data(rows["text"][:], found, pairs)
