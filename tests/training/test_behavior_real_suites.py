@@ -5,6 +5,7 @@ import pytest
 
 from rightreasons.training.behavior_items import RULES, TYPES, suite_items
 from rightreasons.training.behavior_testing import open_suite
+from rightreasons.training.span_items import reading_items
 
 pytestmark = pytest.mark.real_data
 
@@ -36,6 +37,20 @@ def test_paraphrases(real_data):
     assert set(items.targets[where].argmax(1).tolist()) == {0}
 
 
-def test_reading_is_refused(real_data):
+def test_reading(real_data):
+    suite = open_suite("checklist_reading", data_dir=real_data)
+    items = reading_items(suite)
+    assert len(items.texts) == 71293
+    pairs = items.rule == RULES.index("invariant")
+    # cases of the five INV functionalities; their examples are 2 * 500, 1005, 3 * 500, 11 * 500 and 11 * 500
+    assert pairs.sum() == 2500
+    assert items.n_changed.sum() == 1000 + 1005 + 1500 + 5500 + 5500 - 2500
+    # every other example has an answer, and every answer stands in its context
+    assert (~pairs).sum() == 71293 - 14505
+    first, last = items.targets[0].astype(int)
+    assert items.text_pairs[0][first:last] == suite.functionalities[0].cases[0].labels[0]
+
+
+def test_a_suite_of_reading_is_none_for_a_classifier(real_data):
     with pytest.raises(ValueError, match="only classifiers"):
         suite_items(open_suite("checklist_reading", data_dir=real_data))
