@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rightreasons.analysis.behavior import pass_rates
 from rightreasons.data.perturbations import PERTURBATIONS
@@ -101,6 +103,8 @@ def test_labels_of_changed_items_have_to_be_said():
         mft("f", "C", ["a", "b"], label=[0, 1, 0])
     with pytest.raises(ValueError, match="a label for each example of the MFT 'f', but .'a',. has none"):
         mft("f", "C", ["a"])
+    with pytest.raises(TypeError, match="whole numbers or texts as labels of the MFT 'f', but got 0.5"):
+        mft("f", "C", ["a"], label=0.5)
     assert mft("f", "C", ["a"], expectation={"name": "not_equal", "value": 0}).cases[0].labels is None
 
 
@@ -219,3 +223,44 @@ def test_no_cases_and_nothing_to_make_them_of(tmp_path):
         functionality_from_row(row("MFT"))
     with pytest.raises(ValueError, match="'cases' is missing"):
         Suite.read(write(tmp_path / "mine.jsonl", row("MFT")))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["name", "text", "x"]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(
+        [
+            row("MFT", template="{x}", lexicons={"x": ["a"]}, label=0, n=1),
+            row("INV", data=["A nice film."], perturbation={"name": "typos", "n": 1, "copies": 1, "columns": ["text"]}),
+            row("MFT", expectation={"name": "equal"}, cases=[{"examples": ["a"], "labels": [0]}]),
+        ]
+    ),
+    st.data(),
+)
+def test_any_line_makes_a_suite_or_one_sentence(tmp_path, line, data):
+    header, line = {**HEADER, "lexicons": {}, "seed": 0}, dict(line)
+    for target in (header, line):
+        for key in data.draw(st.lists(st.sampled_from(sorted(set(target) - {"format"})), max_size=2)):
+            target[key] = data.draw(VALUES)
+    if isinstance(line.get("perturbation"), dict):
+        line["perturbation"] = {**line["perturbation"], data.draw(st.sampled_from(["n", "copies"])): data.draw(VALUES)}
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, (header, line))))
+    refusal, suite = None, None
+    try:
+        suite = Suite.read(path)
+    except (TypeError, ValueError) as error:
+        refusal = str(error)
+    if suite is None:
+        assert refusal.startswith("Expected")
+    else:
+        assert Suite.read(suite.write(tmp_path / "again.jsonl")) == suite
+        assert len(suite.table()) == len(suite.to_dataset())

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
@@ -62,7 +62,7 @@ def test_parquet_is_one_row_an_example(tmp_path):
 def test_bad_parquet(tmp_path):
     path = tmp_path / "suite.parquet"
     path.write_bytes(b"not parquet")
-    with pytest.raises(ValueError, match="Expected a parquet file"):
+    with pytest.raises(ValueError, match="Expected a parquet file of a suite"):
         Suite.read(path)
     pq.write_table(pa.table({"text": ["x"]}), path)
     with pytest.raises(ValueError, match="header of a suite in the metadata"):
@@ -74,7 +74,21 @@ def test_bad_parquet(tmp_path):
     with pytest.raises(ValueError, match="labels for parquet, but 'negation' has 0.5"):
         suite.write(path)
     Suite("mine", ("text",), (functionality(),)).write(path)
-    pq.write_table(pq.read_table(path).drop_columns(["case_id"]), path)
+    table = pq.read_table(path)
+    for column, values, sentence in (
+        ("label", ["a", "b", "c", "d"], "cannot be read"),
+        ("text", ["a", None, "b", "c"], "column 'text' of .* but row 1 has none"),
+        ("expectation", ["[]"] * 4, "a JSON object"),
+        ("expectation", ["{"] * 4, "cannot be read"),
+    ):
+        place = table.column_names.index(column)
+        pq.write_table(table.set_column(place, column, pa.array(values)), path)
+        with pytest.raises(ValueError, match=sentence):
+            Suite.read(path)
+    pq.write_table(table.replace_schema_metadata({b"rightreasons.suite": b"[1]"}), path)
+    with pytest.raises(ValueError, match=r"in the metadata of .* but got \[1\]"):
+        Suite.read(path)
+    pq.write_table(table.drop_columns(["case_id"]), path)
     with pytest.raises(ValueError, match="column 'case_id' of a suite"):
         Suite.read(path)
 
@@ -359,13 +373,40 @@ def test_plain_data_comes_through():
         assert load_plain(pickle.dumps(held, protocol=protocol), allowed=()) == held
 
 
-def test_an_archive_with_something_else(tmp_path):
-    path = tmp_path / "sentiment_suite.tar.gz"
+def write_archive(path, held):
     with tarfile.open(path, "w:gz") as archive:
-        for name in ("suite.pkl",):
-            content = pickle.dumps({"not": "a suite"})
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+        content = pickle.dumps(held, protocol=2)
+        entry = tarfile.TarInfo("suite.pkl")
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def test_an_archive_with_something_else(tmp_path):
+    path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"not": "a suite"})
     with pytest.raises(ValueError, match="its pickle holds something else"):
         read_checklist(path, "checklist_sentiment", ("text",))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
+    kind = data.draw(st.sampled_from(["tar.gz", "jsonl.gz", "jsonl", "parquet"]))
+    if kind == "tar.gz":
+        path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"tests": [("a", 1.5)]})
+    else:
+        path = Suite("mine", ("text",), (functionality(),)).write(tmp_path / f"suite.{kind}")
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(1, len(content))) if data.draw(st.integers(0, 4)) == 0 else 0
+    path.write_bytes(bytes(content[cut:]))
+    refusal = None
+    try:
+        if kind == "tar.gz":
+            read_checklist(path, "checklist_sentiment", ("text",))
+        else:
+            Suite.read(path)
+    except ValueError as error:
+        refusal = str(error)
+    assert refusal is None or refusal.startswith("Expected")

@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,6 +52,18 @@ ALLOWED = frozenset(
     }
 )
 """What the released pickles name; none of it is imported, each becomes an object that does nothing."""
+
+_DAMAGED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    UnicodeError,
+    json.JSONDecodeError,
+    zlib.error,
+)
 
 PAPER_LABELS = {
     "Order does matter for asymmetric relations": 0,
@@ -158,9 +171,20 @@ def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, pape
         name: What the suite is called.
         text_columns: The names of the texts of an example.
         paper_labels: Whether BeLUGA's two labels are mended (`PAPER_LABELS`).
+
+    Raises:
+        ValueError: If the file is damaged, holds something else, or its pickle is not of plain data.
     """
     rows = _from_archive(path) if path.name.endswith(".tar.gz") else _from_json_lines(path)
-    return Suite(name, text_columns, tuple(_functionality(row, len(text_columns), paper_labels) for row in rows))
+    try:
+        functionalities = tuple(_functionality(row, len(text_columns), paper_labels) for row in rows)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise ValueError(
+            f"Expected a released suite of CheckList in {path}, but it cannot be read: {error!r}."
+        ) from error
+    return Suite(name, text_columns, functionalities)
 
 
 def _from_json_lines(path: Path) -> Iterator[Row]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -20,6 +23,20 @@ MAX_ARCHIVE_BYTES = 1 << 30
 
 MAX_ARCHIVE_MEMBERS = 10_000
 """How many files an archive may hold unless its reader says otherwise."""
+
+# What the standard library says of broken archives; RuntimeError is an encrypted zip, OverflowError an absurd size.
+_DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    OverflowError,
+    UnicodeError,
+    struct.error,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,24 +115,16 @@ def members(
         The name of each file, a relative path with forward slashes, and its bytes.
 
     Raises:
-        ValueError: If it is no archive, a name leaves the archive's folder, an entry is a link or a device, or a
-            bound is passed.
+        ValueError: If it is no archive or a damaged one, a name leaves the archive's folder, an entry is a link or a
+            device, or a bound is passed.
     """
     archive = Path(archive)
-    left = max_bytes
-    for count, (name, stream) in enumerate(_entries(archive), start=1):
-        if count > max_members:
-            raise ValueError(f"Expected at most {max_members} entries in the archive {archive}, but it holds more.")
-        if stream is None:
-            continue
-        with stream:
-            content = stream.read(left + 1)
-        if len(content) > left:
-            raise ValueError(
-                f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, but {name!r} passes that."
-            )
-        left -= len(content)
-        yield name, content
+    try:
+        yield from _bounded(archive, max_bytes, max_members)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise ValueError(f"Expected a whole archive, but {archive} is damaged: {error}.") from error
 
 
 def extract(
@@ -143,6 +152,23 @@ def extract(
         target.write_bytes(content)
         written.append(target)
     return written
+
+
+def _bounded(archive: Path, max_bytes: int, max_members: int) -> Iterator[tuple[str, bytes]]:
+    left = max_bytes
+    for count, (name, stream) in enumerate(_entries(archive), start=1):
+        if count > max_members:
+            raise ValueError(f"Expected at most {max_members} entries in the archive {archive}, but it holds more.")
+        if stream is None:
+            continue
+        with stream:
+            content = stream.read(left + 1)
+        if len(content) > left:
+            raise ValueError(
+                f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, but {name!r} passes that."
+            )
+        left -= len(content)
+        yield name, content
 
 
 def _entries(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:

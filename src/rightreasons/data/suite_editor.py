@@ -78,12 +78,15 @@ def mft(
             )
         cases = _perturbed(cases, found, name, seed, with_original=False, **options)
     spec = dict(expectation or {"name": "equal"})
+    needed = spec.get("name") == "equal" and "value" not in spec
     for case in cases:
-        unlabelled = case.labels is None or any(one is None for one in case.labels)
-        if spec.get("name") == "equal" and "value" not in spec and unlabelled:
-            raise ValueError(
-                f"Expected a label for each example of the MFT {name!r}, but {case.examples[0]!r} has none."
-            )
+        for one in case.labels or (None,):
+            if isinstance(one, bool) or not isinstance(one, (int, str, type(None))):
+                raise TypeError(f"Expected whole numbers or texts as labels of the MFT {name!r}, but got {one!r}.")
+            if one is None and needed:
+                raise ValueError(
+                    f"Expected a label for each example of the MFT {name!r}, but {case.examples[0]!r} has none."
+                )
     return Functionality(name, functionality_class, "MFT", spec, tuple(cases))
 
 

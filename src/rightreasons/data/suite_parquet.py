@@ -82,37 +82,55 @@ def read_parquet(file: Path) -> tuple[Any, tuple[Functionality, ...]]:
         The header, and the functionalities.
 
     Raises:
-        ValueError: If the file is no parquet, has no header, or lacks a column.
+        ValueError: If the file is no parquet or a damaged one, has no header, or lacks a column or holds it otherwise.
     """
     try:
-        table = pq.read_table(file)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"Expected a parquet file at {file}, but it cannot be read: {error}.") from error
-    found = (table.schema.metadata or {}).get(KEY)
-    if found is None:
-        raise ValueError(f"Expected the header of a suite in the metadata of {file}, but there is none.")
-    header = json.loads(found)
-    texts = tuple(header.get("text_columns", ("text",)))
-    missing = [name for name in (*_OF_FUNCTIONALITY, "case_id", *texts, *_OF_EXAMPLE) if name not in table.column_names]
-    if missing:
-        raise ValueError(f"Expected the column {missing[0]!r} of a suite in {file}, but it is missing.")
-    shared = zip(*(table[name].to_pylist() for name in _OF_FUNCTIONALITY), strict=True)
-    case_ids = table["case_id"].to_pylist()
-    examples = list(zip(*(table[name].to_pylist() for name in texts), strict=True))
+        header, columns = _columns(file)
+        expectations = {text: json.loads(text) for text in set(columns["expectation"])}
+    except (OSError, pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read: {error}.") from error
+    if not all(isinstance(expectation, dict) for expectation in expectations.values()):
+        raise ValueError(f"Expected each expectation of {file} to be a JSON object, but there is another value.")
+    case_ids = columns["case_id"]
+    examples = list(zip(*(columns[name] for name in header["text_columns"]), strict=True))
     labels = [
-        answer if number is None else number
-        for number, answer in zip(table["label"].to_pylist(), table["answer"].to_pylist(), strict=True)
+        answer if number is None else number for number, answer in zip(columns["label"], columns["answer"], strict=True)
     ]
-    olds, news = (table[name].to_pylist() for name in _OF_EXAMPLE[2:])
-    pairs = [None if old is None else (old, new) for old, new in zip(olds, news, strict=True)]
+    pairs = [
+        None if old is None else (old, new)
+        for old, new in zip(columns["replaced_old"], columns["replaced_new"], strict=True)
+    ]
     functionalities = []
-    for (name, kind, test_type, expectation), rows in _runs(list(shared)):
+    for (name, kind, test_type, expectation), rows in _runs(
+        list(zip(*map(columns.get, _OF_FUNCTIONALITY), strict=True))
+    ):
         cases = tuple(
             Case(case_id, tuple(examples[part]), _or_none(labels[part]), _or_none(pairs[part]))
             for case_id, part in _runs(case_ids[rows], rows.start)
         )
-        functionalities.append(Functionality(name, kind, test_type, json.loads(expectation), cases))
+        functionalities.append(Functionality(name, kind, test_type, expectations[expectation], cases))
     return header, tuple(functionalities)
+
+
+def _columns(file: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    table = pq.read_table(file)
+    found = (table.schema.metadata or {}).get(KEY)
+    if found is None:
+        raise ValueError(f"Expected the header of a suite in the metadata of {file}, but there is none.")
+    header = json.loads(found)
+    texts = header.get("text_columns") if isinstance(header, dict) else None
+    if not isinstance(texts, list) or not all(isinstance(name, str) for name in texts):
+        raise ValueError(f"Expected the header of a suite in the metadata of {file}, but got {header!r}.")
+    needed = (*_OF_FUNCTIONALITY, "case_id", *texts)
+    columns = {}
+    for name in (*needed, *_OF_EXAMPLE):
+        if name not in table.column_names:
+            raise ValueError(f"Expected the column {name!r} of a suite in {file}, but it is missing.")
+        columns[name] = table[name].cast(pa.int64() if name == "label" else pa.string()).to_pylist()
+        if name in needed and None in columns[name]:
+            row = columns[name].index(None)
+            raise ValueError(f"Expected a text in each row of the column {name!r} of {file}, but row {row} has none.")
+    return header, columns
 
 
 def _runs(values: Sequence[Any], start: int = 0) -> list[tuple[Any, slice]]:

@@ -75,6 +75,9 @@ class Suite:
     def __post_init__(self) -> None:
         if not self.functionalities:
             raise ValueError(f"Expected at least one functionality in the suite {self.name!r}, but it has none.")
+        if not self.text_columns:
+            raise ValueError(f"Expected at least one text column in the suite {self.name!r}, but it has none.")
+        check_ids(self.text_columns, "text column")
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
         for functionality in self.functionalities:
             self._check(functionality)
