@@ -37,6 +37,81 @@ def test_a_model_is_tested_on_a_suite(world, tmp_path, capsys):
     assert "I: intensifiers" in said.out
 
 
+def test_model_and_suite_alone_are_the_same_command(world, tmp_path, capsys):
+    code, said = run(capsys, "--max-cases", "3", world / "model", world / "suite.jsonl", "--out", tmp_path)
+    assert code == 0, said.err
+    assert "tiny: 15 cases" in said.out
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "model on tiny" in page
+    assert "Cases that fail" in page
+    assert (tmp_path / "figures" / "behavior_heat_map.png").is_file()
+    assert json.loads((tmp_path / "pass_rates.json").read_text())["model"] == str(world / "model")
+
+
+def test_stored_predictions_are_scored_without_a_model(world, tmp_path, capsys):
+    rows = ["p_negative,p_positive", *["0.9,0.1"] * behavior_suite().n_examples]
+    (tmp_path / "surely.csv").write_text("\n".join(rows))
+    words = (world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
+    code, said = run(capsys, *words)
+    assert code == 0, said.err
+    written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
+    # One answer to everything: it is right of four negative words in ten, never "not negative", and never changes.
+    rates = [each["pass_rate"] for each in written["functionalities"]]
+    assert rates == [0.4, 0.0, 1.0, 1.0, 1.0]
+    assert written["model"] == "surely"
+    (tmp_path / "short.csv").write_text("\n".join(rows[:-1]))
+    code, said = run(capsys, *words, "--predictions", tmp_path / "short.csv")
+    assert code == 2
+    assert "each of the 84 examples of the suite 'tiny', in its order, but got 83" in said.err
+
+
+def test_several_models_stand_on_one_page(world, tmp_path, capsys):
+    (tmp_path / "labels.jsonl").write_text('{"prediction": 1}\n' * behavior_suite().n_examples)
+    words = (world / "model", world / "suite.jsonl", "--predictions", tmp_path / "labels.jsonl", "--examples", "0")
+    code, said = run(capsys, *words, "--out", tmp_path / "out")
+    # Labels have no confidence, which directional tests ask for.
+    assert code == 2
+    assert "Expected class probabilities" in said.err
+    rows = ["p_negative,p_positive", *["0.9,0.1"] * behavior_suite().n_examples]
+    (tmp_path / "surely.csv").write_text("\n".join(rows))
+    code, said = run(capsys, *words[:3], tmp_path / "surely.csv", "--out", tmp_path / "out", "--examples", "0")
+    assert code == 0, said.err
+    told = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
+    assert [each["model"] for each in told["models"]] == ["surely", str(world / "model")]
+    assert "Which passes what?" in (tmp_path / "out" / "index.html").read_text("utf-8")
+
+
+def test_a_word_of_two_readings(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "collect").mkdir()
+    (tmp_path / "collect" / "config.json").write_text("{}")
+    code, said = run(capsys, "collect", world / "suite.jsonl")
+    assert code == 2
+    assert "write ./collect for the model" in said.err
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "plan.jsonl").write_text("")
+    code, said = run(capsys, "collect", tmp_path / "plan")  # a plan follows, so the command is meant
+    assert "./collect" not in said.err
+    code, said = run(capsys, "colect", "somewhere")
+    assert (code, "Did you mean 'collect'" in said.err) == (2, True)
+    code, said = run(capsys, world / "suite.jsonl")
+    assert (code, "a suite and --predictions" in said.err) == (2, True)
+
+
+def test_an_audit_with_a_suite(world, tmp_path, capsys):
+    words = ["audit", world / "model", world / "data" / "test.csv", "--questions", "behavior", "--out", tmp_path]
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in (*words, "--suite", world / "suite.jsonl", "--max-cases", "2")])
+    said = capsys.readouterr()
+    assert stopped.value.code == 0, said.err
+    assert "of the cases of a functionality pass (5 functionalities of tiny)" in " ".join(said.out.split())
+    assert f"--suite {world / 'suite.jsonl'} --max-cases 2" in (tmp_path / "index.html").read_text("utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in (*words, "--max-cases", "2")])
+    assert stopped.value.code == 2
+    assert "Expected --suite" in capsys.readouterr().err
+
+
 def test_plan_run_collect(world, tmp_path, capsys):
     folder = tmp_path / "plan"
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")

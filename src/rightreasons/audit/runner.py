@@ -174,7 +174,7 @@ def audit(
         confidence_level=confidence_level,
         n_resamples=n_resamples,
         batch_size=batch_size,
-        options=options,
+        options={question: _as_texts(given) for question, given in (options or {}).items()},
         progress=progress,
     )
     # All are asked first whether they apply, so that an option that is wrong is told before anything is computed.
@@ -187,8 +187,8 @@ def audit(
             "split": split if split is None or isinstance(split, str) else ",".join(split),
             "questions": ",".join(questions) if questions else None,
             "limit": limit,
-            "suite": (options or {}).get("behavior", {}).get("suite"),
-            "max-cases": (options or {}).get("behavior", {}).get("max_cases"),
+            "suite": context.options.get("behavior", {}).get("suite"),
+            "max-cases": context.options.get("behavior", {}).get("max_cases"),
             "seed": seed or None,
             "text-column": text_column,
             "text-pair-column": text_pair_column,
@@ -214,6 +214,11 @@ def _check_out(out: str | os.PathLike[str]) -> Path:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"Expected `out` to be a folder, but {folder} is a file.")
     return folder
+
+
+def _as_texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn paths among the options of a question into texts, which audit.json can hold."""
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
 
 
 def _task(model: Any, task: str | None) -> str:
