@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -101,6 +102,15 @@ def test_one_of_my_own():
     assert perturb("no", mine, mark="!!") == ["NO!!"]
     with pytest.raises(ValueError, match="an option of the perturbation 'shout'"):
         perturb("no", mine, n=1)
+
+
+def test_long_texts_take_no_longer_than_many_short_ones():
+    # A pattern that begins anew at every character would take minutes here.
+    for text in ("a" * 100_000, "isn't it " * 5_000, " " * 100_000 + "x", "@" * 100_000, "1 " * 20_000):
+        for name in PERTURBATIONS:
+            began = time.process_time()
+            perturb(text, name, copies=1, **OPTIONS.get(name, {}))
+            assert time.process_time() - began < 5, (name, text[:10])
 
 
 # --------------------------------------------------------------------------------------------------------------- typos

@@ -16,6 +16,8 @@ _STARTS = re.compile(r"(?:^|[.!?:;,…\"“(\n]|@\w+)\s*$")
 _ASKS = re.compile(r"\b(?:why|what|when|where|who|how|which)\s+$", re.IGNORECASE)
 _NOUN = re.compile(r"\s+(?:(?:the|a|an|this|that|these|those|my|your|his|her|its|our|their|any|some|every)\b|[A-Z])")
 
+_NEAR = 80  # how far one looks back, so that long texts take no longer than many short ones
+
 _HELPERS = "is|are|was|were|do|does|did|have|has|had|would|could|should|must|need"
 _NOT = re.compile(rf"\b(({_HELPERS}|ca|wo|sha)n['’]t)\b(\s+(?:I|you|he|she|it|we|they|there)\b)?", re.IGNORECASE)
 _SHORT = re.compile(
@@ -114,7 +116,7 @@ def _expanded(text: str) -> str:
     def with_not(match: re.Match[str]) -> str:
         word, stem, pronoun = match[1], match[2].lower(), match[3] or ""
         helper = {"ca": "can", "wo": "will", "sha": "shall"}.get(stem, stem)
-        before = match.string[: match.start()]
+        before = match.string[max(0, match.start() - _NEAR) : match.start()]
         begins, asks = _STARTS.search(before), _ASKS.search(before)
         if (begins or asks) and pronoun:
             return f"{cased_like(word, helper)}{pronoun} {cased_like(word, 'not') if word.isupper() else 'not'}"

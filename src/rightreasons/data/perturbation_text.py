@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
-PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|\S+@\S+\.\w+|(?<!\w)[@#]\w+")
+PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
 """Addresses, handles and hashtags."""
 
 
