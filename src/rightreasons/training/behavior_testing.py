@@ -52,8 +52,9 @@ def run_suite(
     rows = list(suite.examples())
     if any(row["answer"] for row in rows) or len(suite.text_columns) > 2:
         raise ValueError(
-            f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: score those with "
-            "`pass_rates(predictions, suite.table(), outputs='texts')`."
+            f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
+            "question-answering model by `run_reading_suite`, or score stored answers with `pass_rates(answers, "
+            "suite.table(), outputs='texts')`."
         )
     table = suite.table()
     n_classes = len(classifier.label_names or ())
