@@ -9,7 +9,6 @@ from behavior_report import SUITE_FILES, Report, bundled_report, open_report
 from behavior_view import (
     SHOWN,
     cases,
-    examples_file,
     functionality_table,
     grid,
     group_table,
@@ -110,8 +109,10 @@ def build() -> gr.Blocks:
             return cases(report, place, number, shown, int(page or 1))
 
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
-        for event in (demo.load, suite_file.change, answer_files.change):
-            event(open_files, [suite_file, answer_files, shown], whole, **settings)
+        demo.load(open_files, [suite_file, answer_files, shown], whole, **settings)
+        for event in (suite_file.change, answer_files.change):
+            # A suite of two hundred thousand examples takes some seconds.
+            event(open_files, [suite_file, answer_files, shown], whole, **{**settings, "show_progress": "minimal"})
         for component in (heat_map, rates):
             component.click(click, [report, shown], [*chosen, outline, page, listed], **settings)
         for event in (model.input, functionality.input, shown.input):
@@ -126,19 +127,8 @@ def _open(read: Callable[[], Report], shown: str) -> list[Any]:
     try:
         report = read()
         if not report.models:
-            return [
-                report,
-                _download(report),
-                headline(report),
-                "",
-                functionality_table(report),
-                "",
-                none,
-                none,
-                "",
-                1,
-                "",
-            ]
+            outline = functionality_table(report)
+            return [report, _download(report), headline(report), "", outline, "", none, none, "", 1, ""]
         place, number = weakest(report)
         return [
             report,
@@ -158,7 +148,7 @@ def _open(read: Callable[[], Report], shown: str) -> list[Any]:
 
 
 def _download(report: Report) -> Any:
-    return gr.update(value=examples_file(report.suite))
+    return gr.update(value=report.opened.examples_file)
 
 
 def _cell(event: gr.EventData) -> tuple[int, int]:

@@ -1,8 +1,10 @@
 """A suite, what models answered to it, and what they pass: from files to everything that the page shows."""
 
+import csv
 import dataclasses
 import functools
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,18 +54,41 @@ class Tested:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Report:
-    """A suite and the models that were tested on it.
+class Opened:
+    """A suite that was opened.
 
     Attributes:
         suite: The suite.
         table: The suite without its texts.
-        models: The models.
+        examples_file: A CSV with the examples in the suite's order, for whoever wants to ask a model.
     """
 
     suite: Suite
     table: SuiteTable
+    examples_file: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Report:
+    """A suite and the models that were tested on it.
+
+    Attributes:
+        opened: The suite.
+        models: The models.
+    """
+
+    opened: Opened
     models: tuple[Tested, ...]
+
+    @property
+    def suite(self) -> Suite:
+        """The suite."""
+        return self.opened.suite
+
+    @property
+    def table(self) -> SuiteTable:
+        """The suite without its texts."""
+        return self.opened.table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,52 +128,49 @@ class JudgedCase:
 def bundled_report() -> Report:
     """Read the bundled suite and what the bundled models answered."""
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
-    suite = bundled_suite()
-    table = suite.table()
+    opened = open_suite(BUNDLED / "suite.jsonl")
     models = []
     for entry in index:
         about = f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences"
-        models.append(judge(entry["title"], read_answers(BUNDLED / entry["file"]), table, about=about))
-    return Report(suite, table, tuple(models))
-
-
-@functools.cache
-def bundled_suite() -> Suite:
-    """Read the bundled suite."""
-    return Suite.read(BUNDLED / "suite.jsonl")
+        models.append(judge(entry["title"], read_answers(BUNDLED / entry["file"]), opened.table, about=about))
+    return Report(opened, tuple(models))
 
 
 def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Report:
     """Open an upload: a suite (None: the bundled one) and one file of predictions a model."""
     if suite_file is None and not prediction_files:
         return bundled_report()
-    suite = bundled_suite() if suite_file is None else read_suite(Path(suite_file))
+    opened = bundled_report().opened if suite_file is None else open_suite(Path(suite_file))
     if len(prediction_files) > MAX_MODELS:
         raise ValueError(f"Expected at most {MAX_MODELS} files of predictions, but got {len(prediction_files)}.")
-    table = suite.table()
     models: dict[str, Tested] = {}
     for path in map(Path, prediction_files):
         name = path.stem
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            models[name] = judge(name, read_answers(path), table)
+            models[name] = judge(name, read_answers(path), opened.table)
         except (TypeError, ValueError) as error:
             # With several files, the reader has to know which one it is.
             where = "" if path.name in str(error) or len(prediction_files) == 1 else f"{path.name}: "
-            raise type(error)(f"{where}{error}") from error
-    return Report(suite, table, tuple(models.values()))
+            raise ValueError(f"{where}{error}") from error
+    return Report(opened, tuple(models.values()))
 
 
-def read_suite(path: Path) -> Suite:
-    """Read a suite in our format, or a CSV in the form of HateCheck."""
+@functools.lru_cache(maxsize=4)
+def open_suite(path: Path) -> Opened:
+    """Open a suite in our format, or a CSV in the form of HateCheck; kept, as its predictions come after it.
+
+    An upload lies in a folder that is named after what it holds, so that a path stands for one content.
+    """
     if not path.name.lower().endswith(SUITE_FILES):
         raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz, .parquet or .csv, but got {path.name!r}.")
     try:
-        return read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
+        suite = read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
     except (TypeError, ValueError) as error:
         # The reader of the page knows the file by its name, not by where the server keeps it.
-        raise type(error)(str(error).replace(str(path), path.name)) from error
+        raise ValueError(str(error).replace(str(path), path.name)) from error
+    return Opened(suite, suite.table(), _write_examples(suite))
 
 
 def judge(name: str, given: ModelAnswers, table: SuiteTable, *, about: str = "") -> Tested:
@@ -210,6 +232,15 @@ def compares(functionality: Functionality) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _write_examples(suite: Suite) -> str:
+    path = Path(tempfile.mkdtemp(prefix="behavior-report-")) / "examples.csv"
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(suite.text_columns)
+        writer.writerows(texts for f in suite.functionalities for case in f.cases for texts in case.examples)
+    return str(path)
 
 
 def _probabilities(given: ModelAnswers) -> np.ndarray:

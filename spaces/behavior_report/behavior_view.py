@@ -1,12 +1,9 @@
 """From a report to what the page shows: the grid of pass rates, tables of them, and cases with their answers."""
 
-import csv
 import difflib
 import html
 import itertools
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from behavior_report import Example, JudgedCase, Report, Tested, compares, judged_cases
 
@@ -17,6 +14,9 @@ from rightreasons.data.suites import Suite
 from rightreasons.widget import tiles
 
 PAGE = 6
+LONGEST = 8
+"""Examples of a case that are written out."""
+
 SHOWN = ("failing", "passing", "not asked", "all")
 TYPES = {
     "MFT": "minimum functionality: the answer is known",
@@ -186,14 +186,19 @@ def _case(report: Report, model: Tested, functionality: Functionality, case: Jud
     state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
     pairwise = compares(functionality)
     items = []
-    for place, example in enumerate(case.examples):
-        original = origin if pairwise and place else None
+    # Of a long case the failing examples are the ones to see.
+    rest = sorted(case.examples[1:], key=lambda example: example.held is not False)[: LONGEST - 1]
+    for example in (origin, *sorted(rest, key=lambda example: example.number)):
+        original = origin if pairwise and example is not origin else None
         items.append(
             f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
             f'<span class="rr-small">{_text(_expected(report, model, functionality, origin, example))}</span>'
             "</div></li>"
         )
+    hidden = len(case.examples) - len(items)
+    if hidden:
+        items.append(f'<li class="br-unasked rr-small">and {hidden:,} more examples</li>')
     title = f'<p class="br-id">Case {_text(case.id)}</p>'
     return f'<article class="br-case {state}">{title}<ol>{"".join(items)}</ol></article>'
 
@@ -284,20 +289,6 @@ def _changed(before: str, after: str) -> str:
         if piece:
             words.append(piece if kind == "equal" else f"<mark>{piece}</mark>")
     return " ".join(words)
-
-
-# ------------------------------------------------------------------------------------------------------------ download
-
-
-def examples_file(suite: Suite) -> str:
-    """Write the examples of a suite in its order, for whoever wants to ask a model; returns the path."""
-    path = Path(tempfile.mkdtemp(prefix="behavior-report-")) / "examples.csv"
-    with path.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out)
-        writer.writerow(["id", *suite.text_columns])
-        for row in suite.examples():
-            writer.writerow([row["id"], *(row[column] for column in suite.text_columns)])
-    return str(path)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
