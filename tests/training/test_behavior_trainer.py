@@ -154,6 +154,19 @@ def test_trainer_decays_weights_and_not_biases(tiny, encoded, items):
     assert torch.corrcoef(torch.stack((difference, weight.flatten())))[0, 1] < -0.5
 
 
+def test_bfloat16_multiplies_coarsely_and_keeps_weights_in_float32(tiny, encoded, items):
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        model = copy.deepcopy(tiny.model)
+        loss = train_on_behavior(model, encoded, items, learning_rate=1e-3, precision=precision, device="cpu")
+        found[precision] = (loss, model.classifier.weight.detach())
+    assert found["bfloat16"][1].dtype == torch.float32
+    assert found["bfloat16"][0] == pytest.approx(found["float32"][0], rel=0.05)
+    assert not torch.equal(found["bfloat16"][1], found["float32"][1])
+    with pytest.raises(ValueError, match="precision"):
+        train_on_behavior(tiny.model, encoded, items, precision="float16")
+
+
 def numpy_adamw(weights, slopes, rate, n_steps):
     """AdamW without decay, clipping to norm 1 and a linear fall, as Trainer does."""
     m = v = np.zeros_like(weights)

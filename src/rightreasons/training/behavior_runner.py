@@ -29,7 +29,7 @@ from rightreasons.training.finetune import _own_random_state
 from rightreasons.training.span_examples import answer_characters
 from rightreasons.validation import check_fraction, check_labels, check_one_of, check_options, item_rng, softmax
 
-OPTIONS = ("learning_rate", "head_learning_rate", "epochs", "batch_size", "activation", "detach")
+OPTIONS = ("learning_rate", "head_learning_rate", "epochs", "batch_size", "activation", "detach", "precision")
 """What a grid or the settings of a plan may say about training; see `train_on_behavior`."""
 
 

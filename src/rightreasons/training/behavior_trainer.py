@@ -20,7 +20,9 @@ from rightreasons.training.behavior_items import RULES, Items, Step, plan_steps
 from rightreasons.training.behavior_losses import DIRECTIONS, dir_loss, inv_loss, mft_loss
 from rightreasons.training.behavior_methods import Fish, GroupWeights, find_method, irm_loss, irm_weight, set_dropout
 from rightreasons.training.finetune import _own_random_state
-from rightreasons.validation import check_number, check_seed
+from rightreasons.validation import check_number, check_one_of, check_seed
+
+PRECISIONS = ("float32", "bfloat16")
 
 _MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -187,6 +189,7 @@ def train_on_behavior(
     batch_size: int = 8,
     activation: str = "softmax",
     detach: bool = False,
+    precision: str = "float32",
     seed: int = 0,
     device: str | None = None,
     progress: bool = False,
@@ -205,6 +208,8 @@ def train_on_behavior(
         batch_size: Texts of a batch; pairs come in batches of half as many.
         activation: As in `mft_loss`.
         detach: As in `inv_loss`.
+        precision: "float32", or "bfloat16" to multiply in it: about three times faster where the hardware has it. The
+            weights stay in float32.
         seed: Seed of order, changed texts and dropout.
         device: "cpu" to keep off a GPU.
         progress: Whether to show a bar.
@@ -218,6 +223,7 @@ def train_on_behavior(
     chosen = find_method(method)
     check_seed(seed)
     check_number(epochs, "epochs", minimum=0.0)
+    check_one_of(precision, PRECISIONS, "precision")
     if chosen.dropout is not None:
         set_dropout(model, chosen.dropout)
     loss = float("nan")
@@ -249,6 +255,7 @@ def train_on_behavior(
                     weight_decay=chosen.weight_decay,
                     seed=seed,
                     use_cpu=device == "cpu",
+                    bf16=precision == "bfloat16",
                     disable_tqdm=not progress,
                     report_to="none",
                     save_strategy="no",
