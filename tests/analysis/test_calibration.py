@@ -15,6 +15,7 @@ from netcal.metrics import ECE, MCE
 from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
+from rightreasons.analysis.binning import BinSums, uniform_edges
 from rightreasons.analysis.calibration import CalibrationBins, CalibrationOptions, calibration_error, calibration_of
 from rightreasons.analysis.top_label import top_label
 
@@ -334,18 +335,32 @@ class TestInterval:
     @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
     def test_agrees_with_a_bootstrap_over_rows(self, kind, norm):
         rows, labels = softmax_rows(1000, 3)
-        options = CalibrationOptions(kind=kind, norm=norm)
+        debias = norm != "max"
+        options = CalibrationOptions(kind=kind, norm=norm, debias=debias)
         result = calibration_error(rows, labels, kind=kind, norm=norm, confidence_level=0.9, n_resamples=2000)
+        debiased = calibration_error(rows, labels, kind=kind, norm=norm, debias=debias).ece
         rng = np.random.default_rng(5)
         drawn = []
         for _ in range(1000):
             picked = rng.integers(1000, size=1000)
             drawn.append(calibration_of(top_label(rows[picked], labels[picked]), options).ece)
-        low, high = np.clip(2 * result.ece - np.quantile(drawn, [0.95, 0.05]), 0, 1)
+        # The model is far from calibrated: nothing is cut at 0. Squares are reflected for l2.
+        power = 2 if norm == "l2" else 1
+        ends = result.ece**power + debiased**power - np.quantile(drawn, [0.95, 0.05]) ** power
+        low, high = np.clip(ends, 0, 1) ** (1 / power)
         # A few Monte Carlo errors of a 5 % quantile of 1,000 draws, each sd / sqrt(1000) * 2.1.
         tolerance = 4 * np.std(drawn) / math.sqrt(1000) * 2.1
+        assert result.interval.low > 0
         assert result.interval.low == pytest.approx(low, abs=tolerance)
         assert result.interval.high == pytest.approx(high, abs=tolerance)
+
+    @pytest.mark.parametrize("norm", ["l1", "l2"])
+    def test_is_about_the_true_error_whichever_estimate_is_shown(self, norm):
+        rows, labels = softmax_rows(300, 3)
+        plain = calibration_error(rows, labels, norm=norm, confidence_level=0.9)
+        debiased = calibration_error(rows, labels, norm=norm, debias=True, confidence_level=0.9)
+        assert plain.ece > debiased.ece
+        assert plain.interval == debiased.interval
 
     def test_groups_of_rows_are_as_wide_as_rows(self, monkeypatch):
         import rightreasons.analysis.calibration as module
@@ -356,18 +371,38 @@ class TestInterval:
         whole = calibration_error(rows, labels, kind="classwise", confidence_level=0.9).interval
         assert grouped.high - grouped.low == pytest.approx(whole.high - whole.low, rel=0.15)
 
-    def test_covers_the_truth(self):
-        # Right with chance p - 0.1: the true top-label error is 0.1. Measured coverage of 90 % intervals is near 0.9.
+    @pytest.mark.parametrize(
+        ("over", "norm", "least", "most"), [(0.1, "l1", 0.82, 0.97), (0.1, "l2", 0.82, 0.99), (0.03, "l1", 0.82, 0.99)]
+    )
+    def test_covers_the_truth(self, over, norm, least, most):
+        # Right with chance p - over: the true top-label error is `over`. Measured coverage of 90 % intervals.
+        covered = sum(low <= over <= high for low, high in self.intervals(over, norm))
+        assert least <= covered / 200 <= most
+
+    @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+    def test_covers_zero_when_a_model_is_calibrated(self, norm):
+        # The low end is above 0 only where the error is among the largest 5 % of those of calibrated models: 190 of 200
+        # is expected, with a standard deviation of 3.
+        assert sum(low == 0 for low, _ in self.intervals(0.0, norm)) >= 180
+
+    @staticmethod
+    def intervals(over, norm):
         rng = np.random.default_rng(3)
-        covered = 0
         for i in range(200):
             p = rng.uniform(0.6, 1, 500)
-            labels = (rng.random(500) > p - 0.1).astype(int)
-            interval = calibration_error(
-                np.column_stack((p, 1 - p)), labels, n_bins=10, confidence_level=0.9, n_resamples=200, seed=i
-            ).interval
-            covered += interval.low <= 0.1 <= interval.high
-        assert 0.82 <= covered / 200 <= 0.97
+            labels = (rng.random(500) > p - over).astype(int)
+            found = calibration_error(
+                np.column_stack((p, 1 - p)), labels, norm=norm, n_bins=10, confidence_level=0.9, n_resamples=200, seed=i
+            )
+            yield found.interval.low, found.interval.high
+
+    def test_a_calibrated_model_is_drawn_from_its_scores(self):
+        sums = BinSums.empty(uniform_edges(2)[None])
+        sums.add(0, np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]), uniform=True)
+        drawn = sums.calibrated_events(20_000, np.random.default_rng(0))
+        # Two pairs of mean score 0.2 and two of 0.8: 0.4 and 1.6 events; sd of the mean sqrt(.32 / 20,000) = .004.
+        assert drawn.mean(axis=0)[0] == pytest.approx([0.4, 1.6], abs=0.016)
+        assert set(np.unique(drawn)) == {0.0, 1.0, 2.0}
 
 
 class TestBins:

@@ -154,6 +154,24 @@ class BinSums:
         drawn = np.clip(drawn, self.edges[:, None, :-1], self.edges[:, None, 1:])
         return counts.sum(axis=2), (counts * drawn).sum(axis=2), counts[:, :, 1]
 
+    def calibrated_events(self, n_resamples: int, rng: np.random.Generator) -> Floats:
+        """Draw the counts of events that a perfectly calibrated model would have with the same scores.
+
+        A bin's events are drawn as coins of its mean score. Where the scores of a bin differ, the true law scatters a
+        little less: the variance of a pair is smaller by the variance of the scores, at most 1/(4M²) in M equal bins.
+
+        Args:
+            n_resamples: How many draws R.
+            rng: The source of randomness.
+
+        Returns:
+            (R, C, M) counts of events.
+        """
+        counts = self.counts
+        mean = np.clip(self.score_sums / np.maximum(counts, 1.0), 0.0, 1.0)
+        drawn = rng.binomial(counts.astype(np.int64), mean, size=(n_resamples, *counts.shape))
+        return np.asarray(drawn, dtype=np.float64)
+
 
 def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:
     r"""Compute the calibration error from sums in bins.
@@ -179,6 +197,14 @@ def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1
     References:
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, Definition 5.1 and section 5.
     """
+    return finished_error(raw_error(count, score, event, norm=norm, debias=debias), norm=norm)
+
+
+def raw_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:
+    """Compute `binned_error` before the last step: not cut at 0, and the mean square in place of its root for l2.
+
+    On this scale the corrections of `debias` are sums, so that their noise can be studied by resampling.
+    """
     held = np.maximum(count, 1.0)
     gap = (score - event) / held
     if norm == "max":
@@ -191,12 +217,17 @@ def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1
         error = (weight * np.abs(gap)).sum(axis=-1)
         if debias:
             error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / held))).sum(axis=-1)
-        return np.asarray(np.maximum(_mean_over_live(error, size), 0.0), dtype=np.float64)
+        return _mean_over_live(error, size)
     squares = gap**2
     if debias:
         squares = np.where(count >= 2, squares - noise / np.maximum(count - 1.0, 1.0), 0.0)
-    squared = _mean_over_live((weight * squares).sum(axis=-1), size)
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)), dtype=np.float64)
+    return _mean_over_live((weight * squares).sum(axis=-1), size)
+
+
+def finished_error(raw: Floats, *, norm: str) -> Floats:
+    """Turn `raw_error` into the error itself."""
+    cut = np.maximum(raw, 0.0)
+    return np.asarray(np.sqrt(cut) if norm == "l2" else cut, dtype=np.float64)
 
 
 def error_parts(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Floats]:

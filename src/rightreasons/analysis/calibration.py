@@ -15,7 +15,9 @@ from rightreasons.analysis.binning import (
     assign_bins,
     binned_error,
     error_parts,
+    finished_error,
     quantile_edges,
+    raw_error,
     uniform_edges,
 )
 from rightreasons.analysis.calibration_lint import (
@@ -121,16 +123,18 @@ def calibration_error(
     lower is better. It is biased upward, the more so the fewer items a bin has: even a perfectly calibrated model
     scores above 0; `debias` corrects for most of it.
 
-    The interval is a seeded bootstrap over items: "basic", that is 2θ̂ - θ* at the two quantiles of the resampled θ*,
-    cut to [0, 1]. A resample of a sample repeats the upward bias of the estimate once more, and the reflection takes it
-    out, where a percentile interval would double it; so the interval may lie below the estimate itself. In simulations
-    with 15 bins and 100 to 5,000 items, 95 % intervals covered the true error in 88 to 95 % of the cases, and in some
-    70 % where it was exactly 0 (a percentile interval: never); debiased ones in 80 to 95 %. Resamples are
-    drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
-    multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
-    a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with
-    those of a row bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of
-    every class, rows are resampled, in 2,000 random groups of rows when there are more rows than that.
+    The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and the
+    debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample is the
+    truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`, and it may lie below the
+    plain error, which is biased. Its low end is 0 also where a calibrated model with the same scores would have so
+    large an error in more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
+    labels of the classes hang together). For norm="l2" the same is done with the squares; norm="max" has no debiased
+    form, and takes 2θ̂ - θ*. docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level
+    of 95 %. Resamples are drawn from the bins, not from the rows: the counts of right and wrong items in the bins
+    follow exactly the multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of
+    the confidences in a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the
+    ends agree with those of a row bootstrap to within its own Monte Carlo error. For kind="classwise", where an item
+    is in one bin of every class, rows are resampled, in 2,000 random groups of rows when there are more rows than that.
 
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
@@ -438,7 +442,7 @@ def _result(
         n_bins=options.n_bins,
         definition=options.words(),
         bins=_table(sums, options),
-        interval=None if bootstrap is None else _interval(error, sums, options, bootstrap, resampled),
+        interval=None if bootstrap is None else _interval(sums, options, bootstrap, resampled),
         warning=warning,
     )
 
@@ -465,22 +469,37 @@ def _table(sums: BinSums, options: CalibrationOptions) -> tuple[CalibrationBin, 
 
 
 def _interval(
-    error: float,
     sums: BinSums,
     options: CalibrationOptions,
     bootstrap: Bootstrap,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> Interval:
-    if resampled is None:
-        resampled = sums.resample(bootstrap.n_resamples, np.random.default_rng(bootstrap.seed))
-    errors = binned_error(*resampled, norm=options.norm, debias=options.debias)
+    """Set bounds to the true error: what a resample's debiased error misses of the sample's own plain error.
+
+    The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
+    resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
+    """
+    rng = np.random.default_rng(bootstrap.seed)
+    drawn = sums.resample(bootstrap.n_resamples, rng) if resampled is None else resampled
+    debias = options.norm != "max"  # which has no debiased form
     tail = (1.0 - bootstrap.confidence_level) / 2.0
-    low, high = np.quantile(errors, (tail, 1.0 - tail))
+    own = sums.counts, sums.score_sums, sums.event_counts
+    plain = raw_error(*own, norm=options.norm)
+    center = plain + raw_error(*own, norm=options.norm, debias=debias)
+    low, high = np.quantile(raw_error(*drawn, norm=options.norm, debias=debias), (tail, 1.0 - tail))
+    ends = finished_error(np.array([center - high, center - low]), norm=options.norm)
+    if resampled is None:
+        # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
+        # known better than that: it is, unless so large an error is rare for a calibrated model.
+        null = sums.calibrated_events(bootstrap.n_resamples, rng)
+        errors = raw_error(own[0], own[1], null, norm=options.norm)
+        if plain <= np.quantile(errors, 1.0 - tail):
+            ends[0] = 0.0
     return Interval(
-        low=float(np.clip(2.0 * error - high, 0.0, 1.0)),
-        high=float(np.clip(2.0 * error - low, 0.0, 1.0)),
+        low=float(min(ends[0], 1.0)),
+        high=float(min(ends[1], 1.0)),
         confidence_level=bootstrap.confidence_level,
-        method="basic bootstrap over items",
+        method="debiased basic bootstrap over items" if debias else "basic bootstrap over items",
         n_resamples=bootstrap.n_resamples,
     )
 
