@@ -175,7 +175,8 @@ def cases(report: Report, place: int, number: int, shown: str, page: int) -> str
         f"{_said(found.pass_rate, found.n_passed, found.n_cases)}</p>"
         f'<p class="rr-small">{_text(_rule(functionality, model))}</p>'
     )
-    what = {"all": "cases", "not asked": "cases not asked"}.get(shown, f"{shown} cases")
+    noun = "case" if len(chosen) == 1 else "cases"
+    what = {"all": noun, "not asked": f"{noun} not asked"}.get(shown, f"{shown} {noun}")
     count = f'<p class="rr-small">{len(chosen):,} {what}; page {page:,} of {pages:,}.</p>'
     written = [_case(report, model, functionality, case) for case in chosen[first : first + PAGE]]
     return f'<div class="br-about-cell">{about}</div>{count}{"".join(written)}'

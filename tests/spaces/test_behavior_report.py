@@ -94,7 +94,7 @@ def test_a_click_on_a_cell_shows_its_failing_cases(visit):
     passed, asked = map(int, re.match(r"(\d+) of (\d+) cases", said).groups())
     failing.click()
     cases = page.locator("#cases")
-    expect(cases).to_contain_text(f"{asked - passed} failing cases; page 1 of")
+    expect(cases).to_contain_text(re.compile(rf"\b{asked - passed} failing cases?; page 1 of"))
     expect(cases).to_contain_text(f"{model}: {said}")
     expect(cases.locator(".br-case")).to_have_count(min(6, asked - passed))
     expect(cases.locator(".br-pass")).to_have_count(0)
