@@ -189,3 +189,26 @@ def test_a_page_does_not_replace_an_audit(world, tmp_path):
         write_behavior_report([tested], tmp_path)
     with pytest.raises(ValueError, match="at least one tested model"):
         write_behavior_report([], tmp_path / "out")
+
+
+def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
+    cases = (Case("0", (("Who sat?", "Ann sat."), ("Who stood?", "Bo stood.")), ("Ann", "Bo")),)
+    renamed = Case("0", (("Who sat?", "Ann sat."), ("Who sat?", "Eve sat.")), meta=(None, ("Ann", "Eve")))
+    suite = Suite(
+        "reading",
+        ("question", "context"),
+        (
+            Functionality("who", "Coref", "MFT", {"name": "equal"}, cases),
+            Functionality("rename", "NER", "INV", {"name": "invariant"}, (renamed,)),
+        ),
+    )
+    tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), n_resamples=20)
+    who, rename = behavior_result(tested).parts[2].examples
+    (example,) = who.examples
+    assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
+    assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
+    assert rename.note == "Expected: the answer to the original."
+    assert rename.examples[0].note == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
+    page = write_behavior_report([tested], tmp_path).read_text("utf-8")
+    assert "Ann &lt;i&gt;" in page
+    assert "<dt>confidence</dt>" not in page

@@ -373,6 +373,9 @@ def _example(tested: SuiteAnswers, number: int, case: JudgedCase) -> Example:
             answer = int(tested.answers[original.row])
             before, now = (float(tested.probabilities[example.row, answer]) for example in (original, shown))
             notes.append(f"Confidence in {tested.called(answer)}: {fraction(before)} there, {fraction(now)} here.")
+        change = None if tested.table.meta is None else tested.table.meta[shown.row]
+        if change:
+            notes.append(f"“{change[0]}” is “{change[1]}” here.")
     if spec["name"] == "transitive":
         others = (example for example in case.examples if example is not shown)
         notes += [f"With “{_joined(other.texts)}”, answered {_sure(tested, other)}." for other in others]
