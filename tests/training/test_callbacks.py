@@ -10,6 +10,7 @@ from rightreasons.analysis.lmi import lmi
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.predict import predict
 from rightreasons.training.callbacks import LOGGED, DataMapCallback, ShortcutCallback
+from rightreasons.training.data_map_files import Epoch, load_data_map, write_epoch
 from rightreasons.training.finetune import fine_tune
 from rightreasons.training.shortcut_measure import ShortcutRecord, measure_shortcuts
 from rightreasons.validation import softmax
@@ -167,6 +168,29 @@ def test_data_map_goes_on_after_a_kill(encoder_folder, tmp_path):
     fine_tune(encoder_folder, TRAIN, callbacks=[second], **call)
     assert first.result().n_epochs == 2
     assert second.result().n_epochs == 6
+
+
+def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
+    ids = [f"t{row}" for row in range(len(TEXTS))]
+    (tmp_path / "map").mkdir()
+    write_epoch(tmp_path / "map", Epoch(9, np.full(3, 0.5), np.ones(3, bool)))  # of an earlier, longer run
+    callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
+    fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
+    found, named = load_data_map(tmp_path / "map")
+    assert named == tuple(ids)
+    assert found.n_epochs == 2
+    np.testing.assert_array_equal(found.variability, callback.result().variability)
+
+
+def test_data_maps_that_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* holds no epoch-\*.npz"):
+        load_data_map(tmp_path)
+    write_epoch(tmp_path, Epoch(1, np.full(3, 0.5), np.ones(3, bool)))
+    write_epoch(tmp_path, Epoch(2, np.full(4, 0.5), np.ones(4, bool)))
+    with pytest.raises(ValueError, match="epoch 1 and epoch 2 are not: they come from two runs"):
+        load_data_map(tmp_path)
+    with pytest.raises(ValueError, match="`texts` and `ids` of one length"):
+        DataMapCallback(TEXTS, LABELS, ids=["a"])
 
 
 def test_mistakes_have_their_sentences(encoder_folder):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import transformers
-from numpy.typing import NDArray
 
-from rightreasons.analysis.data_map import DataMap, data_map
+from rightreasons.analysis.data_map import DataMap
 from rightreasons.analysis.shortcuts import TOP_N, Heads
 from rightreasons.models.loading import Classifier
 from rightreasons.models.predict import predict
 from rightreasons.models.processes import processes
+from rightreasons.training.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
 from rightreasons.training.shortcut_measure import N_BINS, ShortcutRecord, measure_shortcuts
-from rightreasons.validation import check_labels, check_same_length, check_texts, softmax
+from rightreasons.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 
 LOGGED = "shortcuts"
 """The entry of the Trainer's log history that holds a record."""
@@ -140,7 +140,10 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         texts: N training texts.
         labels: (N,) their labels.
         text_pairs: N second texts, for a task of pairs.
-        out: A folder for what each epoch gave, so that a resumed run goes on; None keeps it in memory alone.
+        ids: N unique ids, so that the examples are found again in another order or selection; None keeps none.
+        out: A folder for what each epoch gave, so that a resumed run goes on and `rightreasons difficulty --data-map`
+            can read it; None keeps it in memory alone. Epochs that an earlier run left there are replaced.
+        max_length: The most tokens of a text; None takes what the model allows.
         batch_size: Texts of a batch.
 
     References:
@@ -160,16 +163,22 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         labels: Any,
         *,
         text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
         out: str | os.PathLike[str] | None = None,
+        max_length: int | None = None,
         batch_size: int = 64,
     ) -> None:
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
+        self._ids = () if ids is None else tuple(check_ids(ids, "ids"))
+        if ids is not None:
+            check_same_length(texts=self._texts, ids=self._ids)
         self._text_pairs = text_pairs
         self._out = None if out is None else Path(out)
+        self._max_length = max_length
         self._batch_size = batch_size
-        self._epochs: dict[int, tuple[NDArray[np.float64], NDArray[np.bool_]]] = {}
+        self._epochs: dict[int, Epoch] = {}
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -179,18 +188,21 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """
         if not self._epochs:
             raise ValueError("Expected at least one epoch of training, but none has ended.")
-        rows = [self._epochs[epoch] for epoch in sorted(self._epochs)]
-        return data_map(np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows]))
+        return map_of([self._epochs[epoch] for epoch in sorted(self._epochs)])
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Forget earlier runs; of a resumed one, take up the epochs that had ended."""
         self._epochs = {}
-        if self._out is None or not state.global_step:
+        if self._out is None:
             return
-        for file in sorted(self._out.glob("epoch-*.npz")):
-            with np.load(file, allow_pickle=False) as held:
-                if int(held["epoch"]) <= state.epoch and len(held["probability"]) == len(self._labels):
-                    self._epochs[int(held["epoch"])] = held["probability"], held["correct"]
+        at = float(state.epoch or 0.0) if state.global_step else 0.0
+        for one in read_epochs(self._out):
+            if one.epoch <= at and len(one.probability) == len(self._labels):
+                self._epochs[one.epoch] = one
+        workers = processes()
+        workers.gather(None)  # all have read
+        if workers.is_main:
+            forget_after(self._out, at)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Score all training texts."""
@@ -198,16 +210,19 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         names = classifier.label_names or ()
         labels = check_labels(self._labels, len(names), name="labels")
         scores = predict(
-            classifier, self._texts, text_pairs=self._text_pairs, batch_size=self._batch_size, progress=False
+            classifier,
+            self._texts,
+            text_pairs=self._text_pairs,
+            batch_size=self._batch_size,
+            max_length=self._max_length,
+            progress=False,
         )
         probabilities = softmax(np.asarray(scores.logits))
-        epoch = round(state.epoch)
         gold = np.clip(probabilities[np.arange(len(labels)), labels], 0.0, 1.0)
-        self._epochs[epoch] = gold, probabilities.argmax(axis=1) == labels
+        epoch = Epoch(round(state.epoch), gold, probabilities.argmax(axis=1) == labels, self._ids)
+        self._epochs[epoch.epoch] = epoch
         if self._out is not None and processes().is_main:
-            self._out.mkdir(parents=True, exist_ok=True)
-            probability, correct = self._epochs[epoch]
-            np.savez(self._out / f"epoch-{epoch:03d}.npz", epoch=epoch, probability=probability, correct=correct)
+            write_epoch(self._out, epoch)
 
 
 def _classifier(given: Mapping[str, Any]) -> Classifier:
