@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from rightreasons.data.substitutions import class_words
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.neighbors import EmbeddingNeighbors
+from rightreasons.models.neighbors import EmbeddingNeighbors, class_neighbors
 from rightreasons.models.predict import predict
 from rightreasons.training.finetune import fine_tune
+from rightreasons.training.substitution_sources import replacement_sources
 from rightreasons.training.substitution_tests import substitution_tests
 
 GOOD, BAD = ("good", "fine"), ("bad", "poor")
@@ -84,6 +86,42 @@ def test_nothing_can_be_replaced(model):
     assert found.to_dict()["n_items"] == 1
 
 
+class TestSources:
+    TEXTS = ("a good film", "the film is fine", "the movie is bad", "a poor movie")
+
+    @pytest.fixture(autouse=True)
+    def no_wordnet(self, monkeypatch):
+        def absent():
+            raise ImportError("no")
+
+        monkeypatch.setattr("rightreasons.training.substitution_sources.find_wordnet", absent)
+
+    def drawn(self, model, neighbors):
+        sources = replacement_sources(model, self.TEXTS, [1, 1, 0, 0], neighbors=neighbors)
+        assert "WordNet is not installed" in sources.described
+        found = substitution_tests(
+            model, ["a good film", "a poor film"], sources.lookups, top_k=1, n_candidates=3, progress=False
+        )
+        return found.of_kind("neighbor")
+
+    def test_neighbors_go_with_the_predicted_class(self, model):
+        attempts = self.drawn(model, "same_class")
+        words = class_words(self.TEXTS, [1, 1, 0, 0])
+        assert {attempt.before for attempt in attempts} == {0, 1}
+        for attempt in attempts:
+            assert attempt.changes[0].replacement in words[attempt.before]
+            assert f"words of class {model.label_names[attempt.before]}" in attempt.changes[0].source
+
+    def test_or_are_any_words(self, model):
+        replaced = {attempt.changes[0].replacement for attempt in self.drawn(model, "any")}
+        assert len(replaced) > 2
+        assert {attempt.changes[0].source for attempt in self.drawn(model, "any")} == {"the model's word embeddings"}
+
+    def test_mistake(self, model):
+        with pytest.raises(ValueError, match="`neighbors` to be one of"):
+            replacement_sources(model, self.TEXTS, [1, 1, 0, 0], neighbors="all")
+
+
 def test_mistakes(model):
     with pytest.raises(ValueError, match="`mode` to be one of"):
         substitution_tests(model, ["a film"], LOOKUPS, mode="both")
@@ -101,6 +139,16 @@ class TestNeighbors:
         expected = sorted(set(vocabulary) - {"good"}, key=lambda word: -unit[vocabulary[word]] @ row)[:3]
         assert neighbors("Good") == expected
         assert neighbors("unheard") == []
+
+    def test_of_one_class(self, model):
+        words = class_words(["a good film", "a fine film", "the film is bad", "poor"], [1, 1, 0, 0])
+        assert {"good", "fine"} <= set(words[1])
+        assert {"bad", "poor"} <= set(words[0])
+        found = class_neighbors(model, {**words, 2: ["unheard"]})
+        assert sorted(found) == [0, 1]  # class 2 has no word that the model knows
+        assert set(found[1]("good")) <= set(words[1]) - {"good"}
+        assert "bad" not in found[1]("good")
+        assert "bad" in found[0]("good")
 
     def test_among(self, model):
         assert set(EmbeddingNeighbors(model, ["bad", "poor", "unheard"])("good")) == {"bad", "poor"}

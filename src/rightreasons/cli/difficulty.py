@@ -52,6 +52,12 @@ def difficulty(
     label_column: LabelColumn = None,
     data_dir: DataDir = None,
     revision: Revision = None,
+    neighbors: Annotated[
+        str, typer.Option(help="Words that stand in for others: same_class (of the predicted class) or any.")
+    ] = "same_class",
+    data_map: Annotated[
+        Path | None, typer.Option(help="A folder of DataMapCallback, of training on these items, to compare with.")
+    ] = None,
     batch_size: BatchSize = 32,
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
@@ -62,7 +68,7 @@ def difficulty(
     from rightreasons.validation import check_count
 
     check_count(top, "top", minimum=0)
-    most = {} if limit is None else {"difficulty": {"items": limit}}
+    options = {"items": limit, "neighbors": neighbors, "data_map": None if data_map is None else str(data_map)}
     result = audit(
         model,
         dataset,
@@ -81,7 +87,7 @@ def difficulty(
         batch_size=batch_size,
         n_resamples=n_resamples,
         confidence_level=confidence_level,
-        options=most,
+        options={"difficulty": {name: value for name, value in options.items() if value is not None}},
     )
     _show(result, top)
     show_audit(result)

@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import importlib.util
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rightreasons.data.wordnet import Thesaurus
 from rightreasons.records import Result
-from rightreasons.validation import check_count, check_seed, item_rng
+from rightreasons.validation import check_count, check_same_length, check_seed, item_rng
 
 KINDS = ("synonym", "antonym", "neighbor", "name")
 
@@ -54,6 +55,9 @@ class Substitution(Result):
 Lookup = Callable[[str], Sequence[str]]
 """Replacements of a lower-case word, the likeliest first."""
 
+Lookups = Mapping[str, tuple[Lookup, str]]
+"""For each kind of substitution where its candidates come from, and the name of that source."""
+
 
 def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str:
     """Make substitutions in a text.
@@ -84,21 +88,56 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
     return "".join((*parts, text[at:]))
 
 
-def substitution_lookups(thesaurus: Thesaurus, neighbors: Lookup | None = None) -> dict[str, tuple[Lookup, str]]:
+def substitution_lookups(
+    thesaurus: Thesaurus | None,
+    neighbors: Lookup | None = None,
+    *,
+    neighbor_source: str = "the model's word embeddings",
+) -> dict[str, tuple[Lookup, str]]:
     """Collect where replacements of single words come from, by kind, with the name of each source."""
-    found: dict[str, tuple[Lookup, str]] = {
-        "synonym": (thesaurus.synonyms, "WordNet"),
-        "antonym": (thesaurus.antonyms, "WordNet"),
-    }
+    found: dict[str, tuple[Lookup, str]] = {}
+    if thesaurus is not None:
+        found = {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
     if neighbors is not None:
-        found["neighbor"] = (neighbors, "the model's word embeddings")
+        found["neighbor"] = (neighbors, neighbor_source)
     return found
+
+
+def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Part the words of texts among the classes: each goes to the class of whose texts the largest share holds it.
+
+    Args:
+        texts: N texts.
+        labels: (N,) their classes, given or predicted; a text with a negative one is left out.
+
+    Returns:
+        For each class that has a text its lower-case words, sorted. A word of equal shares is in all of these classes.
+
+    Example:
+        >>> class_words(["a good film", "a bad film", "bad"], [1, 0, 0])
+        {0: ('bad',), 1: ('a', 'film', 'good')}
+    """
+    check_same_length(texts=texts, labels=labels)
+    counts: dict[int, Counter[str]] = {}
+    sizes: Counter[int] = Counter()
+    for text, label in zip(texts, labels, strict=True):
+        if label >= 0:
+            sizes[int(label)] += 1
+            counts.setdefault(int(label), Counter()).update(set(_WORD.findall(text.lower())))
+    largest: dict[str, float] = {}
+    for label, found in counts.items():
+        for word, count in found.items():
+            largest[word] = max(largest.get(word, 0.0), count / sizes[label])
+    return {
+        label: tuple(sorted(word for word, count in found.items() if count / sizes[label] == largest[word]))
+        for label, found in sorted(counts.items())
+    }
 
 
 def word_substitutions(
     text: str,
     spans: Sequence[tuple[int, int]],
-    lookups: Mapping[str, tuple[Lookup, str]],
+    lookups: Lookups,
     *,
     item_id: object,
     seed: int = 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from rightreasons.models.embedding_input import EmbeddingInput
 from rightreasons.models.loading import Classifier
 from rightreasons.validation import check_count
+
+
+class NoWordError(ValueError):
+    """None of the words that may come out is a token of the model."""
 
 
 class EmbeddingNeighbors:
@@ -45,7 +49,9 @@ class EmbeddingNeighbors:
         }
         names = sorted(whole) if among is None else sorted(set(among) & set(whole))
         if not names:
-            raise ValueError("Expected at least one word that is a token of the model's vocabulary, but there is none.")
+            raise NoWordError(
+                "Expected at least one word that is a token of the model's vocabulary, but there is none."
+            )
         rows = torch.tensor([whole[name] for name in names], device=classifier.device)
         self.words = names
         self._place = {name: place for place, name in enumerate(names)}
@@ -66,6 +72,28 @@ class EmbeddingNeighbors:
         count = min(self.count, len(near) - (own is not None))
         order = np.argsort(-near, kind="stable")[:count]
         return [self.words[place] for place in order.tolist()]
+
+
+def class_neighbors(
+    classifier: Classifier, words: Mapping[int, Iterable[str]], *, count: int = 5
+) -> dict[int, EmbeddingNeighbors]:
+    """Look for neighbors of each class among words of that class alone: a change that shall keep the label.
+
+    Args:
+        classifier: The model.
+        words: Lower-case words of each class, such as `data.substitutions.class_words` gives.
+        count: How many are given for a word; default 5.
+
+    Returns:
+        The neighbors of each class that has a word in the model's vocabulary.
+    """
+    found = {}
+    for label, own in words.items():
+        try:
+            found[label] = EmbeddingNeighbors(classifier, own, count=count)
+        except NoWordError:
+            continue
+    return found
 
 
 def _unit(vectors: Any) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.tokens import STOP_WORDS
 from rightreasons.data.substitutions import (
-    Lookup,
+    Lookups,
     Substitution,
     apply_substitutions,
     name_substitutions,
@@ -88,7 +88,7 @@ class SubstitutionTests(Result):
 def substitution_tests(
     classifier: Classifier,
     texts: Sequence[str],
-    lookups: Mapping[str, tuple[Lookup, str]],
+    lookups: Lookups | Callable[[int], Lookups],
     *,
     ids: Iterable[object] | None = None,
     mode: str = "single",
@@ -113,7 +113,8 @@ def substitution_tests(
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        lookups: From `data.substitutions.substitution_lookups`: for each kind, candidates of a word and their source.
+        lookups: From `data.substitutions.substitution_lookups`: for each kind, candidates of a word and their source;
+            or a function that gives them for a predicted class, such as neighbors among words of that class alone.
         ids: N unique ids; with `seed` they decide what is drawn for a text, whatever other texts there are.
         mode: "single" (default; the paper's test of difficult examples) or "joint" (of easy ones).
         top_k: Choose so many words instead of those beyond the threshold.
@@ -150,24 +151,25 @@ def substitution_tests(
             classifier, rows, ids=keys, unit="word", max_length=max_length, progress=progress
         )
     check_same_length(texts=rows, attributions=attributions)
+    before = softmax(np.asarray(attributions.logits, dtype=np.float64))
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
     n_chosen = []
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
         n_chosen.append(len(spans))
+        known = lookups(int(before[item].argmax())) if callable(lookups) else lookups
         found = word_substitutions(
-            text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates if mode == "single" else 1
+            text, spans, known, item_id=key, seed=seed, n_candidates=n_candidates if mode == "single" else 1
         )
         if mode == "single":
             if names:
                 found += name_substitutions(text, item_id=key, seed=seed, pool=name_pool)
             plans += [(item, change.kind, (change,)) for change in found]
         else:
-            for kind in lookups:
+            for kind in known:
                 of_kind = [change for change in found if change.kind == kind][:max_changes]
                 plans += [(item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)]
     changed = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
-    before = softmax(np.asarray(attributions.logits, dtype=np.float64))
     options: dict[str, Any] = {"max_length": max_length, "batch_size": batch_size, "progress": progress}
     after = softmax(np.asarray(predict(classifier, changed, **options).logits)) if changed else before[:0]
     return _assemble(mode, keys, plans, changed, before, after, tuple(n_chosen), top_k)

@@ -32,13 +32,18 @@ from rightreasons.audit.section import (
 )
 from rightreasons.audit.words import fraction, percent, with_interval
 from rightreasons.records import Ragged
-from rightreasons.validation import softmax
+from rightreasons.validation import check_count, check_options, softmax
 
 if TYPE_CHECKING:
+    from rightreasons.audit.sections._data_map import OpenedMap, Trained
     from rightreasons.models.fisher import FisherInformation
     from rightreasons.training.substitution_tests import SubstitutionTests
 
 Floats = NDArray[np.float64]
+
+OPTIONS = ("items", "neighbors", "data_map")
+"""Of the question: how many items, which words stand in for others (`training.substitution_sources`), and the folder of
+a data map of the same items."""
 
 MIN_ITEMS = 20
 """With fewer items than this, nothing is said about how difficulty is spread."""
@@ -98,6 +103,12 @@ class _Found:
     def correct(self) -> NDArray[np.bool_]:
         return np.asarray(self.predicted == self.labels)
 
+    @property
+    def items(self) -> list[int]:
+        """Rows of the split."""
+        rows: list[int] = self.looked[self.rows].tolist()
+        return rows
+
     def item(self, place: int) -> int:
         """Return the row of the split."""
         return int(self.looked[self.rows[place]])
@@ -154,12 +165,16 @@ class Difficulty:
 
     def run(self, context: AuditContext) -> SectionResult:
         """Answer the question."""
+        data_map = _data_map(context)
         found = _compute(context)
         if len(found.values) < MIN_ITEMS:
             raise ValueError(
                 f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(found.values)}: "
                 f"{found.fisher.failures[0][1]}"
             )
+        trained = None
+        if data_map is not None:
+            trained = data_map.of_items(found.items, context.primary.ids, context.primary.name)
         tested = _test(context, found)
         deciles = _deciles(found)
         headlines = _headlines(context, found, tested, deciles)
@@ -168,11 +183,11 @@ class Difficulty:
             headlines=tuple(headlines.values())[:4],
             parts=(
                 _spread_part(context, found, headlines),
-                _agreement_part(context, found, deciles),
+                _agreement_part(context, found, trained, deciles),
                 _example_part(context, found, tested),
             ),
             limits=_limits(context, found, tested),
-            data=_data(context, found, tested, deciles),
+            data=_data(context, found, tested, trained, deciles),
         )
 
 
@@ -182,12 +197,26 @@ SECTION = Difficulty()
 # ---------------------------------------------------------------------------------------------------------- computing
 
 
+def _options(context: AuditContext, *names: str) -> dict[str, Any]:
+    """Return those of the question's options that are given."""
+    given = dict(context.options.get("difficulty") or {})
+    check_options(given, OPTIONS, "the question 'difficulty'")
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def _data_map(context: AuditContext) -> OpenedMap | None:
+    from rightreasons.audit.sections._data_map import OpenedMap
+
+    folder = _options(context, "data_map").get("data_map")
+    return None if folder is None else OpenedMap.of(folder)
+
+
 def _compute(context: AuditContext) -> _Found:
     from rightreasons.data.files import chosen_rows
     from rightreasons.models.fisher import fisher_information
 
     split = context.primary
-    most = int(context.options.get("difficulty", {}).get("items", MAX_ITEMS))
+    most = check_count(_options(context, "items").get("items", MAX_ITEMS), "items")
     looked = np.arange(len(split))
     if most < len(split):
         looked = np.sort(np.array(chosen_rows(split.ids, most, seed=context.seed)))
@@ -226,23 +255,16 @@ def _compute(context: AuditContext) -> _Found:
 
 def _test(context: AuditContext, found: _Found) -> _Tested | None:
     """Replace words of the hardest and the easiest items, one at a time."""
-    from rightreasons.data.substitutions import substitution_lookups
-    from rightreasons.data.wordnet import find_wordnet
-    from rightreasons.models.neighbors import EmbeddingNeighbors
+    from rightreasons.training.substitution_sources import replacement_sources
     from rightreasons.training.substitution_tests import substitution_tests
 
     split = context.primary
     if context.task != "classification" or split.text_pairs is not None:
         return None
-    try:
-        neighbors = EmbeddingNeighbors(context.classifier)
-    except ValueError:
-        return None
-    try:
-        lookups, sources = substitution_lookups(find_wordnet(), neighbors), "WordNet and the model's word embeddings"
-    except ImportError:
-        lookups = {"neighbor": (neighbors, "the model's word embeddings")}
-        sources = "the model's word embeddings (WordNet is not installed)"
+    # A word's class is that of the labels, and where there are none that of the predictions.
+    labels = np.where(found.labelled, found.labels, found.predicted).tolist()
+    texts = [split.texts[item] for item in found.items]
+    sources = replacement_sources(context.classifier, texts, labels, **_options(context, "neighbors"))
     order = np.argsort(-found.values, kind="stable")
     n_hard = min(N_TESTED, len(order) // 2)
     places = [*order[:n_hard].tolist(), *order[::-1][:n_hard].tolist()]
@@ -250,7 +272,7 @@ def _test(context: AuditContext, found: _Found) -> _Tested | None:
     tests = substitution_tests(
         context.classifier,
         [split.texts[item] for item in items],
-        lookups,
+        sources.lookups,
         ids=[split.ids[item] for item in items],
         top_k=TOP_K,
         n_candidates=2,
@@ -258,7 +280,7 @@ def _test(context: AuditContext, found: _Found) -> _Tested | None:
         seed=context.seed,
         progress=context.progress,
     )
-    return _Tested(places, n_hard, tests, sources)
+    return _Tested(places, n_hard, tests, sources.described)
 
 
 def _deciles(found: _Found) -> measures.AccuracyByDifficulty | None:
@@ -367,7 +389,12 @@ def _spread_part(context: AuditContext, found: _Found, headlines: dict[str, Head
     )
 
 
-def _agreement_part(context: AuditContext, found: _Found, deciles: measures.AccuracyByDifficulty | None) -> Part:
+def _agreement_part(
+    context: AuditContext,
+    found: _Found,
+    trained: Trained | None,
+    deciles: measures.AccuracyByDifficulty | None,
+) -> Part:
     others: list[tuple[str, Floats, str]] = [
         ("Small margin", -found.margin, "Minus the gap of the two largest probabilities."),
         ("Entropy", found.entropy, "Of the probabilities, in nats."),
@@ -380,6 +407,9 @@ def _agreement_part(context: AuditContext, found: _Found, deciles: measures.Accu
     for name, other, definition in others:
         if name:
             rows.append((name, *_rho(context, found.values, other), definition))
+    if trained is not None:
+        values = found.values[trained.places]
+        rows += [(name, *_rho(context, values, other), what) for name, other, what in trained.measures()]
     known = found.labelled
     if deciles is not None:
         wrong = (~found.correct[known]).astype(np.float64)
@@ -424,7 +454,7 @@ def _agreement_part(context: AuditContext, found: _Found, deciles: measures.Accu
                 ),
                 rows=tuple(rows),
                 note=f"In brackets: {percent(context.confidence_level)} bootstrap intervals over items.",
-                source="Spearman 1904",
+                source="Spearman 1904" if trained is None else "Spearman 1904; data map: Swayamdipta et al. 2020",
             ),
         ),
     )
@@ -571,7 +601,11 @@ def _limits(context: AuditContext, found: _Found, tested: _Tested | None) -> tup
 
 
 def _data(
-    context: AuditContext, found: _Found, tested: _Tested | None, deciles: measures.AccuracyByDifficulty | None
+    context: AuditContext,
+    found: _Found,
+    tested: _Tested | None,
+    trained: Trained | None,
+    deciles: measures.AccuracyByDifficulty | None,
 ) -> dict[str, Any]:
     order = np.argsort(-found.values, kind="stable")
     return {
@@ -589,9 +623,17 @@ def _data(
             for place in order.tolist()
         ],
         "failures": [{"id": name, "reason": why} for name, why in found.fisher.failures],
+        "data_map": _mapped(context, found, trained),
         "accuracy_by_difficulty": None if deciles is None else deciles.to_dict(),
         "substitutions": None if tested is None else tested.tests.to_dict(),
     }
+
+
+def _mapped(context: AuditContext, found: _Found, trained: Trained | None) -> dict[str, Any] | None:
+    if trained is None:
+        return None
+    ids = [context.primary.ids[found.item(place)] for place in trained.places.tolist()]
+    return trained.to_dict(found.values[trained.places], ids)
 
 
 def _words(found: _Found, row: int, count: int = 3) -> list[str]:
