@@ -252,11 +252,11 @@ def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Drawing:
                     axis.plot(x, found["normalized_prior_bias"], marker, color=color, markersize=5)
                 axis.plot([], [], marker, color=color, markersize=5, linestyle="none", label=label)
             axis.set_xticks(range(len(sets)), sets, rotation=20)
-            axis.set_title(way.name, fontsize=8.5)
+            axis.set_title(way.name.replace(", ", ",\n"), fontsize=8.5)
             axis.set(xlim=(-0.5, len(sets) - 0.5))
-            axis.set_ylim(bottom=0)
+        axes[0][0].set_ylim(bottom=0)  # of all: they share it
         axes[0][0].set_ylabel("normalized variance\nof the confidences")
-        axes[0][0].legend(loc="lower left", bbox_to_anchor=(0, 1.14), ncols=4, borderaxespad=0)
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
         return drawn(figure, "prior_bias")
 
 
