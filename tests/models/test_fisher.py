@@ -1,5 +1,7 @@
 """Fisher eigenvalues against Algorithm 1 done literally, worked values, measured divergence, and bad items."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -150,6 +152,58 @@ def test_bad_items_cost_no_other_its_result():
     assert "item 'y' has none" in found.failures[1][1]
     assert np.isnan(found.eigenvalues[[1, 2]]).all()
     assert found.eigenvalues[[0, 3]] == pytest.approx(clean.eigenvalues, rel=1e-5)
+
+
+def test_a_model_that_refuses_inputs_embeds():
+    class Strict(torch.nn.Module):
+        """Takes token ids alone, as exported and home-made models do."""
+
+        def __init__(self, model):
+            super().__init__()
+            self.inner, self.config, self.device = model, model.config, model.device
+
+        def get_input_embeddings(self):
+            return self.inner.get_input_embeddings()
+
+        def forward(self, input_ids, attention_mask, token_type_ids=None):
+            return self.inner(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+
+    class Tableless(Strict):
+        def get_input_embeddings(self):
+            raise NotImplementedError
+
+    classifier = tiny_encoder("bert", n_labels=2)
+    expected = fisher_information(classifier, TEXTS, progress=False)
+    strict = Classifier(Strict(classifier.model), classifier.tokenizer, classifier.label_names, "strict")
+    found = fisher_information(strict, TEXTS, progress=False)
+    assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-6)
+    tableless = Classifier(Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless")
+    with pytest.raises(ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"):
+        fisher_information(tableless, TEXTS, progress=False)
+
+
+def test_a_quantised_model():
+    classifier = tiny_encoder("bert", n_labels=2)
+    # The head is left as it is: logits still have a gradient, which goes around the quantised layers.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            classifier.model.bert = torch.ao.quantization.quantize_dynamic(classifier.model.bert, {torch.nn.Linear})
+        except RuntimeError as error:
+            pytest.skip(f"torch has no quantised layers here: {error}")
+    with pytest.raises(
+        ValueError, match=r"BertFor\w+ has the quantised layer bert\.\S+ \(Linear\): load it in float32"
+    ):
+        fisher_information(classifier, TEXTS, progress=False)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b", "\x00\x01"])
+def test_texts_that_are_empty_after_tokenization(text):
+    classifier = tiny_encoder("bert", n_labels=2)
+    found = fisher_information(classifier, ["the film was good", text], ids=["a", "b"], progress=False)
+    assert found.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
+    assert np.isfinite(found.eigenvalues[0])
+    assert np.isnan(found.eigenvalues[1])
 
 
 def test_a_model_through_which_no_gradient_flows():

@@ -22,10 +22,11 @@ class EmbeddingInput:
         model: An encoder, or an encoder-decoder that shifts its own text, with any head.
 
     Raises:
-        ValueError: If the model has no table of word embeddings.
+        ValueError: If the model has no table of word embeddings, or quantised layers that gradients do not pass.
     """
 
     def __init__(self, model: Any) -> None:
+        _check_differentiable(model)
         two_readers = getattr(model.config, "is_encoder_decoder", False)
         self._first: nn.Module = _coder_table(model, "encoder") if two_readers else _table(model)
         self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers else None
@@ -69,7 +70,8 @@ def _table(model: Any) -> nn.Module:
     if not isinstance(table, nn.Embedding):
         raise ValueError(
             f"Expected a model with a table of word embeddings, but {type(model).__name__} has none: "
-            "gradients with respect to input embeddings are not defined for it."
+            "gradients with respect to input embeddings are not defined for it. Let its get_input_embeddings() return "
+            "the torch.nn.Embedding that looks up the tokens; `inputs_embeds` is not needed."
         )
     return table
 
@@ -84,3 +86,13 @@ def _coder_table(model: Any, coder: str) -> nn.Module:
             "way that is not known here."
         )
     return table
+
+
+def _check_differentiable(model: Any) -> None:
+    """Refuse torch's quantised layers: residual connections would lead gradients around them, to wrong values."""
+    for name, module in model.named_modules():
+        if ".quantized" in type(module).__module__ and type(module).__module__.startswith("torch."):
+            raise ValueError(
+                f"Expected a model that gradients can pass through, but {type(model).__name__} has the quantised layer "
+                f"{name} ({type(module).__name__}): load it in float32 or bfloat16."
+            )
