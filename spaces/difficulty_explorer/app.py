@@ -46,6 +46,13 @@ def build() -> gr.Blocks:
                 chosen = gr.Dropdown([], label="Text to edit, the hardest first", elem_id="chosen")
                 edited = gr.Textbox("", label="Edit its words", lines=3, elem_id="edited")
                 result = gr.HTML(elem_id="result")
+                neighbors = gr.Radio(
+                    [("words of the predicted class", "same_class"), ("any words, opposites too", "any")],
+                    value="same_class",
+                    label="Neighbors in the model's word embeddings",
+                    info="A word goes with the class whose texts, of those on this page, hold it most often.",
+                    elem_id="neighbors",
+                )
                 tried = gr.Button("Try replacements of single words", elem_id="try")
                 replacements = gr.HTML(elem_id="replacements")
 
@@ -57,7 +64,7 @@ def build() -> gr.Blocks:
         edited.change(
             _edit, [model, ranked, chosen, edited], result, show_progress="hidden", trigger_mode="always_last"
         )
-        tried.click(_try, [model, edited], replacements)
+        tried.click(_try, [model, edited, ranked, neighbors], replacements)
     return demo
 
 
@@ -85,11 +92,11 @@ def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> str
         return problem(error)
 
 
-def _try(name: str, text: str) -> str:
+def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> str:
     if not text.strip():
         return ""
     try:
-        return replacements_page(open_model(name), text)
+        return replacements_page(open_model(name), text, ranked, neighbors)
     except _ERRORS as error:
         return problem(error)
 

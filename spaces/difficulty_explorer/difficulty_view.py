@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.data.substitutions import substitution_lookups
-from rightreasons.data.wordnet import find_wordnet
 from rightreasons.models.fisher import fisher_information
 from rightreasons.models.loading import Classifier
-from rightreasons.models.neighbors import EmbeddingNeighbors
+from rightreasons.training.substitution_sources import replacement_sources
 from rightreasons.training.substitution_tests import substitution_tests
 from rightreasons.validation import softmax
 from rightreasons.widget import table, tiles
@@ -127,17 +125,23 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     return f'{shown}<p class="dx-text">{after.marked}</p>'
 
 
-def replacements_page(classifier: Classifier, text: str) -> str:
-    """Try one replacement of a word at a time, of those that the prediction rests on."""
-    neighbors = EmbeddingNeighbors(classifier)
-    try:
-        lookups = substitution_lookups(find_wordnet(), neighbors)
-    except ImportError:
-        lookups = {"neighbor": (neighbors, "the model's word embeddings")}
+def replacements_page(classifier: Classifier, text: str, ranked: Sequence[Ranked], neighbors: str) -> str:
+    """Try one replacement of a word at a time, of those that the prediction rests on.
+
+    Args:
+        classifier: The model.
+        text: The text.
+        ranked: The texts of the page: with what the model predicts for them they tell which words go with which class.
+        neighbors: As in `replacement_sources`.
+    """
+    label_of = {name: label for label, name in enumerate(classifier.label_names or ())}
+    known = [one for one in ranked if one.label in label_of]
+    labels = [label_of[one.label] for one in known]
+    sources = replacement_sources(classifier, [one.text for one in known], labels, neighbors=neighbors)
     tests = substitution_tests(
         classifier,
         [text],
-        lookups,
+        sources.lookups,
         top_k=5,
         n_candidates=3,
         max_length=min(LONGEST, classifier.max_length),
