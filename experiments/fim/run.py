@@ -104,6 +104,9 @@ def main() -> None:
         found = kept(
             options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
         )
+        for called, pair in found["pairs"].items():
+            overlap = measures.distribution_overlap(pair["original"], pair["perturbed"], confidence_level=0.95)
+            found["sets"][called]["overlap"] = {k: value for k, value in overlap.to_dict().items() if k != "edges"}
         draw(name, found, HERE)
         results[name] = found
     HERE.joinpath("tables.md").write_text(tell(results, top=TOP, n_substituted=N_SUBSTITUTED), "utf-8")
@@ -222,7 +225,6 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         original, perturbed = (np.array([place[key, r] for key in keys]) for r in ("original", "perturbed"))
         values = fisher.eigenvalues
         paired = measures.paired_difficulty(values[original], values[perturbed], confidence_level=0.95)
-        overlap = measures.distribution_overlap(values[original], values[perturbed], confidence_level=0.95)
         # Nothing but the norm of the embeddings and saturation differ between models: the scale-free form beside it.
         free = measures.paired_difficulty(fisher.scale_free[original], fisher.scale_free[perturbed])
         others = {
@@ -235,7 +237,6 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         found["sets"][called] = {
             "paired": {key: value for key, value in paired.to_dict().items() if key != "differences"},
             "scale_free_mean": free.mean,
-            "overlap": {key: value for key, value in overlap.to_dict().items() if key != "edges"},
             "accuracy": {"original": float(right[original].mean()), "perturbed": float(right[perturbed].mean())},
             "correlations": {key: measures.rank_correlation(values, other).to_dict() for key, other in others.items()},
             "deciles": deciles.to_dict(),

@@ -79,6 +79,19 @@ class TestOverlap:
         assert found.histogram == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.kde == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.interval.low < 2 * stats.norm.cdf(-1) < found.interval.high
+        assert found.kde_interval.low < found.kde < found.kde_interval.high
+
+    def test_kernels_are_those_of_scipy(self):
+        rng = np.random.default_rng(1)
+        first, second = rng.normal(0, 1, 300), rng.normal(1, 2, 200)
+        grid = np.linspace(-12, 12, 4001)
+        densities = [stats.gaussian_kde(sample)(grid) for sample in (first, second)]
+        expected = np.trapezoid(np.minimum(*densities), grid)
+        assert distribution_overlap(first, second).kde == pytest.approx(expected, abs=1e-4)
+        assert distribution_overlap(first, first).kde == pytest.approx(1.0)
+
+    def test_sizes(self):
+        found = distribution_overlap(np.arange(20_000), np.arange(20_000))
         assert (found.n_first, found.n_second) == (20_000, 20_000)
 
     def test_no_spread(self):
