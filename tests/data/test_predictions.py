@@ -194,3 +194,8 @@ def test_bad_answers(tmp_path, text, sentence):
 def test_answers_of_different_lengths(tmp_path):
     with pytest.raises(ValueError, match="as many scores for each item"):
         answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")
+
+
+def test_a_missing_column_is_told_with_all_that_there_are():
+    with pytest.raises(ValueError, match="its columns are: text, label."):
+        from_columns({"text": ["fine"], "label": [1]})

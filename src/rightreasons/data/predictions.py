@@ -138,7 +138,7 @@ def read_answers(path: str | Path) -> ModelAnswers:
     if answers and not has_scores:
         name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, path.name)
         return ModelAnswers(None, _answers(columns[name], name))
-    scores, names, kind = _scores(scored, path.name)
+    scores, names, kind = _scores(scored, columns, path.name)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {path.name}, but the rows differ in length.")
     return ModelAnswers(scores, None, names, kind)
@@ -175,7 +175,7 @@ def from_columns(columns: Mapping[str, Column], where: str = "the table") -> Pre
     _check_rows(columns, where)
     labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
     label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
-    predictions, names, said = _scores({name: columns[name] for name in columns if name != label}, where)
+    predictions, names, said = _scores({name: columns[name] for name in columns if name != label}, columns, where)
     check_same_length(predictions=predictions, references=columns[label])
     return Predictions(predictions, _labels(columns[label], label, names), names, said)
 
@@ -189,9 +189,12 @@ def _check_rows(columns: Mapping[str, Column], where: str) -> None:
 
 
 def _scores(
-    columns: Mapping[str, Column], where: str
+    columns: Mapping[str, Column], table: Mapping[str, Column], where: str
 ) -> tuple[NDArray[Any] | list[list[float]], tuple[str, ...] | None, str | None]:
-    """Return the scores, the names of their classes and what they are, as far as the names of the columns say."""
+    """Return the scores, the names of their classes and what they are, as far as the names of the columns say.
+
+    An error names the columns of the whole `table`.
+    """
     single = [name for name in columns if name.lower() in SCORE_COLUMNS]
     by_class = _class_columns([name for name in columns if name not in single], where)
     if by_class and single:
@@ -199,9 +202,9 @@ def _scores(
     if by_class:
         prefix, by_name = by_class
         names = None if all(name.isdigit() for name in by_name) else tuple(by_name)
-        table = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
-        return table, names, CLASS_COLUMNS[prefix]
-    score = _one_column(single, "scores", tuple(SCORE_COLUMNS), columns, where)
+        scores = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
+        return scores, names, CLASS_COLUMNS[prefix]
+    score = _one_column(single, "scores", tuple(SCORE_COLUMNS), table, where)
     return _score_column(columns[score], score), None, SCORE_COLUMNS[score.lower()]
 
 
