@@ -55,8 +55,8 @@ TOLERANCE = 0.02
 MAX_TOKENS = 2048
 """Tokens of a pass; on two cores more brings nothing, and on a GPU more may."""
 
-ITEMS_IN_FLIGHT = 64
-"""Items that are followed together: enough that a pass is full when most of them are done."""
+ITEMS_IN_FLIGHT = 16
+"""Items that are followed together, padded to the longest: enough to fill a pass, few enough to be of like length."""
 
 
 @dataclass(frozen=True, eq=False)
