@@ -39,6 +39,7 @@ _SOURCES = (
     "analysis/behavior.py",
     "analysis/expectations.py",
     "data/suites.py",
+    "data/suite_cases.py",
 )
 _READING_SOURCES = (
     "training/behavior_reading.py",
