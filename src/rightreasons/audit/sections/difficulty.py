@@ -399,14 +399,13 @@ def _agreement_part(
         ("Small margin", -found.margin, "Minus the gap of the two largest probabilities."),
         ("Entropy", found.entropy, "Of the probabilities, in nats."),
         ("Gradient norm", found.fisher.gradient_norms[found.rows], "Of log p of the predicted class."),
-        ("Words", np.array([len(found.fisher.tokens[row]) for row in found.rows], dtype=np.float64), "Of the text.")
-        if found.fisher.tokens is not None
-        else ("", np.zeros(0), ""),
     ]
-    rows: list[tuple[Any, ...]] = []
-    for name, other, definition in others:
-        if name:
-            rows.append((name, *_rho(context, found.values, other), definition))
+    if found.fisher.tokens is not None:
+        words = np.array([len(found.fisher.tokens[row]) for row in found.rows], dtype=np.float64)
+        others.append(("Words", words, "Of the text."))
+    rows: list[tuple[Any, ...]] = [
+        (name, *_rho(context, found.values, other), definition) for name, other, definition in others
+    ]
     if trained is not None:
         values = found.values[trained.places]
         rows += [(name, *_rho(context, values, other), what) for name, other, what in trained.measures()]
