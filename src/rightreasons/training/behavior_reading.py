@@ -23,7 +23,7 @@ from rightreasons.training.behavior_items import Items
 from rightreasons.training.behavior_plan import Run
 from rightreasons.training.behavior_runner import Runner, marks, validation_objective, without
 from rightreasons.training.behavior_trainer import linear_head, train_heads, train_on_behavior
-from rightreasons.training.finetune import _own_random_state
+from rightreasons.training.finetune import own_random_state
 from rightreasons.training.span_items import question_items, reading_items, reading_texts, span_target, window_items
 
 N_BEST = 5
@@ -101,7 +101,7 @@ class ReadingRunner(Runner):
         return reading_items(self.parts["train"]), question_items(data.texts, data.text_pairs or (), data.labels)
 
     def _pretrained(self, seed: int) -> Classifier:
-        with _own_random_state(seed):  # an encoder's head is drawn
+        with own_random_state(seed):  # an encoder's head is drawn
             return load_question_answering(self.task.model, device=self.task.device, allow_untrained=True)
 
     def _open(self, folder: str) -> Classifier:

@@ -25,7 +25,7 @@ from rightreasons.models.predict import predict
 from rightreasons.training.behavior_items import LABEL_TREATMENTS, Items, iid_items, join_items, suite_items
 from rightreasons.training.behavior_plan import Plan, Run, shard_of
 from rightreasons.training.behavior_trainer import head_features, linear_head, train_heads, train_on_behavior
-from rightreasons.training.finetune import _own_random_state
+from rightreasons.training.finetune import own_random_state
 from rightreasons.training.span_examples import answer_characters
 from rightreasons.validation import check_fraction, check_labels, check_one_of, check_options, item_rng, softmax
 
@@ -210,7 +210,7 @@ class Runner:
         return self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
 
     def _pretrained(self, seed: int) -> Classifier:
-        with _own_random_state(seed):  # an encoder's head is drawn
+        with own_random_state(seed):  # an encoder's head is drawn
             classifier = load_classifier(self.task.model, device=self.task.device, allow_untrained=True)
         if classifier.model.config.num_labels != 2:
             raise ValueError(

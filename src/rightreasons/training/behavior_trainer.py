@@ -19,7 +19,7 @@ from rightreasons.models.loading import quiet
 from rightreasons.training.behavior_items import RULES, Items, Step, plan_steps
 from rightreasons.training.behavior_losses import DIRECTIONS, dir_loss, inv_loss, mft_loss
 from rightreasons.training.behavior_methods import Fish, GroupWeights, find_method, irm_loss, irm_weight, set_dropout
-from rightreasons.training.finetune import _own_random_state
+from rightreasons.training.finetune import own_random_state
 from rightreasons.validation import check_number, check_one_of, check_seed
 
 PRECISIONS = ("float32", "bfloat16")
@@ -238,7 +238,7 @@ def train_on_behavior(
             epochs=epochs / len(chosen.phases),
             seed=seed + number,
         )
-        with tempfile.TemporaryDirectory() as scratch, _own_random_state(seed), quiet():
+        with tempfile.TemporaryDirectory() as scratch, own_random_state(seed), quiet():
             trainer = BehaviorTrainer(
                 target=target,
                 objective=chosen.objective,
@@ -359,8 +359,7 @@ def train_heads(
     else:
         inputs = lambda texts: _with_ones(features(texts))  # noqa: E731
     kept = torch.from_numpy(~held_out).float()
-    mean, square = torch.zeros_like(start.expand_as(weights)), torch.zeros_like(start.expand_as(weights))
-    mean, square, taken = mean.clone(), square.clone(), torch.zeros(n_heads, 1, 1)
+    mean, square, taken = torch.zeros(weights.shape), torch.zeros(weights.shape), torch.zeros(n_heads, 1, 1)
     for number, step in enumerate(steps):
         texts, about = target.describe(items, step)
         inside = kept[:, [item for item, _ in step]]

@@ -201,7 +201,7 @@ def fine_tune(
     names = find_label_names(train_table, label_names) if task == "classification" else None
     tokenizer = load_tokenizer(name, revision)
 
-    with _own_random_state(seed), quiet():
+    with own_random_state(seed), quiet():
         model, untrained = _load(task, name, revision, names)
         agree_on_padding(model, tokenizer)
         bound = min(longest, position_bound(model) or longest)
@@ -451,7 +451,7 @@ def _open(store: Store) -> FineTuned:
 
 
 @contextmanager
-def _own_random_state(seed: int) -> Iterator[None]:
+def own_random_state(seed: int) -> Iterator[None]:
     """Seed the global random states, which transformers draws from, and give them back as they were."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     of_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
