@@ -5,12 +5,13 @@ import html
 import itertools
 from collections.abc import Iterator
 
-from behavior_report import Example, JudgedCase, Report, Tested, compares, judged_cases
+from behavior_report import Report
 
 from rightreasons.analysis.intervals import Interval
 from rightreasons.audit.plots_behavior import rate_colors, whole_percent
 from rightreasons.data.suite_cases import Functionality
 from rightreasons.data.suites import Suite
+from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, compares, judged_cases
 from rightreasons.widget import tiles
 
 PAGE = 6
@@ -104,7 +105,8 @@ def headline(report: Report) -> str:
             f"{suite.n_examples:,} examples, in the order of “Examples in order”.</p>"
         )
     shown = tiles((m.name, _percent(m.result.behavioral_pass_rate), _between(m.result.interval)) for m in report.models)
-    about = "".join(f"<li><b>{_text(m.name)}</b>: {_text(m.about)}.</li>" for m in report.models if m.about)
+    lines = [(model.name, line) for model, line in zip(report.models, report.about, strict=True) if line]
+    about = "".join(f"<li><b>{_text(name)}</b>: {_text(line)}.</li>" for name, line in lines)
     return line + shown + (f'<ul class="rr-small br-about">{about}</ul>' if about else "")
 
 
@@ -162,7 +164,7 @@ def group_table(report: Report) -> str:
 def cases(report: Report, place: int, number: int, shown: str, page: int) -> str:
     """Write a page of the cases of one functionality, with what the model answered and what was expected."""
     model, functionality = report.models[place], report.suite.functionalities[number]
-    judged = judged_cases(report, model, number)
+    judged = judged_cases(model, number)
     verdicts = {"failing": (False,), "passing": (True,), "not asked": (None,), "all": (True, False, None)}[shown]
     chosen = [case for case in judged if case.passed in verdicts]
     pages = max(1, -(-len(chosen) // PAGE))
@@ -182,19 +184,18 @@ def cases(report: Report, place: int, number: int, shown: str, page: int) -> str
     return f'<div class="br-about-cell">{about}</div>{count}{"".join(written)}'
 
 
-def _case(report: Report, model: Tested, functionality: Functionality, case: JudgedCase) -> str:
+def _case(report: Report, model: SuiteAnswers, functionality: Functionality, case: JudgedCase) -> str:
     origin = case.examples[0]
     state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
-    pairwise = compares(functionality)
     items = []
     # Of a long case the failing examples are the ones to see.
     rest = sorted(case.examples[1:], key=lambda example: example.held is not False)[: LONGEST - 1]
-    for example in (origin, *sorted(rest, key=lambda example: example.number)):
-        original = origin if pairwise and example is not origin else None
+    for example in (origin, *sorted(rest, key=lambda example: example.row)):
+        original = origin if case.compared and example is not origin else None
         items.append(
             f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
-            f'<span class="rr-small">{_text(_expected(report, model, functionality, origin, example))}</span>'
+            f'<span class="rr-small">{_text(_expected(model, functionality, origin, example))}</span>'
             "</div></li>"
         )
     hidden = len(case.examples) - len(items)
@@ -207,15 +208,15 @@ def _case(report: Report, model: Tested, functionality: Functionality, case: Jud
 _STATES = {True: "br-held", False: "br-broken", None: "br-unasked"}
 
 
-def _answer(model: Tested, example: Example) -> str:
-    answer = model.answers[example.number]
-    said = f"<b>{_text(model.called(answer))}</b>"
+def _answer(model: SuiteAnswers, example: JudgedExample) -> str:
+    answer = model.answers[example.row]
+    said = f"<b>{_text(_called(model, answer))}</b>"
     if model.probabilities is not None:
-        said += f" {_percent(float(model.probabilities[example.number, int(answer)]))}"
+        said += f" {_percent(float(model.probabilities[example.row, int(answer)]))}"
     return f'<span class="br-answer">{said}</span>'
 
 
-def _expected(report: Report, model: Tested, functionality: Functionality, origin: Example, example: Example) -> str:
+def _expected(model: SuiteAnswers, functionality: Functionality, origin: JudgedExample, example: JudgedExample) -> str:
     """Say what was expected of one example."""
     expectation = functionality.expectation
     name = expectation["name"]
@@ -223,39 +224,38 @@ def _expected(report: Report, model: Tested, functionality: Functionality, origi
         return "the original"
     if example.held is None:
         return "nothing is asked"
-    before = model.answers[origin.number]
+    before = model.answers[origin.row]
     limit = f"{100 * expectation.get('tolerance', SURE):g} points"
     if name == "equal":
         value = expectation.get("value")
-        return f"expected {model.called(report.table.labels[example.number] if value is None else value)}"
+        return f"expected {_called(model, model.table.labels[example.row] if value is None else value)}"
     if name == "not_equal":
-        return f"expected anything but {model.called(expectation['value'])}"
+        return f"expected anything but {_called(model, expectation['value'])}"
     if model.probabilities is None:
-        return f"expected {model.called(before)} again" if name == "invariant" else ""
+        return f"expected {_called(model, before)} again" if name == "invariant" else ""
     if name == "sentiment_shift":
         then, now = (
-            float(model.probabilities[place, 2] - model.probabilities[place, 0])
-            for place in (origin.number, example.number)
+            float(model.probabilities[place, 2] - model.probabilities[place, 0]) for place in (origin.row, example.row)
         )
         way = "fall" if expectation["positive"] else "rise"
         return f"P(positive) - P(negative) from {then:.2f} to {now:.2f}; it must not {way} by more than {limit}"
-    then, now = (float(model.probabilities[place, int(before)]) for place in (origin.number, example.number))
-    moved = f"P({model.called(before)}) from {_percent(then)} to {_percent(now)}"
+    then, now = (float(model.probabilities[place, int(before)]) for place in (origin.row, example.row))
+    moved = f"P({_called(model, before)}) from {_percent(then)} to {_percent(now)}"
     if name == "invariant":
-        return f"expected {model.called(before)} again; {moved}"
+        return f"expected {_called(model, before)} again; {moved}"
     if name == "monotonic":
         return f"{moved}; it must not {'fall' if expectation['increasing'] else 'rise'} by more than {limit}"
     return ""
 
 
-def _rule(functionality: Functionality, model: Tested) -> str:
+def _rule(functionality: Functionality, model: SuiteAnswers) -> str:
     """Say what a functionality expects of all of its cases."""
     expectation = functionality.expectation
     name = expectation["name"]
     limit = f"{100 * expectation.get('tolerance', SURE):g} points"
     rules = {
         "equal": "Every answer has to be the label.",
-        "not_equal": f"Any answer will do but {model.called(expectation.get('value', 0))}.",
+        "not_equal": f"Any answer will do but {_called(model, expectation.get('value', 0))}.",
         "invariant": f"Every changed text has to get the original's answer, or nearly its confidence (within {limit}).",
         "monotonic": "The confidence in the original's answer must not "
         f"{'fall' if expectation.get('increasing') else 'rise'} by more than {limit}.",
@@ -266,12 +266,16 @@ def _rule(functionality: Functionality, model: Tested) -> str:
     only = expectation.get("where_first")
     if not only:
         return rules[name]
-    answers = " or ".join(model.called(answer) for answer in only.get("is", only.get("not")))
+    answers = " or ".join(_called(model, answer) for answer in only.get("is", only.get("not")))
     asked = f"Asked only where the first answer is {'' if 'is' in only else 'not '}{answers}."
     return f"{rules[name]} {asked}"
 
 
-def _texts(suite: Suite, example: Example, original: Example | None) -> str:
+def _called(model: SuiteAnswers, answer: object) -> str:
+    return f"“{answer}”" if isinstance(answer, str) else model.called(answer)
+
+
+def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None) -> str:
     """Write the texts of an example, with the words that the original does not have."""
     parts = []
     for place, (column, text) in enumerate(zip(suite.text_columns, example.texts, strict=True)):

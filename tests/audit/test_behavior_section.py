@@ -15,7 +15,8 @@ from rightreasons.audit.sections.behavior import behavior_result
 from rightreasons.data.predictions import ModelAnswers
 from rightreasons.data.suites import Case, Functionality, Suite
 from rightreasons.models.loading import load_classifier
-from rightreasons.training.behavior_answers import ask, score_stored
+from rightreasons.training.behavior_answers import score_stored
+from rightreasons.training.behavior_testing import ask
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 

@@ -203,7 +203,7 @@ def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     alert = page.get_by_role("alert")
     upload(page, "#prediction-files", own["short"])
     expect(alert).to_have_text(
-        "Expected one prediction for each of the 720 examples of the suite, in its order, but got 1."
+        "Expected one prediction for each of the 720 examples of the suite 'remarks', in its order, but got 1."
     )
     expect(page.locator("#heat-map .br-cell")).to_have_count(0)
     bad = tmp_path / "bad.jsonl"

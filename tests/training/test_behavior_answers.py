@@ -10,7 +10,8 @@ import pytest
 from rightreasons.data.predictions import ModelAnswers
 from rightreasons.data.suites import Case, Functionality, Suite
 from rightreasons.models.loading import load_classifier
-from rightreasons.training.behavior_answers import SENTIMENTS, ask, failing_cases, judge, score_stored
+from rightreasons.training.behavior_answers import SENTIMENTS, failing_cases, judged_cases, score_stored
+from rightreasons.training.behavior_testing import ask
 from tiny_models import save_tiny_classifier
 from tiny_suites import behavior_suite
 
@@ -58,7 +59,7 @@ def test_failing_cases_tell_which_example_failed() -> None:
     assert names.id == "a"
     assert names.compared
     assert [(example.row, example.held) for example in names.examples] == [(4, None), (5, False), (6, True)]
-    assert judge(tested, 5).passed is True
+    assert [case.passed for case in judged_cases(tested, 1)] == [False, True]
     assert tested.called(tested.answers[5]) == "negative"
 
 
@@ -104,6 +105,9 @@ def test_texts_are_answers_too() -> None:
 def test_bad_input(tmp_path) -> None:
     with pytest.raises(ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"):
         score_stored("m", SUITE, ModelAnswers(np.full((9, 2), 0.5)))
+    raw = ModelAnswers(np.full((10, 2), 3.0))
+    with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; raw outputs of a model stand in columns"):
+        score_stored("m", SUITE, raw)
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
     with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but each row has 2"):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))

@@ -75,8 +75,9 @@ def score(
     from rightreasons.data.predictions import read_answers
     from rightreasons.data.suite_files import open_suite
     from rightreasons.models.loading import load_classifier, load_question_answering
-    from rightreasons.training.behavior_answers import ask, score_stored
+    from rightreasons.training.behavior_answers import score_stored
     from rightreasons.training.behavior_reading import ask_reader
+    from rightreasons.training.behavior_testing import ask
     from rightreasons.training.span_items import is_reading
     from rightreasons.validation import check_count
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import gzip
 import json
 import os
@@ -138,6 +139,10 @@ class Suite:
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
         return file
 
+    def texts(self) -> list[tuple[str, ...]]:
+        """Return the texts of every example, in the suite's order."""
+        return [texts for f in self.functionalities for case in f.cases for texts in case.examples]
+
     def examples(self) -> Iterator[dict[str, Any]]:
         """Yield one row an example, in the suite's order."""
         for number, functionality in enumerate(self.functionalities):
@@ -171,6 +176,10 @@ class Suite:
 
     def table(self) -> SuiteTable:
         """Return what predictions in the suite's order are scored against."""
+        return self._table
+
+    @functools.cached_property
+    def _table(self) -> SuiteTable:
         cases = [case for functionality in self.functionalities for case in functionality.cases]
         sizes = [len(case.examples) for case in cases]
         owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])

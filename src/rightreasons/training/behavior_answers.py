@@ -1,4 +1,4 @@
-"""What one model answered to a behavioral suite, held against it case by case: from a model, or from stored answers."""
+"""What one model answered to a behavioral suite, held against it case by case; no model is needed for it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from rightreasons.analysis.behavior import BehavioralPassRate, asks_for_neutral, pass_rates
 from rightreasons.analysis.expectations import PAIRWISE, Answers, evaluate_cases, neutral_probabilities
 from rightreasons.data.predictions import ModelAnswers
+from rightreasons.data.suite_cases import Functionality
 from rightreasons.data.suites import Suite
-from rightreasons.models.loading import Classifier
 from rightreasons.records import SuiteTable
-from rightreasons.training.behavior_testing import run_suite
-from rightreasons.validation import check_scores, item_rng, softmax
+from rightreasons.validation import SCORE_KINDS, check_scores, item_rng
 
 SENTIMENTS = ("negative", "neutral", "positive")
 """The classes over which a model of two sentiments is spread."""
@@ -89,44 +88,6 @@ class JudgedCase:
     examples: tuple[JudgedExample, ...]
 
 
-def ask(
-    classifier: Classifier,
-    suite: Suite,
-    *,
-    batch_size: int = 32,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
-    progress: bool = True,
-    out: Any = None,
-) -> SuiteAnswers:
-    """Ask a classifier every example of a suite; the arguments are those of `run_suite`.
-
-    Raises:
-        ValueError: As `run_suite`, and if a suite of sentiments is put to a model whose classes are named the other way
-            round.
-    """
-    names = [name.casefold() for name in classifier.label_names or ()]
-    reversed_ = {"positive", "negative"} <= set(names) and names.index("positive") < names.index("negative")
-    if reversed_ and asks_for_neutral(suite.table()):
-        raise ValueError(
-            f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, negative before "
-            f"positive, but they are {', '.join(classifier.label_names or ())}."
-        )
-    result, scores = run_suite(
-        classifier,
-        suite,
-        batch_size=batch_size,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        seed=seed,
-        progress=progress,
-        out=out,
-    )
-    probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    return _classified(classifier.name, suite, result, probabilities, classifier.label_names)
-
-
 def score_stored(
     name: str,
     suite: Suite,
@@ -165,7 +126,7 @@ def score_stored(
         texts = isinstance(given.answers, list)
         result = pass_rates(given.answers, table, outputs="texts" if texts else "labels", **options)
         return SuiteAnswers(name, suite, result, given.answers, None, given.label_names)
-    probabilities = check_scores(given.scores, scores=given.kind or "probabilities", name="the predictions")
+    probabilities = _probabilities(given)
     outputs = _outputs(probabilities, table)
     n_classes = 3 if outputs == "binary_sentiment" else probabilities.shape[1]
     highest = max((label for label in table.labels if isinstance(label, int)), default=-1)
@@ -175,7 +136,7 @@ def score_stored(
             f"{n_classes}."
         )
     result = pass_rates(probabilities, table, outputs=outputs, **options)
-    return _classified(name, suite, result, probabilities, given.label_names)
+    return classified(name, suite, result, probabilities, given.label_names)
 
 
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
@@ -190,43 +151,69 @@ def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None
     Returns:
         The cases, in the suite's order.
     """
-    table, passed = tested.table, tested.result.passed
-    cases = np.flatnonzero(table.case_functionality == number)
-    failed = np.array([case for case in cases.tolist() if passed[case] is False], dtype=np.int64)
+    table = tested.table
+    first, end = _cases_of(table, number)
+    failed = np.array([case for case in range(first, end) if tested.result.passed[case] is False], dtype=np.int64)
     if limit is not None and len(failed) > limit:
         drawn = item_rng(seed, table.functionalities[number]).permutation(len(failed))[:limit]
         failed = failed[np.sort(drawn)]
-    return [judge(tested, case) for case in failed.tolist()]
+    judged = judged_cases(tested, number)
+    return [judged[case - first] for case in failed.tolist()]
 
 
-def judge(tested: SuiteAnswers, case: int) -> JudgedCase:
-    """Hold the answers to one case of the suite against what is expected of them."""
-    table = tested.table
-    number = int(table.case_functionality[case])
-    functionality = tested.suite.functionalities[number]
-    first = int(np.searchsorted(table.case_functionality, number))
-    begin, end = table.case_offsets[case : case + 2].tolist()
-    here = slice(begin, end)
-    spec = functionality.expectation
+def judged_cases(tested: SuiteAnswers, number: int) -> list[JudgedCase]:
+    """Hold the answers to all cases of a functionality against what is expected of them.
+
+    Args:
+        tested: What a model answered.
+        number: The place of the functionality in the suite.
+
+    Returns:
+        The cases, in the suite's order.
+    """
+    table, functionality = tested.table, tested.suite.functionalities[number]
+    first, end = _cases_of(table, number)
+    offsets = table.case_offsets[first : end + 1]
+    begin = int(offsets[0])
+    here = slice(begin, int(offsets[-1]))
     answers = Answers(
         predictions=tested.answers[here],
-        offsets=np.array([0, end - begin]),
+        offsets=offsets - begin,
         probabilities=None if tested.probabilities is None else tested.probabilities[here],
         labels=table.labels[here],
         meta=None if table.meta is None else table.meta[here],
     )
-    held, passed = evaluate_cases(spec, answers)
-    compared = bool(spec.get("skip_first", spec["name"] in PAIRWISE))
-    found = functionality.cases[case - first]
-    return JudgedCase(
-        found.id,
-        _verdict(passed[0]),
-        compared,
-        tuple(
-            JudgedExample(texts, begin + place, None if compared and place == 0 else _verdict(value))
-            for place, (texts, value) in enumerate(zip(found.examples, held, strict=True))
-        ),
-    )
+    held, passed = evaluate_cases(functionality.expectation, answers)
+    compared = compares(functionality)
+    judged = []
+    for case, row, verdict in zip(functionality.cases, offsets[:-1].tolist(), passed.tolist(), strict=True):
+        examples = tuple(
+            JudgedExample(texts, row + place, None if compared and place == 0 else _verdict(held[row - begin + place]))
+            for place, texts in enumerate(case.examples)
+        )
+        judged.append(JudgedCase(case.id, _verdict(verdict), compared, examples))
+    return judged
+
+
+def compares(functionality: Functionality) -> bool:
+    """Tell whether the first example of a case is the original that the others are compared with."""
+    expectation = functionality.expectation
+    return bool(expectation.get("skip_first", expectation["name"] in PAIRWISE))
+
+
+def classified(
+    name: str,
+    suite: Suite,
+    result: BehavioralPassRate,
+    probabilities: NDArray[np.float64],
+    class_names: tuple[str, ...] | None,
+) -> SuiteAnswers:
+    """Return what a classifier answered: its most probable classes, of three where two sentiments are spread."""
+    spread = _outputs(probabilities, suite.table()) == "binary_sentiment"
+    if spread:
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), SENTIMENTS
+    answers = probabilities.argmax(axis=1).astype(np.int64)
+    return SuiteAnswers(name, suite, result, answers, probabilities, class_names, spread)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -236,18 +223,20 @@ def _outputs(probabilities: NDArray[np.float64], table: SuiteTable) -> str:
     return "binary_sentiment" if probabilities.shape[1] == 2 and asks_for_neutral(table) else "probabilities"
 
 
-def _classified(
-    name: str,
-    suite: Suite,
-    result: BehavioralPassRate,
-    probabilities: NDArray[np.float64],
-    class_names: tuple[str, ...] | None,
-) -> SuiteAnswers:
-    spread = _outputs(probabilities, suite.table()) == "binary_sentiment"
-    if spread:
-        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), SENTIMENTS
-    answers = probabilities.argmax(axis=1).astype(np.int64)
-    return SuiteAnswers(name, suite, result, answers, probabilities, class_names, spread)
+def _probabilities(given: ModelAnswers) -> NDArray[np.float64]:
+    scores = np.asarray(given.scores, dtype=np.float64)
+    if given.kind is None and np.isfinite(scores).all() and (scores.min() < 0 or scores.max() > 1):
+        raise ValueError(
+            f"Expected probabilities between 0 and 1, but got {float(scores.min()):.4g} to {float(scores.max()):.4g}; "
+            "raw outputs of a model stand in columns that are called logits, or begin with logit_."
+        )
+    return check_scores(scores, scores=given.kind or SCORE_KINDS[0], name="the predictions")
+
+
+def _cases_of(table: SuiteTable, number: int) -> tuple[int, int]:
+    """Return the first case of a functionality and the one behind its last."""
+    first, end = np.searchsorted(table.case_functionality, (number, number + 1)).tolist()
+    return first, end
 
 
 def _verdict(value: float) -> bool | None:

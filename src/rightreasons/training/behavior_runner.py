@@ -346,7 +346,7 @@ def _apply(head: Any, features: Any) -> NDArray[np.float64]:
 
 
 def _texts(suite: Suite) -> tuple[list[str], list[str] | None]:
-    rows = [texts for f in suite.functionalities for case in f.cases for texts in case.examples]
+    rows = suite.texts()
     return [row[0] for row in rows], [row[1] for row in rows] if len(suite.text_columns) == 2 else None
 
 

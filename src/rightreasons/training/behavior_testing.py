@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from rightreasons.data.suites import Suite
 from rightreasons.models.loading import Classifier
 from rightreasons.models.predict import predict
 from rightreasons.records import Scores
+from rightreasons.training.behavior_answers import SuiteAnswers, classified
 from rightreasons.validation import softmax
 
-__all__ = ["open_suite", "run_suite"]
+__all__ = ["ask", "open_suite", "run_suite"]
 
 
 def run_suite(
@@ -85,3 +87,41 @@ def run_suite(
         seed=seed,
     )
     return result, scores
+
+
+def ask(
+    classifier: Classifier,
+    suite: Suite,
+    *,
+    batch_size: int = 32,
+    n_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+    progress: bool = True,
+    out: Any = None,
+) -> SuiteAnswers:
+    """Ask a classifier every example of a suite; the arguments are those of `run_suite`.
+
+    Raises:
+        ValueError: As `run_suite`, and if a suite of sentiments is put to a model whose classes are named the other way
+            round.
+    """
+    names = [name.casefold() for name in classifier.label_names or ()]
+    reversed_ = {"positive", "negative"} <= set(names) and names.index("positive") < names.index("negative")
+    if reversed_ and asks_for_neutral(suite.table()):
+        raise ValueError(
+            f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, negative before "
+            f"positive, but they are {', '.join(classifier.label_names or ())}."
+        )
+    result, scores = run_suite(
+        classifier,
+        suite,
+        batch_size=batch_size,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        seed=seed,
+        progress=progress,
+        out=out,
+    )
+    probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
+    return classified(classifier.name, suite, result, probabilities, classifier.label_names)

@@ -41,7 +41,7 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
             f"{', '.join(suite.text_columns)}."
         )
     places = [suite.text_columns.index(name) for name in COLUMNS]
-    rows = [texts for f in suite.functionalities for case in f.cases for texts in case.examples]
+    rows = suite.texts()
     questions, contexts = ([row[place] for row in rows] for place in places)
     return questions, contexts
 

@@ -32,7 +32,8 @@ from rightreasons.audit.section import (
 )
 from rightreasons.audit.words import fraction, percent, with_interval
 from rightreasons.data.suites import Suite
-from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, ask, failing_cases
+from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, failing_cases
+from rightreasons.training.behavior_testing import ask
 
 RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5
@@ -160,7 +161,7 @@ def estimate_of(rate: float | None, interval: Interval | None) -> Estimate:
 def _digest(suite: Suite) -> str:
     from rightreasons.models.fingerprint import fingerprint_texts
 
-    return fingerprint_texts(["\0".join(texts) for f in suite.functionalities for c in f.cases for texts in c.examples])
+    return fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
