@@ -16,9 +16,9 @@ from rightreasons.training.behavior_items import IID, join_items, plan_steps
 from rightreasons.training.behavior_losses import aligned_positions, span_inv_loss
 from rightreasons.training.behavior_methods import METHODS
 from rightreasons.training.behavior_plan import Plan, collect, lay_out
-from rightreasons.training.behavior_reading import _features_of, run_reading_suite
+from rightreasons.training.behavior_reading import run_reading_suite
 from rightreasons.training.behavior_runner import Data, Task, run_plan
-from rightreasons.training.behavior_trainer import linear_head, train_heads, train_on_behavior
+from rightreasons.training.behavior_trainer import head_inputs, linear_head, train_heads, train_on_behavior
 from rightreasons.training.span_items import (
     locate,
     question_items,
@@ -182,7 +182,7 @@ def test_one_step_of_a_head_by_hand(tiny, windowed):
     """Labeled items: the slope is (p - y) h, summed over tokens, half for each side; AdamW's first step is its sign."""
     encoded, own = windowed
     labeled = own.select(own.rule == 0)
-    head, features = linear_head(tiny.model), _features_of(tiny, linear_head(tiny.model), encoded)
+    head, features = linear_head(tiny.model), head_inputs(tiny.model, encoded)
     (step,) = plan_steps(labeled, objective="irm", batch_size=64, epochs=1e-9, seed=0)
     rate, n = 1e-2, len(labeled)
     target = span_target(encoded)
@@ -214,7 +214,7 @@ def test_one_step_of_a_head_by_hand(tiny, windowed):
 def test_heads_trained_together_are_those_of_trainer(tiny, windowed):
     encoded, own = windowed
     head = linear_head(tiny.model)
-    features = _features_of(tiny, head, encoded)
+    features = head_inputs(tiny.model, encoded)
     options = {"epochs": 2.0, "batch_size": 8, "seed": 3}
     held = np.stack([own.holds_out(names) for names in ((), ("negated",), ("other names", "words in the question"))])
     together = train_heads(head, features, own, held, target=span_target(encoded), learning_rate=1e-2, **options)

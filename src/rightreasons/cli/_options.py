@@ -37,7 +37,9 @@ Resamples = Annotated[int, typer.Option(help="Resamples of every bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="The level of every interval.")]
 Seed = Annotated[int, typer.Option(help="Decides every random choice.")]
 SUITE_HELP = (
-    "a .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment or the like."
+    "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
+    "checklist_paraphrase or checklist_reading."
 )
+SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 MaxCases = Annotated[int | None, typer.Option(help="At most so many cases of each functionality of a suite.")]
 ReportFolder = Annotated[Path, typer.Option(help="The folder of the report.")]

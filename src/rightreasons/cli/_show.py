@@ -49,9 +49,9 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
                 said = f"{one.pass_rate:7.1%} [{one.interval.low:.1%}, {one.interval.high:.1%}]"
             typer.echo(f"  {one.test_type} {said:<26} {one.functionality_class}: {one.functionality}")
         for kind, groups in (("class", result.classes), ("type", result.test_types)):
-            means = ", ".join(f"{name} {_percent(group.pass_rate)}" for name, group in groups.items())
+            means = ", ".join(f"{name} {percent(group.pass_rate)}" for name, group in groups.items())
             typer.echo(f"By {kind}: {means}")
-        typer.echo(f"Mean over functionalities: {_percent(result.behavioral_pass_rate)}")
+        typer.echo(f"Mean over functionalities: {percent(result.behavioral_pass_rate)}")
 
 
 def show_comparison(comparison: Comparison) -> None:
@@ -69,7 +69,8 @@ def show_comparison(comparison: Comparison) -> None:
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Write a share; a dash where there is none."""
     return "-" if value is None else f"{value:.1%}"
 
 

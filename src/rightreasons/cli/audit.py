@@ -41,7 +41,7 @@ def audit(
     ] = None,
     limit: LimitEach = None,
     suite: Annotated[
-        str | None, typer.Option(help=f"For the question behavior: {SUITE_HELP}", show_default=False)
+        str | None, typer.Option(help=f"For the question behavior. {SUITE_HELP}", show_default=False)
     ] = None,
     max_cases: MaxCases = None,
     seed: Seed = 0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from rightreasons.cli._options import (
     MaxCases,
     Resamples,
     Seed,
+    SuiteName,
     TextColumn,
     TextPairColumn,
 )
@@ -44,7 +44,6 @@ def _group() -> None:
     """Test models on a behavioral suite (MODEL SUITE), or train on one (plan, run, collect)."""
 
 
-_SUITE = SUITE_HELP[0].upper() + SUITE_HELP[1:]
 PlanFolder = Annotated[Path, typer.Argument(help="The folder of the plan.", metavar="PLAN", show_default=False)]
 
 
@@ -55,7 +54,7 @@ def score(
         list[str] | None,
         typer.Argument(help="Folders or hub ids of classifiers.", metavar="MODEL", show_default=False),
     ] = None,
-    suite: Annotated[str, typer.Argument(help=_SUITE, metavar="SUITE", show_default=False)],
+    suite: SuiteName,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(help="A file of predictions in the suite's order, in place of a model; may come again."),
@@ -107,7 +106,7 @@ def score(
 def plan(
     folder: PlanFolder,
     model: Annotated[str, typer.Option(help="A folder or hub id of an encoder, or of a model for the suite.")],
-    suite: Annotated[str, typer.Option(help=_SUITE)],
+    suite: Annotated[str, typer.Option(help=SUITE_HELP)],
     data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a local file.")],
     train_split: Annotated[str, typer.Option(help="Its training split.")] = "train",
     test_split: Annotated[str, typer.Option(help="Its test split, with labels.")] = "validation",
@@ -217,17 +216,19 @@ def collect(
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
     from rightreasons.analysis.generalization import SETTINGS
+    from rightreasons.audit.files import write_json
+    from rightreasons.cli._show import percent
     from rightreasons.training.behavior_plan import Plan
     from rightreasons.training.behavior_plan import collect as gather
 
     found = gather(Plan.open(folder))
     file = out or folder / "collected.json"
-    _write(file, found.to_dict())
+    write_json(file, found.to_dict())
     typer.secho(f"{found.n_done:,} of {found.n_runs:,} runs are finished.", bold=True)
     typer.echo(f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>9}" + "".join(f"{s:>15}" for s in SETTINGS))
     for row in found.rows:
         iid = sum(row.iid_score.values()) / len(row.iid_score)
-        scores = "".join(f"{_percent(row.scores.get(setting)):>15}" for setting in SETTINGS)
+        scores = "".join(f"{percent(row.scores.get(setting)):>15}" for setting in SETTINGS)
         f1 = f"   (i.i.d. F1 {sum(row.iid_f1.values()) / len(row.iid_f1):.1%})" if row.iid_f1 else ""
         typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{iid:>9.1%}{scores}{f1}")
     typer.echo(f"Pass rates and scores: {file}")
@@ -236,12 +237,3 @@ def collect(
 def _typed() -> str:
     """The command line as it was typed; "" where it was called from Python."""
     return shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
-
-
-def _write(file: Path, value: Any) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")

@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._options import DataDir
+from rightreasons.cli._options import DataDir, SuiteName
 
 if TYPE_CHECKING:
     from rightreasons.data.suites import Suite
 
 app = command_line()
-
-SuiteName = Annotated[
-    str,
-    typer.Argument(
-        help="A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
-        "checklist_paraphrase or checklist_reading.",
-        metavar="SUITE",
-        show_default=False,
-    ),
-]
 
 
 @app.command()

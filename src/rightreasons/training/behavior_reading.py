@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.answers import answer_scores
 from rightreasons.analysis.behavior import BehavioralPassRate, pass_rates
 from rightreasons.data.suites import Suite
-from rightreasons.models.batching import Encoded, length_batches, pad
+from rightreasons.models.batching import length_batches
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier, load_question_answering
 from rightreasons.models.spans import SpanAnswers, best_spans, join_windows, predict_answers
@@ -21,8 +21,8 @@ from rightreasons.models.windows import Windows, encode_windows
 from rightreasons.training.behavior_answers import SuiteAnswers
 from rightreasons.training.behavior_items import Items
 from rightreasons.training.behavior_plan import Run
-from rightreasons.training.behavior_runner import Runner, marks, validation_objective, without
-from rightreasons.training.behavior_trainer import linear_head, train_heads, train_on_behavior
+from rightreasons.training.behavior_runner import Runner, head_options, marks, validation_objective, without
+from rightreasons.training.behavior_trainer import head_inputs, linear_head, train_heads, train_on_behavior
 from rightreasons.training.finetune import own_random_state
 from rightreasons.training.span_items import question_items, reading_items, reading_texts, span_target, window_items
 
@@ -167,24 +167,22 @@ class ReadingRunner(Runner):
         iid = (self.task.test.texts, self.task.test.text_pairs or ())
         alternatives = self._alternatives()
         best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
-        names = ("learning_rate", "epochs", "batch_size", "activation", "detach")
         with frozen(start.model):
             for options in alternatives:
-                rates = {**options, "learning_rate": options.get("head_learning_rate", 5e-4)}
                 heads = train_heads(
                     head,
-                    _features_of(start, head, encoded),
+                    head_inputs(start.model, encoded),
                     own,
                     held,
                     target=span_target(encoded),
                     seed=runs[0].seed,
-                    **{name: rates[name] for name in names if name in rates},
+                    **head_options(options),
                 )
                 values = [0.0] * len(runs)
                 if len(alternatives) > 1:
-                    answers = self._read_by(start, head, heads, *parts["validation"])
+                    answers = self._read_by(start, heads, *parts["validation"])
                     values = [self._value(run, found) for run, found in zip(runs, answers, strict=True)]
-                on_suite, on_iid = (self._read_by(start, head, heads, *texts) for texts in (parts["test"], iid))
+                on_suite, on_iid = (self._read_by(start, heads, *texts) for texts in (parts["test"], iid))
                 for number, value in enumerate(values):
                     if value > best[number][0]:
                         best[number] = (value, self._found(on_suite[number], on_iid[number], options))
@@ -201,14 +199,13 @@ class ReadingRunner(Runner):
     def _read_by(
         self,
         classifier: Classifier,
-        head: torch.nn.Linear,
         heads: Sequence[torch.nn.Linear],
         questions: Sequence[str],
         contexts: Sequence[str],
     ) -> list[SpanAnswers]:
         """Let every head mark the answers; each batch goes through the encoder once."""
         windows = self._windows(classifier, questions, contexts)
-        features = _features_of(classifier, head, windows.encoded)
+        features = head_inputs(classifier.model, windows.encoded)
         batches = length_batches(windows.encoded.lengths, batch_size=32)
         found: list[list[dict[str, NDArray[Any]]]] = [[] for _ in heads]
         with torch.no_grad():
@@ -223,21 +220,3 @@ class ReadingRunner(Runner):
             for rows in found
         ]
         return [join_windows(windows, columns, contexts, n_best=N_BEST) for columns in joined]
-
-
-def _features_of(
-    classifier: Classifier, head: torch.nn.Linear, encoded: Encoded
-) -> Callable[[NDArray[np.int64]], torch.Tensor]:
-    """Return what gives the (n, T, H) features of some windows: what enters the head of the frozen model."""
-
-    def features(windows: NDArray[np.int64]) -> torch.Tensor:
-        seen: list[torch.Tensor] = []
-        hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].float().cpu()))
-        try:
-            with torch.no_grad():
-                classifier.model(**pad(encoded, windows, classifier.device))
-        finally:
-            hook.remove()
-        return seen[0]
-
-    return features

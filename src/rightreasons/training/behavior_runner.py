@@ -277,26 +277,24 @@ class Runner:
         except ValueError:  # a head of several layers: one training each
             return [self._train(run) for run in runs]
         features = self._features(start, items.texts, items.text_pairs)
-        tests = {name: self._features(start, *_texts(self.parts[name])) for name in ("validation", "test")}
+        alternatives = self._alternatives()
+        needed = ("validation", "test") if len(alternatives) > 1 else ("test",)
+        of_parts = {name: self._features(start, *_texts(self.parts[name])) for name in needed}
         iid = self._features(start, self.task.test.texts, self.task.test.text_pairs)
         held = np.stack([items.holds_out(run.held_out) for run in runs])
         best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
-        names = ("learning_rate", "epochs", "batch_size", "activation", "detach")
-        for options in self._alternatives():
-            own = {**options, "learning_rate": options.get("head_learning_rate", 5e-4)}
-            heads = train_heads(
-                head, features, items, held, seed=runs[0].seed, **{n: own[n] for n in names if n in own}
-            )
+        for options in alternatives:
+            heads = train_heads(head, features, items, held, seed=runs[0].seed, **head_options(options))
             for number, (run, trained) in enumerate(zip(runs, heads, strict=True)):
                 value = 0.0
-                if self.task.grid:
+                if len(alternatives) > 1:
                     validation = self.parts["validation"]
-                    logits = _apply(trained, tests["validation"])
+                    logits = _apply(trained, of_parts["validation"])
                     keep = np.array([row["functionality"] not in run.held_out for row in validation.examples()])
                     rates = self._pass_rates(without(validation, run.held_out), softmax(logits[keep]))
                     value = validation_objective(rates)
                 if value > best[number][0]:
-                    on_suite, on_iid = (softmax(_apply(trained, table)) for table in (tests["test"], iid))
+                    on_suite, on_iid = (softmax(_apply(trained, table)) for table in (of_parts["test"], iid))
                     best[number] = (value, self._result(on_suite, on_iid, options))
         return [result for _, result in best]
 
@@ -333,6 +331,12 @@ class Runner:
             "iid_right": marks(right.tolist()),
             "options": dict(options),
         }
+
+
+def head_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `train_heads` takes of the options of a run; heads have a learning rate of their own."""
+    taken = {"head_learning_rate": "learning_rate"} | {n: n for n in ("epochs", "batch_size", "activation", "detach")}
+    return {taken[name]: value for name, value in options.items() if name in taken}
 
 
 def marks(outcomes: Sequence[bool | None]) -> str:

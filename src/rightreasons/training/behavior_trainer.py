@@ -288,22 +288,33 @@ def linear_head(model: Any) -> torch.nn.Linear:
     return layers[0]
 
 
+def head_inputs(model: Any, encoded: Encoded) -> Callable[[NDArray[np.int64]], torch.Tensor]:
+    """Return what computes, for some texts, the (n, …, H) float32 features on the CPU that enter the linear head."""
+    head = linear_head(model)
+
+    def features(texts: NDArray[np.int64]) -> torch.Tensor:
+        seen: list[torch.Tensor] = []
+        hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].float().cpu()))
+        try:
+            with torch.no_grad():
+                model(**pad(encoded, texts, model.device))
+        finally:
+            hook.remove()
+        return seen[0]
+
+    return features
+
+
 def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torch.Tensor:
     """Compute what enters the linear head, once for every text, without dropout.
 
     Returns:
         (N, H) float32 features on the CPU.
     """
-    head, seen = linear_head(model), []
-    hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].float().cpu()))
-    features = torch.empty(len(encoded), head.in_features)
-    try:
-        with frozen(model), torch.no_grad():
-            for batch in length_batches(encoded.lengths, batch_size=batch_size):
-                model(**pad(encoded, batch, model.device))
-                features[torch.from_numpy(batch)] = seen.pop()
-    finally:
-        hook.remove()
+    inputs, features = head_inputs(model, encoded), torch.empty(len(encoded), linear_head(model).in_features)
+    with frozen(model):
+        for batch in length_batches(encoded.lengths, batch_size=batch_size):
+            features[torch.from_numpy(batch)] = inputs(batch)
     return features
 
 
