@@ -16,7 +16,6 @@ from rightreasons.analysis.generalization import compare_generalization, sign_te
 from rightreasons.audit.plots_behavior import pass_rate_heat_map
 from rightreasons.training.behavior_plan import PARTITIONS, Plan, Row, collect
 
-SETTINGS = ("standard", *PARTITIONS)
 SHORT = {"seen": "seen", "functionality": "func", "class": "class", "type": "type"}
 
 
@@ -44,19 +43,13 @@ def one_task(plan: Plan) -> dict[str, Any]:
     rows = []
     for row in collected.rows:
         compared = {} if row.configuration == "IID" else comparisons(row, runs, baseline, places)
-        means = {setting: suite_mean(rates) for setting, rates in row.pass_rates.items()}
-        rows.append({**row.to_dict(), "suite_scores": means, "p_values": compared})
+        rows.append({**row.to_dict(), "p_values": compared})
     return {
         "n_runs": collected.n_runs,
         "hours": sum(run["seconds"] for run in runs) / 3600,
         "rows": rows,
         "degenerate": degenerate(runs),
     }
-
-
-def suite_mean(rates: Mapping[str, float | None]) -> float:
-    """Return the unweighted mean over the functionalities that are defined."""
-    return float(np.mean([rate for rate in rates.values() if rate is not None]))
 
 
 def case_places(plan: Plan) -> dict[str, slice]:
@@ -111,7 +104,7 @@ def degenerate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for run in runs:
         if run["partition"] in ("seen", "type"):
-            mft = [run["pass_rates"][name] for name in run["held_out"]] or list(run["pass_rates"].values())
+            of_held = [run["pass_rates"][name] for name in run["held_out"] or run["pass_rates"]]
             found.append(
                 {
                     "configuration": run["configuration"],
@@ -120,7 +113,7 @@ def degenerate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "called_class_0": run.get("iid_predicted_negative"),
                     "iid_accuracy": run["iid_accuracy"],
                     "mean_confidence": run["mean_confidence"],
-                    "pass_rate_of_held": suite_mean(dict(enumerate(mft))),
+                    "pass_rate_of_held": float(np.mean([rate for rate in of_held if rate is not None])),
                 }
             )
     return found
@@ -151,7 +144,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     lines = [
         f"## {name}: {scale['suite']} and {scale['data']}",
         "",
-        f"{found['n_runs']:,} runs, {found['hours']:.1f} hours of one core. In percent; * is p < 0.05 against IID:",
+        f"{found['n_runs']:,} runs, {found['hours']:.1f} hours, one core each. In percent; * is p < 0.05 against IID:",
         "the sign test of accuracy, approximate randomization of G. s: mean pass rate; G: its mean with accuracy.",
         "",
         "| configuration | method | accuracy |"
@@ -171,7 +164,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     means = _means(found)
     lines += [
         "",
-        "Means over all configurations and methods but IID: "
+        "Means over all configurations and methods that were run in all settings: "
         + ", ".join(f"G {SHORT[setting]} {_percent(value)}" for setting, value in means.items())
         + f"; IID itself {_percent(found['rows'][0]['scores']['standard'])}.",
         "",
@@ -198,20 +191,16 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
 
 
 def _means(found: Mapping[str, Any]) -> dict[str, float]:
-    rows = [row for row in found["rows"] if row["configuration"] != "IID"]
-    means = {}
-    for setting in PARTITIONS:
-        values = [row["scores"][setting] for row in rows if setting in row["scores"]]
-        if values:
-            means[setting] = float(np.mean(values))
-    return means
+    """Average G over the rows that have all settings, so that the settings can be compared."""
+    rows = [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+    return {setting: float(np.mean([scores[setting] for scores in rows])) for setting in PARTITIONS} if rows else {}
 
 
 def _average_lines(results: Mapping[str, Any]) -> list[str]:
     lines = [
         "## All tasks",
         "",
-        "Mean G over the methods that were run.",
+        "Mean G over the configurations and methods that were run in all settings.",
         "",
         "| task | seen | func | class | type |",
         "|---|---|---|---|---|",
