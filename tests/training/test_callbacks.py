@@ -12,6 +12,7 @@ from rightreasons.models.predict import predict
 from rightreasons.training.callbacks import LOGGED, DataMapCallback, ShortcutCallback
 from rightreasons.training.data_map_files import Epoch, load_data_map, write_epoch
 from rightreasons.training.finetune import fine_tune
+from rightreasons.training.recording import classifier_of
 from rightreasons.training.shortcut_measure import ShortcutRecord, measure_shortcuts
 from rightreasons.validation import softmax
 from tiny_models import tiny_texts
@@ -132,12 +133,7 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
     class Watch(DataMapCallback):
         def on_epoch_end(self, args, state, control, **given):
             super().on_epoch_end(args, state, control, **given)
-            seen.append(predict(self_classifier(given), TEXTS, progress=False).logits)
-
-    def self_classifier(given):
-        from rightreasons.training.callbacks import _classifier
-
-        return _classifier(given)
+            seen.append(predict(classifier_of(given), TEXTS, progress=False).logits)
 
     callback = Watch(TEXTS, LABELS)
     fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **QUICK)

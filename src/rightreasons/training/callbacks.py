@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,10 +12,10 @@ import transformers
 
 from rightreasons.analysis.data_map import DataMap
 from rightreasons.analysis.shortcuts import TOP_N, Heads
-from rightreasons.models.loading import Classifier
 from rightreasons.models.predict import predict
 from rightreasons.models.processes import processes
 from rightreasons.training.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
+from rightreasons.training.recording import RecordingCallback, classifier_of
 from rightreasons.training.shortcut_measure import N_BINS, ShortcutRecord, measure_shortcuts
 from rightreasons.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 
@@ -24,7 +23,7 @@ LOGGED = "shortcuts"
 """The entry of the Trainer's log history that holds a record."""
 
 
-class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
+class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
 
     The records also stand in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
@@ -74,11 +73,11 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         attribution: Mapping[str, Any] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> None:
+        super().__init__(LOGGED, ShortcutRecord.of, out)
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._heads = heads
-        self._out = None if out is None else Path(out)
         self._options: dict[str, Any] = {
             "text_pairs": text_pairs,
             "top_n": top_n,
@@ -88,46 +87,19 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             "seed": seed,
             "attribution": attribution,
         }
-        self.records: list[ShortcutRecord] = []
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Record the model before fine-tuning, or take the records of a resumed run from its log."""
-        rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
-        if state.global_step and self._out is not None and self._out.is_file():
-            rows += json.loads(self._out.read_text("utf-8"))
-        by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
-        self.records = [by_step[step] for step in sorted(by_step)]
-        if state.global_step == 0:
-            self._record(state, given)
+    def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord:
+        """Measure the shortcuts of the model that the Trainer gives."""
+        classifier = classifier_of(given)
+        found = measure_shortcuts(classifier, self._texts, self._labels, self._heads, progress=False, **self._options)
+        return found.record(step=step, epoch=epoch)
 
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **given: Any
-    ) -> None:
-        """Record the model, once a step however many evaluation sets there are."""
-        if not self.records or self.records[-1].step != state.global_step:
-            self._record(state, given)
-        if metrics is not None:
-            last = self.records[-1]
-            metrics["eval_shortcut_rate"] = last.shortcut_rate
-            metrics["eval_shortcut_excess"] = last.excess
-            if last.shortcut_tradeoff is not None:
-                metrics["eval_shortcut_tradeoff"] = last.shortcut_tradeoff
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Record the finished model, where no evaluation has."""
-        if not self.records or self.records[-1].step != state.global_step:
-            self._record(state, given)
-
-    def _record(self, state: Any, given: Mapping[str, Any]) -> None:
-        measured = measure_shortcuts(
-            _classifier(given), self._texts, self._labels, self._heads, progress=False, **self._options
-        )
-        record = measured.record(step=int(state.global_step), epoch=float(state.epoch or 0.0))
-        self.records.append(record)
-        state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
-        if self._out is not None and processes().is_main:
-            self._out.parent.mkdir(parents=True, exist_ok=True)
-            self._out.write_text(json.dumps([row.to_dict() for row in self.records], indent=1), "utf-8")
+    def metrics(self, record: ShortcutRecord) -> dict[str, float]:
+        """Return the figures that join the metrics of `Trainer.evaluate`."""
+        figures = {"eval_shortcut_rate": record.shortcut_rate, "eval_shortcut_excess": record.excess}
+        if record.shortcut_tradeoff is not None:
+            figures["eval_shortcut_tradeoff"] = record.shortcut_tradeoff
+        return figures
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -206,7 +178,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Score all training texts."""
-        classifier = _classifier(given)
+        classifier = classifier_of(given)
         names = classifier.label_names or ()
         labels = check_labels(self._labels, len(names), name="labels")
         scores = predict(
@@ -223,12 +195,3 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._epochs[epoch.epoch] = epoch
         if self._out is not None and processes().is_main:
             write_epoch(self._out, epoch)
-
-
-def _classifier(given: Mapping[str, Any]) -> Classifier:
-    """The model under training, as the models wing takes it."""
-    model, tokenizer = given["model"], given.get("processing_class")
-    if tokenizer is None:
-        raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
-    names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
-    return Classifier(model, tokenizer, names, "the model under training")

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import transformers
-
 from rightreasons.models.choose import choose
-from rightreasons.models.loading import Classifier
-from rightreasons.models.processes import processes
 from rightreasons.records import Result
 from rightreasons.training.examples import Table, as_dataset
 from rightreasons.training.probing import ORIGINAL, ProbeFigures, ask, measure, perturbed
+from rightreasons.training.recording import RecordingCallback, chooser_of
 from rightreasons.validation import check_count, check_seed
 
 LOGGED = "probes"
@@ -62,8 +57,8 @@ class ProbeRecord(Result):
     restricted_drop: float
 
 
-class ProbeCallback(transformers.TrainerCallback):  # type: ignore[misc]
-    """Put the four probes to the model before fine-tuning and at each evaluation.
+class ProbeCallback(RecordingCallback[ProbeRecord]):
+    """Put the four probes to the model before fine-tuning, at each evaluation, and at the end.
 
     The items are perturbed once. The records also stand in the Trainer's log history, from where a resumed run takes
     them, and figures join the metrics of `Trainer.evaluate`: `eval_prior_bias` (without the question),
@@ -108,6 +103,7 @@ class ProbeCallback(transformers.TrainerCallback):  # type: ignore[misc]
         batch_size: int = 64,
         out: str | os.PathLike[str] | None = None,
     ) -> None:
+        super().__init__(LOGGED, lambda row: ProbeRecord(**row), out)
         self._k = check_count(k, "k")
         self._seed = check_seed(seed)
         self._batch_size = check_count(batch_size, "batch_size")
@@ -115,34 +111,10 @@ class ProbeCallback(transformers.TrainerCallback):  # type: ignore[misc]
         if "id" not in data.column_names:
             data = data.add_column("id", [str(row) for row in range(len(data))])
         self._tables, self._n_dropped = perturbed(data, ks=(self._k,), seed=self._seed)
-        self._out = None if out is None else Path(out)
-        self.records: list[ProbeRecord] = []
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Record the model before fine-tuning, or take the records of a resumed run from its log."""
-        rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
-        if state.global_step and self._out is not None and self._out.is_file():
-            rows += json.loads(self._out.read_text("utf-8"))
-        by_step = {row["step"]: ProbeRecord(**row) for row in rows if row["step"] <= state.global_step}
-        self.records = [by_step[step] for step in sorted(by_step)]
-        if state.global_step == 0:
-            self._record(state, given)
-
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **given: Any
-    ) -> None:
-        """Record the model, once a step however many evaluation sets there are."""
-        if not self.records or self.records[-1].step != state.global_step:
-            self._record(state, given)
-        if metrics is not None:
-            last = self.records[-1]
-            metrics["eval_prior_bias"] = last.no_question
-            metrics["eval_pseudo_correct"] = last.pseudo_correct
-            metrics["eval_choice_paralysis"] = last.choice_paralysis
-            metrics["eval_restricted_drop"] = last.restricted_drop
-
-    def _record(self, state: Any, given: Mapping[str, Any]) -> None:
-        scorer = Classifier(given["model"], given["processing_class"], None, "the model in training")
+    def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> ProbeRecord:
+        """Put the probes to the model that the Trainer gives."""
+        scorer = chooser_of(given)
 
         def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
             found = choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False)
@@ -150,12 +122,16 @@ class ProbeCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
         probed = ask(self._tables, score, ks=(self._k,), n_dropped=self._n_dropped)
         figures = measure(probed, n_resamples=1, n_permutations=0, seed=self._seed)
-        record = _record_of(figures, self._k, int(state.global_step), float(state.epoch or 0.0))
-        self.records.append(record)
-        state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
-        if self._out is not None and processes().is_main:
-            self._out.parent.mkdir(parents=True, exist_ok=True)
-            self._out.write_text(json.dumps([row.to_dict() for row in self.records], indent=1), "utf-8")
+        return _record_of(figures, self._k, step, epoch)
+
+    def metrics(self, record: ProbeRecord) -> dict[str, float]:
+        """Return the figures that join the metrics of `Trainer.evaluate`."""
+        return {
+            "eval_prior_bias": record.no_question,
+            "eval_pseudo_correct": record.pseudo_correct,
+            "eval_choice_paralysis": record.choice_paralysis,
+            "eval_restricted_drop": record.restricted_drop,
+        }
 
     def __len__(self) -> int:
         """How many items are watched."""
