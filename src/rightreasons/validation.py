@@ -476,6 +476,36 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     return checked
 
 
+def check_choices(
+    prompts: object, choices: Sequence[object], name: str = "prompts", *, allow_empty: bool = False
+) -> tuple[list[str], list[list[str]], NDArray[np.int64]]:
+    """Check multiple-choice items: N prompts, of which one may be empty, and N lists of at least two texts.
+
+    Args:
+        prompts: The prompts.
+        choices: The choices.
+        name: What the prompts are called in errors.
+        allow_empty: Whether a choice may be empty.
+
+    Returns:
+        The prompts, the choices, and (N,) how many each item has.
+
+    Example:
+        >>> check_choices(["Why cook?"], [["To eat."]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least two choices in each item, but item 0 has 1.
+    """
+    texts = check_texts(prompts, name, allow_empty=True)
+    check_same_length(**{name: texts}, choices=choices)
+    rows = [check_texts(row, f"choices[{index}]", allow_empty=allow_empty) for index, row in enumerate(choices)]
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    if counts.min() < 2:
+        index = int(np.argmin(counts))
+        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    return texts, rows, counts
+
+
 def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:
     """Check a non-empty sequence of lists of tokens; a list without tokens is an error unless allowed.
 

@@ -12,17 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.models.batching import pad
 from rightreasons.models.embedding_input import EmbeddingInput
 from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
 from rightreasons.models.frozen import frozen
 from rightreasons.models.integration import FIRST_INTERVALS, Integral, integrate
 from rightreasons.models.loading import Classifier
 from rightreasons.models.path_gradients import Path
-from rightreasons.models.processes import processes
-from rightreasons.models.run import run_batches
-from rightreasons.models.sequences import check_max_length, item_batches, item_sequences
-from rightreasons.models.store import Column, Store
+from rightreasons.models.run import open_store, run_batches
+from rightreasons.models.sequences import check_max_length, item_batches, item_inputs, item_sequences
+from rightreasons.models.store import Column
 from rightreasons.models.token_table import TokenTable, token_table
 from rightreasons.models.units import MERGES, UNITS, Units, merge_pieces
 from rightreasons.records import Ragged
@@ -275,27 +273,22 @@ def _integrate(
 ) -> dict[str, Column]:
     """Compute the columns of every item: the reduced attribution of every piece, and what is known of the path."""
     model, encoded = classifier.model, table.encoded
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    embedding_input = EmbeddingInput(model)
+    embedding_input, inputs_of = EmbeddingInput(model), item_inputs(classifier, encoded, counts)
     explained = gold if options.label == "gold" else None
-    store = None
-    if out is not None:
-        run = {
+    store = open_store(
+        out,
+        lambda: {
             "kind": "integrated gradients",
             "model": fingerprint_model(model),
             "ids": fingerprint_texts(names),
             "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": counts}),
             "labels": None if explained is None else fingerprint_arrays({"labels": explained}),
             "options": vars(options),
-        }
-        store = processes().main_first(lambda: Store(out, run))
+        },
+    )
 
     def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        n_choices = int(counts[batch[0]])
-        sequences = (starts[batch][:, None] + np.arange(n_choices)).reshape(-1)
-        inputs = pad(encoded, sequences, classifier.device)
-        if classifier.label_names is None:
-            inputs = {name: tensor.view(len(batch), n_choices, -1) for name, tensor in inputs.items()}
+        inputs = inputs_of(batch)
         path = Path(
             model,
             embedding_input,

@@ -22,11 +22,18 @@ from numpy.typing import NDArray
 from rightreasons.models.fingerprint import fingerprint_model, fingerprint_texts
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import check_model, load_tokenizer, position_bound, quiet
-from rightreasons.models.processes import default_device, processes
-from rightreasons.models.run import run_batches
+from rightreasons.models.processes import default_device
+from rightreasons.models.run import open_store, run_batches
 from rightreasons.models.store import Column, Store
 from rightreasons.records import Ragged, Scores
-from rightreasons.validation import check_count, check_ids, check_labels, check_one_of, check_same_length, check_texts
+from rightreasons.validation import (
+    check_choices,
+    check_count,
+    check_ids,
+    check_labels,
+    check_one_of,
+    check_same_length,
+)
 
 METHODS = ("sum", "mean", "unconditional", "letters")
 """How a choice is scored; see `choose_causal`."""
@@ -169,13 +176,7 @@ def choose_causal(
     """
     check_one_of(method, METHODS, "method")
     check_count(max_tokens, "max_tokens")
-    prompts = check_texts(prompts, "prompts", allow_empty=True)
-    check_same_length(prompts=prompts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]") for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    prompts, rows, counts = check_choices(prompts, choices)
     names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
     check_same_length(prompts=prompts, ids=names)
     gold = None
@@ -190,15 +191,15 @@ def choose_causal(
     if not shared_prefix:
         items = [_Item(item.prompt, [choice], False) for item in items for choice in item.choices]
     pair_names = names if shared_prefix else tuple(np.repeat(names, counts))
-    store = None
-    if out is not None:
-        run = {
+    store = open_store(
+        out,
+        lambda: {
             "kind": f"choices by {method}",
             "model": fingerprint_model(scorer.model),
             "ids": fingerprint_texts(pair_names),
             "texts": fingerprint_texts([*prompts, unconditional_prompt, *(text for row in rows for text in row)]),
-        }
-        store = processes().main_first(lambda: Store(out, run))
+        },
+    )
     likelihood = _likelihoods(scorer, items, pair_names, max_tokens, progress, store)
     if method == "mean":
         likelihood = likelihood / tokens

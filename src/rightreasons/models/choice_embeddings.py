@@ -15,9 +15,8 @@ from rightreasons.models.choice_pairs import choice_pairs
 from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_model
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier
-from rightreasons.models.processes import processes
-from rightreasons.models.run import run_batches
-from rightreasons.models.store import Column, Store
+from rightreasons.models.run import open_store, run_batches
+from rightreasons.models.store import Column
 from rightreasons.validation import check_count, check_labels
 
 
@@ -78,14 +77,14 @@ def choice_differences(
     )
     encoded = encode(classifier.tokenizer, pairs.prompts, pairs.choices, max_length=length)
     model = classifier.model
-    store = None
-    if out is not None:
-        run = {
+    store = open_store(
+        out,
+        lambda: {
             "kind": "choice embeddings",
             "model": fingerprint_model(model),
             "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        }
-        store = processes().main_first(lambda: Store(out, run))
+        },
+    )
 
     @torch.inference_mode()
     def compute(batch: NDArray[np.int64]) -> dict[str, Column]:

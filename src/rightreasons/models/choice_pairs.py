@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.models.loading import Classifier
-from rightreasons.validation import check_same_length, check_texts
+from rightreasons.validation import check_choices
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,13 +37,7 @@ def choice_pairs(classifier: Classifier, prompts: Sequence[str], choices: Sequen
     """
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier.")
-    firsts = check_texts(prompts, "prompts", allow_empty=True)
-    check_same_length(prompts=firsts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]") for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    firsts, rows, counts = check_choices(prompts, choices)
     item = np.repeat(np.arange(len(rows)), counts)
     return ChoicePairs(
         prompts=[firsts[i] for i in item],

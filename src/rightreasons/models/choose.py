@@ -17,7 +17,7 @@ from rightreasons.models.causal import METHODS, CausalLM, choose_causal, load_ca
 from rightreasons.models.loading import Classifier, check_model, load_multiple_choice, quiet
 from rightreasons.models.predict import predict_choices
 from rightreasons.records import Ragged, Scores
-from rightreasons.validation import check_ids, check_labels, check_one_of, check_same_length, check_texts
+from rightreasons.validation import check_choices, check_ids, check_labels, check_one_of, check_same_length
 
 HEAD = "head"
 """The method of a multiple-choice head: the one number that it gives each (prompt, choice) pair."""
@@ -117,13 +117,7 @@ def choose(
             is not one of the scorer's, or `out` belongs to another run.
     """
     chosen = _method(scorer, method)
-    prompts = check_texts(prompts, "prompts", allow_empty=True)
-    check_same_length(prompts=prompts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]", allow_empty=True) for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    prompts, rows, counts = check_choices(prompts, choices, allow_empty=True)
     names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
     check_same_length(prompts=prompts, ids=names)
     gold = None

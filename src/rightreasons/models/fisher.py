@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rightreasons.models.batching import pad
 from rightreasons.models.embedding_input import EmbeddingInput
 from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
 from rightreasons.models.fisher_eigen import Solver
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier
-from rightreasons.models.processes import processes
-from rightreasons.models.run import run_batches
-from rightreasons.models.sequences import check_max_length, item_batches, item_sequences
-from rightreasons.models.store import Column, Store
+from rightreasons.models.run import open_store, run_batches
+from rightreasons.models.sequences import check_max_length, item_batches, item_inputs, item_sequences
+from rightreasons.models.store import Column
 from rightreasons.models.token_table import TokenTable, token_table
 from rightreasons.models.units import UNITS, Units, merge_pieces
 from rightreasons.records import Ragged
@@ -188,26 +186,20 @@ def _compute(
     out: str | os.PathLike[str] | None,
 ) -> dict[str, Column]:
     model, encoded = classifier.model, table.encoded
-    embedding_input = EmbeddingInput(model)
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    store = None
-    if out is not None:
-        run = {
+    embedding_input, inputs_of = EmbeddingInput(model), item_inputs(classifier, encoded, counts)
+    store = open_store(
+        out,
+        lambda: {
             "kind": "Fisher information",
             "model": fingerprint_model(model),
             "ids": fingerprint_texts(names),
             "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": counts}),
             "options": vars(solve),
-        }
-        store = processes().main_first(lambda: Store(out, run))
+        },
+    )
 
     def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        n_choices = int(counts[batch[0]])
-        sequences = (starts[batch][:, None] + np.arange(n_choices)).reshape(-1)
-        inputs = pad(encoded, sequences, classifier.device)
-        if classifier.label_names is None:
-            inputs = {name: tensor.view(len(batch), n_choices, -1) for name, tensor in inputs.items()}
-        return _columns(model, embedding_input, inputs, solve)
+        return _columns(model, embedding_input, inputs_of(batch), solve)
 
     # Twice differentiable attention is the plain one; the quicker kernels have no second derivative.
     with frozen(model), sdpa_kernel(SDPBackend.MATH) if solve.power else nullcontext():

@@ -15,10 +15,10 @@ from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_mode
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier
 from rightreasons.models.processes import processes
-from rightreasons.models.run import run_batches
+from rightreasons.models.run import open_store, run_batches
 from rightreasons.models.store import Column, Store
 from rightreasons.records import Ragged, Scores
-from rightreasons.validation import check_count, check_ids, check_labels, check_same_length, check_texts
+from rightreasons.validation import check_choices, check_count, check_ids, check_labels, check_same_length, check_texts
 
 ITEMS = "items.json"
 
@@ -125,13 +125,7 @@ def predict_choices(
     """
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
-    prompts = check_texts(prompts, "prompts", allow_empty=True)
-    check_same_length(prompts=prompts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]", allow_empty=True) for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    prompts, rows, counts = check_choices(prompts, choices, allow_empty=True)
     names, gold = _about(ids, labels, counts, {"prompts": prompts, "choices": rows})
     first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
     encoded = _encode(classifier, first, [choice for row in rows for choice in row], max_length)
@@ -217,18 +211,17 @@ def _logits(
     """Score every encoded item; (n, K), with K = 1 for the pairs of a multiple-choice model."""
     model = classifier.model
     batches = length_batches(encoded.lengths, batch_size=batch_size, max_tokens=max_tokens)
-    store = None
-    if out is not None:
-        run = {
+    store = open_store(
+        out,
+        lambda: {
             "kind": "logits",
             "model": fingerprint_model(model),
             "ids": fingerprint_texts(item_names),
             "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        }
-        workers = processes()
-        store = workers.main_first(lambda: Store(out, run))
-        if workers.is_main:
-            store.write_json(ITEMS, items)
+        },
+    )
+    if store and processes().is_main:
+        store.write_json(ITEMS, items)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column]:

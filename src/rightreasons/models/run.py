@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,19 @@ from rightreasons.models.processes import processes
 from rightreasons.models.store import Chunk, Column, Store, join
 
 Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
+
+
+def open_store(out: str | os.PathLike[str] | None, run: Callable[[], Mapping[str, Any]]) -> Store | None:
+    """Open the store of a run in a folder, the main process first; None where nothing is kept.
+
+    Args:
+        out: The folder, or None.
+        run: Says what the results depend on, as in `Store`; not asked where nothing is kept.
+    """
+    if out is None:
+        return None
+    described = run()
+    return processes().main_first(lambda: Store(out, described))
 
 
 def run_batches(

@@ -16,9 +16,8 @@ from rightreasons.models.embedding_input import EmbeddingInput
 from rightreasons.models.fingerprint import fingerprint_arrays, fingerprint_model
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import Classifier
-from rightreasons.models.processes import processes
-from rightreasons.models.run import run_batches
-from rightreasons.models.store import Column, Store
+from rightreasons.models.run import open_store, run_batches
+from rightreasons.models.store import Column
 from rightreasons.models.token_table import TokenTable, token_table, word_of_piece, word_spans
 from rightreasons.records import Ragged, Result
 from rightreasons.validation import check_count
@@ -104,14 +103,14 @@ def token_sensitivity(
     encoded = table.encoded
     model = classifier.model
     embedding = EmbeddingInput(model)
-    store = None
-    if out is not None:
-        run = {
+    store = open_store(
+        out,
+        lambda: {
             "kind": "sensitivity",
             "model": fingerprint_model(model),
             "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        }
-        store = processes().main_first(lambda: Store(out, run))
+        },
+    )
 
     def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
         inputs = pad(encoded, batch, classifier.device)

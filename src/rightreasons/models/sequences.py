@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from rightreasons.models.batching import length_batches
+from rightreasons.models.batching import Encoded, length_batches, pad
 from rightreasons.models.loading import Classifier
-from rightreasons.validation import check_count, check_same_length, check_texts
+from rightreasons.validation import check_choices, check_count, check_same_length, check_texts
 
 
 def check_max_length(classifier: Classifier, max_length: int | None) -> int:
@@ -42,15 +43,32 @@ def item_sequences(
         return first, second, np.ones(len(first), dtype=np.int64)
     if choices is None or text_pairs is not None:
         raise ValueError(f"Expected `choices` and no `text_pairs`, for {classifier.name} is a multiple-choice model.")
-    prompts = check_texts(texts, "texts", allow_empty=True)
-    check_same_length(texts=prompts, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]", allow_empty=True) for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    prompts, rows, counts = check_choices(texts, choices, "texts", allow_empty=True)
     first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
     return first, [choice for row in rows for choice in row], counts
+
+
+def item_inputs(
+    classifier: Classifier, encoded: Encoded, counts: NDArray[np.int64]
+) -> Callable[[NDArray[np.int64]], dict[str, torch.Tensor]]:
+    """Return what makes the padded inputs of some items, all of one number of sequences.
+
+    Args:
+        classifier: Who reads them; a multiple-choice model takes (n, C, T) tensors, a classifier of texts (n, T).
+        encoded: All sequences.
+        counts: (N,) sequences of each item.
+    """
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+    def inputs(items: NDArray[np.int64]) -> dict[str, torch.Tensor]:
+        n_sequences = int(counts[items[0]])
+        sequences = (starts[items][:, None] + np.arange(n_sequences)).reshape(-1)
+        padded = pad(encoded, sequences, classifier.device)
+        if classifier.label_names is None:
+            return {name: tensor.view(len(items), n_sequences, -1) for name, tensor in padded.items()}
+        return padded
+
+    return inputs
 
 
 def item_batches(
