@@ -135,7 +135,7 @@ def test_measured_divergence_along_the_eigenvector():
         both = [float((before.exp() * (before - other)).sum()) for other in moved]
         half = 0.5 * found.eigenvalues.item() * epsilon**2
         assert sum(both) / 2 == pytest.approx(half, rel=1e-3)
-        other = before.exp() * (before - log_p(x + epsilon * random / random.norm()))
+        other = before.exp() * (before - log_p(x + epsilon * random / random.norm()).detach())
         assert float(other.sum()) < half
 
 

@@ -163,7 +163,8 @@ def fine_tune(
         extra_columns: Numeric columns of `train` and `validation` that go into the batch for such an objective; for
             multiple choice, one value a choice.
         training_arguments: Further `TrainingArguments`, such as {"load_best_model_at_end": True,
-            "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy": "epoch"}.
+            "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy": "epoch"}. {"bf16": True}
+            multiplies in bfloat16, which is two to three times faster where the hardware has it; weights stay float32.
         record: What else the result depends on, as plain values: the options of your trainer, loss or callbacks. It is
             kept with the run, so that a call with other options is not taken for this run.
 
