@@ -108,7 +108,7 @@ SCALES = {
         iid_share=0.1,
         n_test=250,
         max_length=40,
-        options=OPTIONS,
+        options=OPTIONS | {"IID+T": {**SHARED, "learning_rate": 4e-4, "epochs": 3.0}},
         iid_options=IID_OPTIONS,
     ),
     "PARA": Scale(
