@@ -10,11 +10,12 @@ from typing import Any
 
 import rightreasons
 from rightreasons.audit.files import write_bytes, write_json, write_text
+from rightreasons.audit.measures import estimate_of
 from rightreasons.audit.plots_behavior import behavior_heat_map, columns_of
 from rightreasons.audit.report import Outcome, render_page
 from rightreasons.audit.schema import AUDIT_FILE
 from rightreasons.audit.section import Column, Headline, Part, SectionResult, Table, Verdict
-from rightreasons.audit.sections.behavior import EXAMPLES, RIBEIRO, SECTION, behavior_result, estimate_of, short_name
+from rightreasons.audit.sections.behavior import EXAMPLES, RIBEIRO, SECTION, behavior_result, short_name
 from rightreasons.audit.words import percent, with_interval
 from rightreasons.training.behavior_answers import SuiteAnswers
 

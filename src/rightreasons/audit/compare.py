@@ -284,9 +284,7 @@ def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
                 name=ABOUT[key].name,
                 first=first[key].estimate,
                 second=second[key].estimate,
-                difference=Estimate(test.difference)
-                if test.interval is None
-                else estimate_of(test.difference, test.interval),
+                difference=estimate_of(test.difference, test.interval),
                 p_value=test.p_value,
                 test=test.method,
                 better=ABOUT[key].better,

@@ -281,8 +281,10 @@ def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragge
     return Ragged(values, offsets)
 
 
-def estimate_of(value: float, interval: intervals.Interval) -> Estimate:
-    """Join a figure and its interval."""
+def estimate_of(value: float | None, interval: intervals.Interval | None) -> Estimate:
+    """Join a figure and its interval, where it has one."""
+    if value is None or interval is None:
+        return Estimate(value)
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
 
@@ -323,7 +325,7 @@ def _mean(of: Callable[[Judged], Floats]) -> Callable[[Judged, Resampling], Esti
 def _binned(**options: Any) -> Callable[[Judged, Resampling], Estimate]:
     def estimate(judged: Judged, how: Resampling) -> Estimate:
         result = binned(judged, **options, **how.options)
-        return Estimate(result.ece) if result.interval is None else estimate_of(result.ece, result.interval)
+        return estimate_of(result.ece, result.interval)
 
     return estimate
 

@@ -96,4 +96,4 @@ def _ece(probability: NDArray[np.float64], labels: NDArray[np.bool_], how: Resam
     result = calibration_error(
         np.clip(probability, 0.0, 1.0), labels.astype(np.int64), n_bins=N_BINS, kind="positive", **how.options
     )
-    return Estimate(result.ece) if result.interval is None else estimate_of(result.ece, result.interval)
+    return estimate_of(result.ece, result.interval)

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from rightreasons.analysis.behavior import FunctionalityResult, GroupResult
-from rightreasons.analysis.intervals import Interval
 from rightreasons.audit.context import AuditContext
+from rightreasons.audit.measures import estimate_of
 from rightreasons.audit.plots_behavior import behavior_heat_map, columns_of
 from rightreasons.audit.section import (
     APPLIES,
     Applicability,
     Column,
-    Estimate,
     Example,
     ExampleList,
     Headline,
@@ -149,13 +148,6 @@ def behavior_result(
 def short_name(model: str) -> str:
     """Shorten the path of a model to its folder; a hub id stays as it is."""
     return Path(model).resolve().name if Path(model).is_dir() else model
-
-
-def estimate_of(rate: float | None, interval: Interval | None) -> Estimate:
-    """Join a pass rate with its interval."""
-    if rate is None or interval is None:
-        return Estimate(rate)
-    return Estimate(rate, interval.low, interval.high, interval.confidence_level, interval.method)
 
 
 def _digest(suite: Suite) -> str:
