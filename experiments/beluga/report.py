@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -168,6 +169,8 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         + ", ".join(f"G {SHORT[setting]} {_percent(value)}" for setting, value in means.items())
         + f"; IID itself {_percent(found['rows'][0]['scores']['standard'])}.",
         "",
+        _order_line(found),
+        "",
         f"![Pass rates of {name}](figures/{name}.png)",
         "",
         "Each cell: the pass rate of a functionality by the model that was trained on all others.",
@@ -188,6 +191,16 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         values = [row[key] for key in ("called_class_0", "iid_accuracy", "mean_confidence", "pass_rate_of_held")]
         lines.append(f"| {label(row)} | {row['held'] or '(nothing)'} | " + " | ".join(map(_percent, values)) + " |")
     return [*lines, ""]
+
+
+def _order_line(found: Mapping[str, Any]) -> str:
+    """Say in how many rows G falls and rises from one setting to the next, harder one."""
+    rows = [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+    said = []
+    for easier, harder in itertools.pairwise(PARTITIONS):
+        falls, rises = (sum(sign * (row[easier] - row[harder]) > 0 for row in rows) for sign in (1, -1))
+        said.append(f"{SHORT[easier]} to {SHORT[harder]} {falls} and {rises}")
+    return f"Of {len(rows)} such rows, G falls and rises in: {', '.join(said)}."
 
 
 def _means(found: Mapping[str, Any]) -> dict[str, float]:
