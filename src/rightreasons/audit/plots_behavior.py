@@ -161,7 +161,7 @@ def _draw(
     labels = [f"{number}  {shortened(name, _LONGEST_COLUMN)}" for number, (name, _, _) in enumerate(columns, start=1)]
     kinds = [kind for _, _, kind in columns]
     classes = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in columns)]
-    cell_width = float(np.clip(9.0 / n_columns, 0.185, 0.5))
+    cell_width = float(np.clip(9.0 / n_columns, 0.22, 0.5))
     cell_height = 0.42 if n_rows == 1 else 0.3 if n_rows <= 12 else 0.2
     last = n_columns - 0.5 + (1.9 if means else 0.0)
     # Names of classes stand straight where all fit over their columns, else all of them lean.
