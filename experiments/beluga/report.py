@@ -193,9 +193,13 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def _complete(found: Mapping[str, Any]) -> list[dict[str, float]]:
+    return [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+
+
 def _order_line(found: Mapping[str, Any]) -> str:
     """Say in how many rows G falls and rises from one setting to the next, harder one."""
-    rows = [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+    rows = _complete(found)
     said = []
     for easier, harder in itertools.pairwise(PARTITIONS):
         falls, rises = (sum(sign * (row[easier] - row[harder]) > 0 for row in rows) for sign in (1, -1))
@@ -205,7 +209,7 @@ def _order_line(found: Mapping[str, Any]) -> str:
 
 def _means(found: Mapping[str, Any]) -> dict[str, float]:
     """Average G over the rows that have all settings, so that the settings can be compared."""
-    rows = [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+    rows = _complete(found)
     return {setting: float(np.mean([scores[setting] for scores in rows])) for setting in PARTITIONS} if rows else {}
 
 

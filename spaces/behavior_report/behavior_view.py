@@ -11,7 +11,7 @@ from rightreasons.analysis.intervals import Interval
 from rightreasons.audit.plots_behavior import rate_colors, whole_percent
 from rightreasons.data.suite_cases import Functionality
 from rightreasons.data.suites import Suite
-from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, compares, judged_cases
+from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
 from rightreasons.widget import tiles
 
 PAGE = 6
@@ -195,7 +195,7 @@ def _case(report: Report, model: SuiteAnswers, functionality: Functionality, cas
         items.append(
             f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
-            f'<span class="rr-small">{_text(_expected(model, functionality, origin, example))}</span>'
+            f'<span class="rr-small">{_text(_expected(model, functionality, case, example))}</span>'
             "</div></li>"
         )
     hidden = len(case.examples) - len(items)
@@ -216,11 +216,11 @@ def _answer(model: SuiteAnswers, example: JudgedExample) -> str:
     return f'<span class="br-answer">{said}</span>'
 
 
-def _expected(model: SuiteAnswers, functionality: Functionality, origin: JudgedExample, example: JudgedExample) -> str:
+def _expected(model: SuiteAnswers, functionality: Functionality, case: JudgedCase, example: JudgedExample) -> str:
     """Say what was expected of one example."""
-    expectation = functionality.expectation
+    expectation, origin = functionality.expectation, case.examples[0]
     name = expectation["name"]
-    if compares(functionality) and example is origin:
+    if case.compared and example is origin:
         return "the original"
     if example.held is None:
         return "nothing is asked"

@@ -71,6 +71,7 @@ def test_a_sample_is_the_same_each_time_and_in_order() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0], key=int)
     assert len(failing_cases(tested, 0)) == 30
+    assert [case.id for case in judged_cases(tested, 0, [7, 2])] == ["7", "2"]
     assert tested.called(tested.answers[0]) == "class 1"
 
 
@@ -108,6 +109,9 @@ def test_bad_input(tmp_path) -> None:
     raw = ModelAnswers(np.full((10, 2), 3.0))
     with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; raw outputs of a model stand in columns"):
         score_stored("m", SUITE, raw)
+    # A softmax in float32 may leave [0, 1] by its rounding.
+    rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))
+    assert score_stored("m", SUITE, rounded, n_resamples=10).probabilities.max() == 1
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
     with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but each row has 2"):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))

@@ -1,6 +1,7 @@
 """The probes over a real run: a model that learns to choose what is good without its question."""
 
 import json
+import pickle
 
 import pytest
 import transformers
@@ -96,3 +97,22 @@ def test_bad_input():
         ProbeCallback(choice_items(2), k=20)
     with pytest.raises(ValueError, match="`k`"):
         ProbeCallback(choice_items(3), k=0)
+
+
+def test_without_evaluations_the_finished_model_is_recorded_and_the_callback_pickles(tmp_path):
+    callback = ProbeCallback(choice_items(12, 200), k=1, out=tmp_path / "records.json")
+    fine_tune(
+        save_tiny_encoder(tmp_path / "encoder"),
+        choice_items(16),
+        out=tmp_path / "model",
+        task="multiple_choice",
+        epochs=1,
+        batch_size=8,
+        max_length=24,
+        checkpoint_steps=0,
+        callbacks=[callback],
+        progress=False,
+    )
+    assert [record.step for record in callback.records] == [0, 2]
+    assert [row["step"] for row in json.loads((tmp_path / "records.json").read_text("utf-8"))] == [0, 2]
+    assert pickle.loads(pickle.dumps(callback)).records == callback.records

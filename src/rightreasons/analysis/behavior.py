@@ -86,6 +86,43 @@ class BehavioralPassRate(Result):
     passed: list[bool | None]
 
 
+def cases_of(suite: SuiteTable, number: int) -> slice:
+    """Return where the cases of a functionality stand.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    cases = np.flatnonzero(suite.case_functionality == number)
+    if not len(cases):
+        name = suite.functionalities[number]
+        raise ValueError(f"Expected at least one case in the functionality {name!r}, but it has none.")
+    return slice(int(cases[0]), int(cases[-1]) + 1)
+
+
+def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDArray[np.float64] | None) -> Answers:
+    """Return the answers to the examples of a functionality, with what they are held against.
+
+    Args:
+        suite: The suite.
+        number: The place of the functionality.
+        answers: n answers to all examples, class numbers or texts.
+        probabilities: (n, K) their probabilities, or None.
+
+    Raises:
+        ValueError: If the functionality has no cases.
+    """
+    cases = cases_of(suite, number)
+    offsets = suite.case_offsets[cases.start : cases.stop + 1]
+    here = slice(int(offsets[0]), int(offsets[-1]))
+    return Answers(
+        predictions=answers[here],
+        offsets=offsets - offsets[0],
+        probabilities=None if probabilities is None else probabilities[here],
+        labels=suite.labels[here],
+        meta=None if suite.meta is None else suite.meta[here],
+    )
+
+
 def pass_rates(
     predictions: Any,
     suite: SuiteTable,
@@ -123,22 +160,11 @@ def pass_rates(
     check_one_of(outputs, OUTPUTS, "outputs")
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
     answers, probabilities = _answers(predictions, outputs, suite)
-    offsets = suite.case_offsets
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):
-        cases = np.flatnonzero(suite.case_functionality == number)
-        if not len(cases):
-            raise ValueError(f"Expected at least one case in the functionality {name!r}, but it has none.")
-        begin, end = int(offsets[cases[0]]), int(offsets[cases[-1] + 1])
-        part = Answers(
-            predictions=answers[begin:end],
-            offsets=offsets[cases[0] : cases[-1] + 2] - begin,
-            probabilities=None if probabilities is None else probabilities[begin:end],
-            labels=suite.labels[begin:end],
-            meta=None if suite.meta is None else suite.meta[begin:end],
-        )
+        part = answers_of(suite, number, answers, probabilities)
         try:
-            passed[cases] = evaluate_cases(suite.expectations[number], part)[1]
+            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} (functionality {name!r})") from error
     groups = [passed[suite.case_functionality == number] for number in range(len(suite.functionalities))]

@@ -182,7 +182,12 @@ class Suite:
     def _table(self) -> SuiteTable:
         cases = [case for functionality in self.functionalities for case in functionality.cases]
         sizes = [len(case.examples) for case in cases]
-        owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])
+        owner = np.repeat(
+            np.arange(len(self.functionalities), dtype=np.int64), [len(f.cases) for f in self.functionalities]
+        )
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        for shared in (owner, offsets):
+            shared.setflags(write=False)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -190,8 +195,8 @@ class Suite:
             test_types=tuple(f.test_type for f in self.functionalities),
             expectations=tuple(f.expectation for f in self.functionalities),
             case_ids=tuple(f"{number}-{case.id}" for number, case in zip(owner.tolist(), cases, strict=True)),
-            case_functionality=owner.astype(np.int64),
-            case_offsets=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            case_functionality=owner,
+            case_offsets=offsets,
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.behavior import BehavioralPassRate, asks_for_neutral, pass_rates
-from rightreasons.analysis.expectations import PAIRWISE, Answers, evaluate_cases, neutral_probabilities
+from rightreasons.analysis.behavior import BehavioralPassRate, answers_of, asks_for_neutral, cases_of, pass_rates
+from rightreasons.analysis.expectations import PAIRWISE, evaluate_cases, neutral_probabilities
 from rightreasons.data.predictions import ModelAnswers
 from rightreasons.data.suite_cases import Functionality
 from rightreasons.data.suites import Suite
@@ -43,7 +43,7 @@ class SuiteAnswers:
     class_names: tuple[str, ...] | None = None
     spread: bool = False
 
-    @functools.cached_property
+    @property
     def table(self) -> SuiteTable:
         """The suite without its texts."""
         return self.suite.table()
@@ -151,54 +151,42 @@ def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None
     Returns:
         The cases, in the suite's order.
     """
-    table = tested.table
-    first, end = _cases_of(table, number)
-    failed = np.array([case for case in range(first, end) if tested.result.passed[case] is False], dtype=np.int64)
+    passed = tested.result.passed[cases_of(tested.table, number)]
+    failed = [place for place, verdict in enumerate(passed) if verdict is False]
     if limit is not None and len(failed) > limit:
-        drawn = item_rng(seed, table.functionalities[number]).permutation(len(failed))[:limit]
-        failed = failed[np.sort(drawn)]
-    judged = judged_cases(tested, number)
-    return [judged[case - first] for case in failed.tolist()]
+        drawn = item_rng(seed, tested.table.functionalities[number]).permutation(len(failed))[:limit]
+        failed = [failed[place] for place in np.sort(drawn)]
+    return judged_cases(tested, number, failed)
 
 
-def judged_cases(tested: SuiteAnswers, number: int) -> list[JudgedCase]:
-    """Hold the answers to all cases of a functionality against what is expected of them.
+def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None = None) -> list[JudgedCase]:
+    """Hold the answers to cases of a functionality against what is expected of them.
 
     Args:
         tested: What a model answered.
         number: The place of the functionality in the suite.
+        places: The places of the cases in the functionality; None for all.
 
     Returns:
-        The cases, in the suite's order.
+        The cases, in the order of `places`, or of the suite.
     """
-    table, functionality = tested.table, tested.suite.functionalities[number]
-    first, end = _cases_of(table, number)
-    offsets = table.case_offsets[first : end + 1]
-    begin = int(offsets[0])
-    here = slice(begin, int(offsets[-1]))
-    answers = Answers(
-        predictions=tested.answers[here],
-        offsets=offsets - begin,
-        probabilities=None if tested.probabilities is None else tested.probabilities[here],
-        labels=table.labels[here],
-        meta=None if table.meta is None else table.meta[here],
-    )
+    functionality = tested.suite.functionalities[number]
+    answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
     held, passed = evaluate_cases(functionality.expectation, answers)
-    compared = compares(functionality)
+    begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
+    compared = _compares(functionality)
     judged = []
-    for case, row, verdict in zip(functionality.cases, offsets[:-1].tolist(), passed.tolist(), strict=True):
+    for place in range(len(functionality.cases)) if places is None else places:
+        case, first = functionality.cases[place], int(answers.offsets[place])
+        verdicts = [_verdict(value) for value in held[first : first + len(case.examples)]]
+        if compared:
+            verdicts[0] = None
         examples = tuple(
-            JudgedExample(texts, row + place, None if compared and place == 0 else _verdict(held[row - begin + place]))
-            for place, texts in enumerate(case.examples)
+            JudgedExample(texts, begin + row, verdict)
+            for row, (texts, verdict) in enumerate(zip(case.examples, verdicts, strict=True), start=first)
         )
-        judged.append(JudgedCase(case.id, _verdict(verdict), compared, examples))
+        judged.append(JudgedCase(case.id, _verdict(passed[place]), compared, examples))
     return judged
-
-
-def compares(functionality: Functionality) -> bool:
-    """Tell whether the first example of a case is the original that the others are compared with."""
-    expectation = functionality.expectation
-    return bool(expectation.get("skip_first", expectation["name"] in PAIRWISE))
 
 
 def classified(
@@ -224,19 +212,23 @@ def _outputs(probabilities: NDArray[np.float64], table: SuiteTable) -> str:
 
 
 def _probabilities(given: ModelAnswers) -> NDArray[np.float64]:
-    scores = np.asarray(given.scores, dtype=np.float64)
-    if given.kind is None and np.isfinite(scores).all() and (scores.min() < 0 or scores.max() > 1):
-        raise ValueError(
-            f"Expected probabilities between 0 and 1, but got {float(scores.min()):.4g} to {float(scores.max()):.4g}; "
-            "raw outputs of a model stand in columns that are called logits, or begin with logit_."
-        )
-    return check_scores(scores, scores=given.kind or SCORE_KINDS[0], name="the predictions")
+    scores = given.scores
+    try:
+        return check_scores(scores, scores=given.kind or SCORE_KINDS[0], name="the predictions")
+    except ValueError:
+        # Where no column said what the scores are, raw outputs are the likely mistake.
+        if given.kind is None and isinstance(scores, np.ndarray) and (scores.min() < 0 or scores.max() > 1):
+            raise ValueError(
+                f"Expected probabilities between 0 and 1, but got {scores.min():.4g} to {scores.max():.4g}; "
+                "raw outputs of a model stand in columns that are called logits, or begin with logit_."
+            ) from None
+        raise
 
 
-def _cases_of(table: SuiteTable, number: int) -> tuple[int, int]:
-    """Return the first case of a functionality and the one behind its last."""
-    first, end = np.searchsorted(table.case_functionality, (number, number + 1)).tolist()
-    return first, end
+def _compares(functionality: Functionality) -> bool:
+    """Tell whether the first example of a case is the original that the others are compared with."""
+    expectation = functionality.expectation
+    return bool(expectation.get("skip_first", expectation["name"] in PAIRWISE))
 
 
 def _verdict(value: float) -> bool | None:

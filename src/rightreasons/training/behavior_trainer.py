@@ -289,7 +289,10 @@ def linear_head(model: Any) -> torch.nn.Linear:
 
 
 def head_inputs(model: Any, encoded: Encoded) -> Callable[[NDArray[np.int64]], torch.Tensor]:
-    """Return what computes, for some texts, the (n, …, H) float32 features on the CPU that enter the linear head."""
+    """Return what computes, for some texts, the (n, …, H) float32 features on the CPU that enter the linear head.
+
+    The model computes them as it is: freeze it first, so that no dropout is in them.
+    """
     head = linear_head(model)
 
     def features(texts: NDArray[np.int64]) -> torch.Tensor:

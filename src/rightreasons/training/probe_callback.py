@@ -56,6 +56,11 @@ class ProbeRecord(Result):
     null_drop: float
     restricted_drop: float
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> ProbeRecord:
+        """Make a record again from `to_dict`."""
+        return cls(**row)
+
 
 class ProbeCallback(RecordingCallback[ProbeRecord]):
     """Put the four probes to the model before fine-tuning, at each evaluation, and at the end.
@@ -103,7 +108,7 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
         batch_size: int = 64,
         out: str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(LOGGED, lambda row: ProbeRecord(**row), out)
+        super().__init__(LOGGED, ProbeRecord.of, out)
         self._k = check_count(k, "k")
         self._seed = check_seed(seed)
         self._batch_size = check_count(batch_size, "batch_size")

@@ -98,7 +98,7 @@ def classifier_of(given: Mapping[str, Any]) -> Classifier:
     """
     model = given["model"]
     names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
-    return Classifier(model, tokenizer_of(given), names, "the model under training")
+    return Classifier(model, _tokenizer(given), names, "the model under training")
 
 
 def chooser_of(given: Mapping[str, Any]) -> Classifier:
@@ -107,10 +107,10 @@ def chooser_of(given: Mapping[str, Any]) -> Classifier:
     Raises:
         ValueError: If the Trainer has no tokenizer.
     """
-    return Classifier(given["model"], tokenizer_of(given), None, "the model under training")
+    return Classifier(given["model"], _tokenizer(given), None, "the model under training")
 
 
-def tokenizer_of(given: Mapping[str, Any]) -> Any:
+def _tokenizer(given: Mapping[str, Any]) -> Any:
     """Return the tokenizer of the Trainer that calls.
 
     Raises:

@@ -12,6 +12,7 @@ from rightreasons.analysis.choice_paralysis import ChoiceParalysis, Drop
 from rightreasons.analysis.prior_bias import PriorBias
 from rightreasons.audit import plots_probes
 from rightreasons.audit.context import AuditContext
+from rightreasons.audit.measures import estimate_of
 from rightreasons.audit.section import (
     APPLIES,
     Applicability,
@@ -225,7 +226,7 @@ def _headlines(context: AuditContext, found: _Found) -> tuple[Headline, ...]:
 def _of_interval(value: float, interval: Any) -> Estimate:
     # A restricted drop of a scorer of single pairs is 0 to the last bits, and is to read as 0.
     found, low, high = (round(number, 12) + 0.0 for number in (value, interval.low, interval.high))
-    return Estimate(found, low, high, interval.confidence_level, interval.method)
+    return dataclasses.replace(estimate_of(value, interval), value=found, low=low, high=high)
 
 
 # --------------------------------------------------------------------------------------------------------------- parts

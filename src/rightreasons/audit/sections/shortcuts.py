@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis import intervals
 from rightreasons.analysis.detection import DetectionQuality, detection_quality
-from rightreasons.analysis.intervals import Interval
 from rightreasons.analysis.lmi import LmiResult, lmi
 from rightreasons.analysis.null_model import chance_of_hit
 from rightreasons.analysis.shortcuts import TOP_N
 from rightreasons.audit import plots_shortcuts
 from rightreasons.audit.context import AuditContext, AuditSplit
 from rightreasons.audit.examples import example_of
+from rightreasons.audit.measures import estimate_of
 from rightreasons.audit.predictions import safe_name
 from rightreasons.audit.section import (
     APPLIES,
@@ -223,7 +223,7 @@ def _headlines(context: AuditContext, looked: _Looked) -> dict[str, Headline]:
         "shortcut_rate": Headline(
             key="shortcut_rate",
             name="Shortcut rate",
-            estimate=_estimate(reliance.shortcut_reliance, reliance.interval),
+            estimate=estimate_of(reliance.shortcut_reliance, reliance.interval),
             definition=f"Share of predictions where one of the {TOP_N} words of largest attribution is in the head "
             "(top 5 % by LMI in the training data) of the predicted label.",
             source=f"{PARADOX}; Du et al. 2021",
@@ -232,7 +232,7 @@ def _headlines(context: AuditContext, looked: _Looked) -> dict[str, Headline]:
         "shortcut_excess": Headline(
             key="shortcut_excess",
             name="Beyond blind picks",
-            estimate=_estimate(null.excess, null.interval),
+            estimate=estimate_of(null.excess, null.interval),
             definition=f"Shortcut rate minus what {TOP_N} words of like frequency, picked blindly from the same text, "
             f"give ({fraction(null.rate)}).",
             source=f"{PARADOX}; null model of this package",
@@ -258,7 +258,7 @@ def _headlines(context: AuditContext, looked: _Looked) -> dict[str, Headline]:
         "shortcut_tradeoff": Headline(
             key="shortcut_tradeoff",
             name="F1 per shortcut",
-            estimate=_estimate(tradeoff.shortcut_tradeoff, tradeoff.interval),
+            estimate=estimate_of(tradeoff.shortcut_tradeoff, tradeoff.interval),
             definition="Macro F1 over shortcut rate.",
             source=PARADOX,
             unit="ratio",
@@ -651,11 +651,5 @@ def _limits(looked: _Looked) -> tuple[str, ...]:
     return tuple(limits)
 
 
-def _estimate(value: float | None, interval: Interval | None) -> Estimate:
-    if interval is None:
-        return Estimate(value)
-    return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method)
-
-
 def _share(value: float, n_items: int, level: float) -> Estimate:
-    return _estimate(value, intervals.wilson(round(value * n_items), n_items, confidence_level=level))
+    return estimate_of(value, intervals.wilson(round(value * n_items), n_items, confidence_level=level))
