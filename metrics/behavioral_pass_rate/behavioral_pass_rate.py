@@ -1,9 +1,13 @@
 """Behavioral pass rate: how many test cases of a suite does a model pass, functionality by functionality?"""
 
+import os
+
 import datasets
 import evaluate
+import numpy as np
 
 from rightreasons.analysis.behavior import pass_rates
+from rightreasons.data.suite_files import open_suite
 from rightreasons.data.suites import Suite
 from rightreasons.modules import KernelModule
 from rightreasons.validation import require_value
@@ -15,10 +19,11 @@ unweighted mean over functionalities. In [0, 1], higher is better.
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions: One answer for each example of the suite, in its order: rows of class scores, class labels, or
-        P(positive).
-    suite: A `rightreasons.data.suites.Suite`, or the path of a suite file.
-    outputs: What the predictions are: "probabilities" (default), "logits", "labels", or "binary_sentiment"
+    predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
+        P(positive), or the texts of answers.
+    suite: A `rightreasons.data.suites.Suite`, the path of a suite file (JSON lines, parquet, a CSV in the form of
+        HateCheck), or a name such as checklist_sentiment.
+    outputs: What the predictions are: "probabilities" (default), "logits", "labels", "texts", or "binary_sentiment"
         (P(positive), spread over negative, neutral and positive).
     confidence_level: Level of the intervals; default 0.95.
     n_resamples: Bootstrap resamples of the means; default 1000.
@@ -64,6 +69,7 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
             features=[
                 datasets.Features({"predictions": datasets.List(datasets.Value("float64"))}),
                 datasets.Features({"predictions": datasets.Value("float64")}),
+                datasets.Features({"predictions": datasets.Value("string")}),
             ],
             reference_urls=["https://aclanthology.org/2020.acl-main.442"],
         )
@@ -78,12 +84,21 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
         n_resamples=1000,
         seed=0,
     ):
-        given = require_value(suite, "suite", "a Suite or the path of a suite file")
+        given = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
+        if not isinstance(given, (str, os.PathLike, Suite)):
+            raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(given).__name__}.")
         return pass_rates(
-            predictions,
-            (given if isinstance(given, Suite) else Suite.read(given)).table(),
+            _whole(predictions) if outputs == "labels" else predictions,
+            (given if isinstance(given, Suite) else open_suite(given)).table(),
             outputs=outputs,
             confidence_level=confidence_level,
             n_resamples=n_resamples,
             seed=seed,
         ).to_dict()
+
+
+def _whole(predictions):
+    """Return labels as whole numbers again: evaluate's column of them is one of floats."""
+    values = np.asarray(predictions)
+    whole = values.ndim == 1 and values.dtype.kind == "f" and (values == np.floor(values)).all()
+    return values.astype(np.int64) if whole else predictions

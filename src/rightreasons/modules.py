@@ -10,7 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -177,7 +177,8 @@ class KernelModule:
         if given:
             self._require_inputs(given)
         elif self.writer is None and self.num_process == 1:
-            listed = " and ".join(f"`{name}`" for name in names if name not in self.OPTIONAL_INPUTS)
+            required = [name for name in names if name not in self.OPTIONAL_INPUTS]
+            listed = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in names)
             raise ValueError(f"Expected {listed}, at compute or added before, but {self.name} has nothing.")
         if given and self.writer is None and self.num_process == 1:
             return dict(self._compute(**self._checked(inputs), **options))  # type: ignore[attr-defined]
@@ -235,13 +236,14 @@ class KernelModule:
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Check the kind of every input by its declared feature; values are the kernel's to check."""
-        features = self.features[0] if isinstance(self.features, list) else self.features
+        forms = self.features if isinstance(self.features, list) else [self.features]
         checked: dict[str, Any] = {}
         for name, value in inputs.items():
             if value is None:
                 checked[name] = None
                 continue
-            checked[name] = _check_kind(value, features[name], name)
+            texts = next((form[name] for form in forms if getattr(form[name], "dtype", None) == "string"), None)
+            checked[name] = _check_kind(value, forms[0][name] if texts is None or not _is_text(value) else texts, name)
         return checked
 
     def _discard(self) -> None:
@@ -255,6 +257,11 @@ class KernelModule:
                 lock.release()
         self.data = self.writer = self.file_paths = self.filelocks = None
         self.cache_file_name = self.filelock = self.selected_feature_format = None
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether a column begins with a text."""
+    return isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], str)
 
 
 def _check_kind(value: Any, feature: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from rightreasons.analysis.behavior import asks_for_neutral, pass_rates
 from rightreasons.analysis.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.generalization import compare_generalization, generalization_score, harmonic_mean, sign_test
+from rightreasons.data.suites import Case, Functionality, Suite
 from rightreasons.records import SuiteTable
 
 NAN = float("nan")
@@ -275,3 +276,37 @@ def test_bad_expectations(spec, error, sentence):
 def test_labels_that_are_texts_are_not_held_against_classes():
     with pytest.raises(ValueError, match="Expected class labels .* 'in 1990'"):
         evaluate_cases({"name": "equal"}, answers([0, 1], [1, 1], labels=["in 1990", None]))
+
+
+def test_an_undefined_functionality_changes_nothing():
+    """Its cases are left out of every mean, in the shuffles as in what was observed."""
+    rng = np.random.default_rng(1)
+    iid = (rng.random(200) < 0.8, rng.random(200) < 0.8)
+    suites = [(rng.random(40) < 0.6, rng.random(40) < 0.55) for _ in range(3)]
+    undefined = (np.full(40, np.nan), np.full(40, np.nan))
+    alone = compare_generalization(iid, suites, n_shuffles=2000)
+    assert compare_generalization(iid, [*suites, undefined, undefined], n_shuffles=2000) == alone
+
+
+def test_outcomes_are_checked():
+    with pytest.raises(ValueError, match=r"Expected outcomes of 1, 0 or NaN in `suites\[0\]`, but got 0.3"):
+        compare_generalization(([1, 0], [0, 1]), [([0.3], [1])])
+    with pytest.raises(ValueError, match="a defined case of the first model in at least one of `suites`"):
+        compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])
+    with pytest.raises(ValueError, match="first model in at least one"):
+        compare_generalization(([1, 0], [0, 1]), [])
+    with pytest.raises(ValueError, match="outcome of every item for both models"):
+        sign_test([1, np.nan], [0, 1])
+    with pytest.raises(ValueError, match="1, 0 or NaN in `first`, but got 0.9"):
+        sign_test([0.9, 0.1], [0, 1])
+
+
+def test_resamples_are_counted():
+    with pytest.raises(ValueError, match="`n_resamples`"):
+        pass_rates(
+            [[0.5, 0.5]],
+            Suite(
+                "m", ("t",), (Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (0,)),)),)
+            ).table(),
+            n_resamples=0,
+        )

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from rightreasons.analysis.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.records import Result, SuiteTable
-from rightreasons.validation import check_fraction, check_labels, check_one_of, check_scores, check_seed, check_texts
+from rightreasons.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_one_of,
+    check_scores,
+    check_seed,
+    check_texts,
+)
 
 OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
 """What `predictions` may be; see `pass_rates`."""
@@ -159,6 +167,7 @@ def pass_rates(
     """
     check_one_of(outputs, OUTPUTS, "outputs")
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    check_count(n_resamples, "n_resamples")
     answers, probabilities = _answers(predictions, outputs, suite)
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):

@@ -122,6 +122,9 @@ def sign_test(first: object, second: object) -> float:
     Returns:
         The two-sided p-value; 1 where they differ nowhere.
 
+    Raises:
+        ValueError: If an outcome is neither 1 nor 0, or the lengths differ.
+
     Example:
         15 of 20 differing items go to the second model.
 
@@ -129,8 +132,11 @@ def sign_test(first: object, second: object) -> float:
         >>> round(sign_test(first, second), 6)
         0.041389
     """
-    a, b = (np.asarray(column, dtype=bool) for column in (first, second))
-    check_same_length(first=a, second=b)
+    pair = (_outcomes(first, "first"), _outcomes(second, "second"))
+    check_same_length(first=pair[0], second=pair[1])
+    if np.isnan(pair).any():
+        raise ValueError("Expected an outcome of every item for both models, but some are undefined.")
+    a, b = (column == 1 for column in pair)
     wins, differing = int((b & ~a).sum()), int((a != b).sum())
     return 1.0 if differing == 0 else float(stats.binomtest(wins, differing).pvalue)
 
@@ -163,12 +169,17 @@ def compare_generalization(
 
     Args:
         iid: Outcomes (N,) of the first and second model on independent data, 1 right and 0 wrong.
-        suites: For every functionality, the outcomes of both models on its cases: 1 passed, 0 failed, NaN undefined.
+        suites: For every functionality, the outcomes of both models on its cases: 1 passed, 0 failed, NaN undefined. A
+            case that is undefined for one of them changes no places; a functionality without a defined case is left
+            out of the mean.
         n_shuffles: Shuffles; default 10,000 as in the paper.
         seed: Seed of the shuffles; default 42.
 
     Returns:
         A `Randomization`.
+
+    Raises:
+        ValueError: If an outcome is none of these, lengths differ, or a model has no defined case at all.
 
     References:
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
@@ -177,7 +188,12 @@ def compare_generalization(
     shuffles = check_count(n_shuffles, "n_shuffles")
     rng = np.random.default_rng(check_seed(seed))
     groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
-    observed = [np.array([[np.nanmean(a)], [np.nanmean(b)]]) for a, b in groups]
+    if np.isnan(groups[0]).any():
+        raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
+    for side, name in enumerate(("first", "second")):
+        if all(np.isnan(pair[side]).all() for pair in groups[1:]):
+            raise ValueError(f"Expected a defined case of the {name} model in at least one of `suites`, but none is.")
+    observed = [_means(a, b, np.zeros(1)) for a, b in groups]
     drawn = [_shuffled_means(a, b, shuffles, rng) for a, b in groups]
 
     def difference(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -191,12 +207,19 @@ def compare_generalization(
 
 
 def _pair(first: object, second: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = (np.asarray(column, dtype=np.float64) for column in (first, second))
-    if a.ndim != 1 or len(a) == 0:
-        raise ValueError(f"Expected outcomes of shape (N,) in `{name}`, but got shape {a.shape}.")
+    a, b = (_outcomes(column, name) for column in (first, second))
     check_same_length(first=a, second=b)
-    # A case that is undefined for one model cannot change places.
     return a, b
+
+
+def _outcomes(column: object, name: str) -> NDArray[np.float64]:
+    values = np.asarray(column, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"Expected outcomes of shape (N,) in `{name}`, but got shape {values.shape}.")
+    wrong = ~np.isnan(values) & (values != 0) & (values != 1)
+    if wrong.any():
+        raise ValueError(f"Expected outcomes of 1, 0 or NaN in `{name}`, but got {values[wrong][0]:g}.")
+    return values
 
 
 def _shuffled_means(
@@ -211,5 +234,12 @@ def _shuffled_means(
     first_wins = int((a[both] > b[both]).sum())
     second_wins = int((b[both] > a[both]).sum())
     moved = rng.binomial(second_wins, 0.5, shuffles) - rng.binomial(first_wins, 0.5, shuffles)
-    n_first, n_second = int((~np.isnan(a)).sum()), int((~np.isnan(b)).sum())
-    return np.stack(((np.nansum(a) + moved) / max(n_first, 1), (np.nansum(b) - moved) / max(n_second, 1)))
+    return _means(a, b, moved)
+
+
+def _means(a: NDArray[np.float64], b: NDArray[np.float64], moved: NDArray[Any]) -> NDArray[np.float64]:
+    """Return both means when so many passes have moved to the first side, (2, len(moved)); NaN for a side of NaN."""
+    sides = ((np.nansum(a) + moved, a), (np.nansum(b) - moved, b))
+    return np.stack(
+        [total / n if (n := int((~np.isnan(side)).sum())) else np.full(len(moved), np.nan) for total, side in sides]
+    )

@@ -180,7 +180,8 @@ def _compared(models: Mapping[str, SuiteAnswers], level: float) -> SectionResult
             *(Column(f"model_{number}", name) for number, name in enumerate(models, start=1)),
         ),
         rows=tuple(rates),
-        note="Wilson intervals. Whether two models differ is for a paired test: metrics/generalization_score.",
+        note="Wilson intervals. Whether two models differ is for a paired test of their "
+        "cases (pass_rates.json has them): rightreasons.analysis.generalization.compare_generalization.",
         source=RIBEIRO,
         folded=True,
     )

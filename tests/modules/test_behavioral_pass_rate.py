@@ -1,0 +1,27 @@
+"""The module of pass rates, with everything that its predictions may be."""
+
+import numpy as np
+import pytest
+
+import rightreasons
+from rightreasons.data.suites import Case, Functionality, Suite
+
+
+def test_the_module_takes_labels_and_texts_in_every_way():
+    cases = tuple(Case(str(n), ((text,),), (n,)) for n, text in enumerate(("Not good.", "Not bad.")))
+    suite = Suite("mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),))
+    metric = rightreasons.load("behavioral_pass_rate", suite=suite, outputs="labels")
+    assert metric.compute(predictions=[0, 0])["passed"] == [True, False]
+    metric.add(prediction=1)
+    metric.add_batch(predictions=np.array([1]))
+    assert metric.compute()["passed"] == [False, True]
+    with pytest.raises(ValueError, match=r"whole numbers in `predictions`, but item 0 is 0\.5"):
+        metric.compute(predictions=[0.5, 1.0])
+    case = Case("0", (("Who?", "Ann sat"),), ("Ann",))
+    reading = Suite("r", ("question", "context"), (Functionality("who", "C", "MFT", {"name": "equal"}, (case,)),))
+    metric = rightreasons.load("behavioral_pass_rate", suite=reading, outputs="texts")
+    assert metric.compute(predictions=["Ann"])["passed"] == [True]
+    metric.add(prediction="Bo")
+    assert metric.compute()["passed"] == [False]
+    with pytest.raises(TypeError, match="Expected `suite` to be a Suite, a path or a name, but got int"):
+        rightreasons.load("behavioral_pass_rate", suite=5).compute(predictions=["Ann"])
