@@ -21,7 +21,8 @@ Args:
     held_out_functionality: (F,) each by a model trained without that functionality.
     held_out_class: (F,) each by a model trained without its class.
     held_out_type: (F,) each by a model trained without its test type.
-    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one a column.
+    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one for each setting:
+        "standard", "seen", "functionality", "class", "type".
 
 Returns:
     dict with `generalization_score` first (mean of the G scores other than the standard one), then `scores`,
