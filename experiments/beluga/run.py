@@ -85,7 +85,7 @@ OPTIONS = {
     "IID->(IID+T)": {**SHARED, "learning_rate": 3e-4, "epochs": 1.0},
 }
 IID_OPTIONS = {"learning_rate": 1e-4, "epochs": 3.0, "batch_size": 16, "precision": "bfloat16"}
-# Spans are learned slowly: two layers, or three epochs, find no answer at all.
+# Spans are learned slowly: two layers in three epochs find no answer at all.
 READING_OPTIONS = {
     "IID->T": {**SHARED, "learning_rate": 1e-4, "epochs": 2.0},
     "IID+T": {**SHARED, "learning_rate": 3e-4, "epochs": 4.0},
