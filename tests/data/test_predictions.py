@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rightreasons.data.predictions import from_columns, parse_predictions, read_answers, read_predictions
+from rightreasons.validation import check_scores
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -94,6 +95,10 @@ def test_positive_probability_alone():
         ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
         ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
         ("p_a,p_b,label\n.5,.5,c", "Expected whole numbers or one of a, b in column 'label', but item 0 is 'c'."),
+        (
+            f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
+            "whole numbers or one of a, b in column 'label', but item 1 is '1000",
+        ),
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not say"),
         (
             "predictions,label\nx,1",
@@ -194,6 +199,69 @@ def test_bad_answers(tmp_path, text, sentence):
 def test_answers_of_different_lengths(tmp_path):
     with pytest.raises(ValueError, match="as many scores for each item"):
         answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")
+
+
+def test_ids_are_kept_as_texts(tmp_path):
+    for suffix in (".csv", ".tsv"):
+        assert read_answers(write(tmp_path, suffix)).ids == ("a0", "a1", "a2")
+    assert answers(tmp_path, '{"id": 7, "answer": "x"}\n', "a.jsonl").ids == ("7",)
+    assert answers(tmp_path, '{"ID": ["b", "a"], "probs": [0.5, 0.25]}', "a.json").ids == ("b", "a")
+    np.savez(tmp_path / "a.npz", probs=SCORES, id=["x", "y", "z"])
+    assert read_answers(tmp_path / "a.npz").ids == ("x", "y", "z")
+    pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
+    assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
+    assert answers(tmp_path, "prediction\n1\n").ids is None
+    with pytest.raises(ValueError, match="Expected `id` and `predictions` of one length, but got 1 and 2"):
+        answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
+    with pytest.raises(ValueError, match="of one length, but got 1 and 0"):
+        answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
+
+
+def test_texts_of_a_csv_stay_as_they_are(tmp_path):
+    read = answers(tmp_path, "id,answer\na,film\nb,\nc,NA\nd,None\ne,1990\n")
+    assert read.answers == ["film", "", "NA", "None", "1990"]
+    assert answers(tmp_path, 'answer\n"film"\n""\n').answers == ["film", ""]
+    assert parse_predictions("p_None,p_NA,gold\n.9,.1,None\n.2,.8,NA").references.tolist() == [0, 1]
+
+
+def test_empty_cells_of_numbers_are_no_numbers(tmp_path):
+    read = answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
+    with pytest.raises(ValueError, match="row 1"):
+        check_scores(read.scores)
+    with pytest.raises(ValueError, match="'prediction', but item 1 is 'nan'"):
+        answers(tmp_path, "id,prediction\na,1\nb,\n")
+
+
+def test_an_answer_may_begin_with_a_bracket(tmp_path):
+    for name in ("answer", "predictions"):
+        lines = [json.dumps({name: text}) for text in ("film", "[the] plot", "[" * 100_000)]
+        assert answers(tmp_path, "\n".join(lines), "a.jsonl").answers[1] == "[the] plot"
+    assert answers(tmp_path, '{"answer": "[1]"}\n{"answer": "film"}', "a.jsonl").answers == ["[1]", "film"]
+    assert answers(tmp_path, 'predictions\n"[0.5, 0.5]"\n').scores.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.csv", "prediction\n1\n1e30\n", r"'prediction', but item 1 is 1e\+30, which is too large"),
+        ("a.jsonl", f'{{"predictions": {10**30}}}', "numbers of classes in column 'predictions', but item 0 is 1000"),
+        ("a.jsonl", f'{{"probs": {10**400}}}', "numbers in column 'probs', but item 0 is '1000"),
+        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 is '1000"),
+        ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 is 'None'"),
+        ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 is '\[0.9, 0.1\]'"),
+        ("a.json", "[" * 100_000, "JSON in a.json, but it cannot be read: it is nested too deep"),
+        ("a.jsonl", "[" * 100_000, "in each line of a.jsonl, but line 1 is none"),
+    ],
+)
+def test_answers_that_are_none(tmp_path, name, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text, name)
+
+
+def test_a_single_value_in_an_npz(tmp_path):
+    np.savez(tmp_path / "a.npz", probs=0.5)
+    with pytest.raises(ValueError, match="one entry an item in a.npz, but 'probs' is a single value"):
+        read_answers(tmp_path / "a.npz")
 
 
 def test_a_missing_column_is_told_with_all_that_there_are():

@@ -101,6 +101,32 @@ def test_texts_are_answers_too() -> None:
     (case,) = failing_cases(tested, 0)
     assert case.examples[0].texts == ("Who?", "Ann sat.")
     assert tested.called(tested.answers[0]) == "Bo"
+    # A file in which every answer is a whole number is read as numbers.
+    assert score_stored("m", reading, ModelAnswers(None, np.array([1990])), n_resamples=10).answers == ["1990"]
+
+
+@pytest.mark.parametrize(
+    "names", [("Positive", "negative"), ("positive", "neutral", "negative"), ("negative", "positive", "neutral")]
+)
+def test_sentiments_in_another_order_are_refused(names) -> None:
+    suite = behavior_suite()
+    scores = np.full((suite.n_examples, len(names)), 1 / len(names))
+    with pytest.raises(ValueError, match=f"negative before .*positive, but they are {', '.join(names)}"):
+        score_stored("m", suite, ModelAnswers(scores, label_names=names))
+    ordered = tuple(name for name in SENTIMENTS if name in [name.lower() for name in names])
+    score_stored("m", suite, ModelAnswers(scores, label_names=ordered), n_resamples=10)
+    # The labels of another suite may mean anything.
+    assert stored(label_names=("positive", "negative")).class_names == ("positive", "negative")
+
+
+def test_predictions_in_another_order_are_refused() -> None:
+    ids = tuple(row["id"] for row in SUITE.examples())
+    assert stored(ids=ids).result.passed == stored().result.passed
+    turned = (ids[0], ids[2], ids[1], *ids[3:])
+    with pytest.raises(ValueError, match="order of the suite 'mine', but row 1 has the id 0-n2-0 where .* has 0-n1-0"):
+        stored(ids=turned)
+    # Ids of a user's own say nothing of the order.
+    assert stored(ids=tuple(map(str, range(10)))).result.passed == stored().result.passed
 
 
 def test_bad_input(tmp_path) -> None:

@@ -87,12 +87,14 @@ class ModelAnswers:
         answers: (N,) labels, or N texts; None where the file has scores.
         label_names: K class names where the columns tell them, else None.
         kind: What the column names say that the scores are ("probabilities", "logits", "log_probabilities"), or None.
+        ids: N ids of the items where there is a column `id`, else None.
     """
 
     scores: NDArray[Any] | None
     answers: NDArray[np.int64] | list[str] | None = None
     label_names: tuple[str, ...] | None = None
     kind: str | None = None
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         held = self.answers if self.scores is None else self.scores
@@ -120,7 +122,7 @@ def read_answers(path: str | Path) -> ModelAnswers:
 
     Args:
         path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file: scores as in `read_predictions`, or one column of
-            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text an item.
+            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text an item. A column `id` is kept.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -137,11 +139,11 @@ def read_answers(path: str | Path) -> ModelAnswers:
     has_scores = any(name.lower() in SCORE_COLUMNS for name in scored) or _class_columns(list(scored), path.name)
     if answers and not has_scores:
         name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, path.name)
-        return ModelAnswers(None, _answers(columns[name], name))
+        return _with_ids(ModelAnswers(None, _answers(columns[name], name)), columns)
     scores, names, kind = _scores(scored, columns, path.name)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {path.name}, but the rows differ in length.")
-    return ModelAnswers(scores, None, names, kind)
+    return _with_ids(ModelAnswers(scores, None, names, kind), columns)
 
 
 def parse_predictions(text: str) -> Predictions:
@@ -188,6 +190,14 @@ def _check_rows(columns: Mapping[str, Column], where: str) -> None:
         raise ValueError(f"Expected at least one row in {where}, but it is empty.")
 
 
+def _with_ids(given: ModelAnswers, columns: Mapping[str, Column]) -> ModelAnswers:
+    column = next((column for name, column in columns.items() if name.lower() == "id"), None)
+    if column is None:
+        return given
+    check_same_length(id=column, predictions=given)
+    return dataclasses.replace(given, ids=tuple(str(value) for value in column))
+
+
 def _scores(
     columns: Mapping[str, Column], table: Mapping[str, Column], where: str
 ) -> tuple[NDArray[Any] | list[list[float]], tuple[str, ...] | None, str | None]:
@@ -209,21 +219,43 @@ def _scores(
 
 
 def _are_answers(column: Column) -> bool:
-    """Tell whether a column holds whole numbers or plain texts, and no scores."""
+    """Tell whether a column holds whole numbers or plain texts, and no scores, nor lists of scores as texts."""
     values = column.tolist() if isinstance(column, np.ndarray) else column
     if all(isinstance(value, str) for value in values):
-        return not any(value.lstrip().startswith("[") for value in values)
-    return all(_is_number(value) and not isinstance(value, str) and float(value).is_integer() for value in values)
+        return not any(_is_list(value) for value in values)
+    return all(_is_answer(value) and not isinstance(value, str) for value in values)
 
 
 def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    if not _are_answers(values):
-        item = next(i for i, value in enumerate(values) if not _are_answers([value]) or isinstance(value, str))
+    texts = bool(values) and isinstance(values[0], str)
+    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
+    if odd or (texts and all(_is_list(value) for value in values)):
+        item = odd[0] if odd else 0
         raise ValueError(
             f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
         )
-    return values if isinstance(values[0], str) else np.asarray(values, dtype=np.int64)
+    if texts:
+        return values
+    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
+    if huge is not None:
+        raise ValueError(
+            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
+            "too large for one."
+        )
+    return np.asarray(values, dtype=np.int64)
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether a text is a list in JSON, such as a cell of scores."""
+    try:
+        return text.lstrip().startswith("[") and isinstance(_json(text), list)
+    except ValueError:
+        return False
 
 
 def _one_column(found: list[str], what: str, known: Sequence[str], columns: Mapping[str, Column], where: str) -> str:
@@ -263,7 +295,7 @@ def _class_columns(names: Sequence[str], where: str) -> tuple[str, dict[str, str
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         item, value = next((i, value) for i, value in enumerate(column) if not _is_number(value))
         raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(value)[:40]!r}.") from None
 
@@ -292,7 +324,7 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
 def _score_row(row: Any, name: str, item: int) -> float | list[float]:
     if isinstance(row, str):
         try:
-            row = json.loads(row)
+            row = _json(row)
         except ValueError:
             raise ValueError(
                 f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {row[:40]!r}."
@@ -317,7 +349,7 @@ def _labels(column: Column, name: str, names: tuple[str, ...] | None) -> NDArray
         text = str(value).strip()
         if text in index:
             labels.append(index[text])
-        elif text.isdigit():
+        elif text.isdecimal() and len(text) < 19:  # more digits may not fit into int64
             labels.append(int(text))
         else:
             known = f" or one of {', '.join(names)}" if names else ""
@@ -328,7 +360,7 @@ def _labels(column: Column, name: str, names: tuple[str, ...] | None) -> NDArray
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -354,7 +386,7 @@ def _read_columns(path: Path) -> Mapping[str, Column]:
 def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
     if suffix == ".json":
         try:
-            held = json.loads(text)
+            held = _json(text)
         except ValueError as error:
             raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
         if isinstance(held, Mapping) and all(isinstance(column, list) for column in held.values()):
@@ -367,20 +399,35 @@ def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
         for number, line in enumerate(text.splitlines(), start=1):
             if line.strip():
                 try:
-                    rows.append(json.loads(line))
+                    rows.append(_json(line))
                 except ValueError:
                     raise ValueError(
                         f"Expected a JSON object in each line of {where}, but line {number} is none."
                     ) from None
         return _rows_to_columns(rows, "line", where)
+    return _separated(text, "\t" if suffix == ".tsv" else ",", where)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _separated(text: str, separator: str, where: str) -> dict[str, Column]:
+    """Read columns of numbers, in which an empty cell or NA is not a number, and of texts, which stay as they are."""
     import pandas as pd
 
+    options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
     try:
-        frame = pd.read_csv(io.StringIO(text), sep="\t" if suffix == ".tsv" else ",", skipinitialspace=True)
+        frame = pd.read_csv(io.StringIO(text), **options)
+        texts = pd.read_csv(io.StringIO(text), keep_default_na=False, **options)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {reason}") from None
-    return {str(name): frame[name].to_numpy() for name in frame.columns}
+    numeric = {name for name in frame if pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().any()}
+    return {str(name): (frame if name in numeric else texts)[name].to_numpy() for name in frame}
 
 
 def _rows_to_columns(rows: list[Any], unit: str, where: str) -> dict[str, Column]:
@@ -404,9 +451,13 @@ def _npz(path: Path) -> dict[str, Column]:
     # allow_pickle=False: an array of objects could run code.
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            columns = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
         raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
+    single = next((name for name, column in columns.items() if column.ndim == 0), None)
+    if single is not None:
+        raise ValueError(f"Expected arrays of one entry an item in {path.name}, but {single!r} is a single value.")
+    return columns
 
 
 def _parquet(path: Path) -> dict[str, Column]:
@@ -423,7 +474,7 @@ def _parquet(path: Path) -> dict[str, Column]:
 def _is_row(line: str) -> bool:
     """Tell whether a line is the JSON object of one item, and not that of all columns."""
     try:
-        held = json.loads(line)
+        held = _json(line)
     except ValueError:
         return False
     return isinstance(held, dict) and not all(isinstance(value, list) for value in held.values())

@@ -103,7 +103,8 @@ def score_stored(
         name: What the model is called.
         suite: The suite.
         given: From `rightreasons.data.predictions.read_answers`: scores, labels or texts. Two scores an example are
-            spread over three sentiments where the suite is one of three.
+            spread over three sentiments where the suite is one of three. Ids that are those of `Suite.examples()`
+            are held against its order.
         n_resamples: Bootstrap resamples of the means.
         confidence_level: Level of the intervals.
         seed: Seed of the resampling.
@@ -112,8 +113,8 @@ def score_stored(
         What the model answered and passes.
 
     Raises:
-        ValueError: If there are more or fewer answers than examples (both counts are told), or scores for too few
-            classes.
+        ValueError: If there are more or fewer answers than examples (both counts are told), answers in another order,
+            or scores for too few classes or for sentiments in another order.
     """
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed}
     table = suite.table()
@@ -122,10 +123,12 @@ def score_stored(
             f"Expected one prediction for each of the {len(table):,} examples of the suite {suite.name!r}, in its "
             f"order, but got {len(given):,}."
         )
+    _check_ids(given.ids, suite)
     if given.answers is not None:
-        texts = isinstance(given.answers, list)
-        result = pass_rates(given.answers, table, outputs="texts" if texts else "labels", **options)
-        return SuiteAnswers(name, suite, result, given.answers, None, given.label_names)
+        answers = _as_asked(given.answers, table)
+        result = pass_rates(answers, table, outputs="texts" if isinstance(answers, list) else "labels", **options)
+        return SuiteAnswers(name, suite, result, answers, None, given.label_names)
+    check_sentiment_order(name, given.label_names, suite)
     probabilities = _probabilities(given)
     outputs = _outputs(probabilities, table)
     n_classes = 3 if outputs == "binary_sentiment" else probabilities.shape[1]
@@ -204,7 +207,47 @@ def classified(
     return SuiteAnswers(name, suite, result, answers, probabilities, class_names, spread)
 
 
+def check_sentiment_order(name: str, class_names: Sequence[str] | None, suite: Suite) -> None:
+    """Check that classes named after sentiments stand in the order of the labels of a suite of sentiments.
+
+    Args:
+        name: What the model is called.
+        class_names: The names of its classes, in the order of its scores; None where nothing tells them.
+        suite: The suite.
+
+    Raises:
+        ValueError: If the suite is one of sentiments, and the classes are in another order.
+    """
+    named = [word for word in (each.strip().casefold() for each in class_names or ()) if word in SENTIMENTS]
+    wanted = [word for word in SENTIMENTS if word in named]
+    if {"positive", "negative"} <= set(named) and named != wanted and asks_for_neutral(suite.table()):
+        raise ValueError(
+            f"Expected the classes of {name} in the order of the labels of {suite.name!r}, {' before '.join(wanted)}, "
+            f"but they are {', '.join(class_names or ())}."
+        )
+
+
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
+    """Check the order of predictions whose ids are those of the suite; ids of another kind say nothing."""
+    wanted = [row["id"] for row in suite.examples()] if ids is not None else []
+    if ids is None or set(wanted).isdisjoint(ids):
+        return
+    for row, (found, expected) in enumerate(zip(ids, wanted, strict=True)):
+        if found != expected:
+            raise ValueError(
+                f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
+                f"{found[:40]} where the suite has {expected}."
+            )
+
+
+def _as_asked(answers: NDArray[np.int64] | list[str], table: SuiteTable) -> NDArray[np.int64] | list[str]:
+    """Return whole numbers as texts where the suite asks for texts."""
+    if isinstance(answers, list) or not any(isinstance(label, str) for label in table.labels):
+        return answers
+    return [str(answer) for answer in answers.tolist()]
 
 
 def _outputs(probabilities: NDArray[np.float64], table: SuiteTable) -> str:

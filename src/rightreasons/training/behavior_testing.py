@@ -13,7 +13,7 @@ from rightreasons.data.suites import Suite
 from rightreasons.models.loading import Classifier
 from rightreasons.models.predict import predict
 from rightreasons.records import Scores
-from rightreasons.training.behavior_answers import SuiteAnswers, classified
+from rightreasons.training.behavior_answers import SuiteAnswers, check_sentiment_order, classified
 from rightreasons.validation import softmax
 
 __all__ = ["ask", "open_suite", "run_suite"]
@@ -103,16 +103,9 @@ def ask(
     """Ask a classifier every example of a suite; the arguments are those of `run_suite`.
 
     Raises:
-        ValueError: As `run_suite`, and if a suite of sentiments is put to a model whose classes are named the other way
-            round.
+        ValueError: As `run_suite`, and if a suite of sentiments is put to a model whose classes are in another order.
     """
-    names = [name.casefold() for name in classifier.label_names or ()]
-    reversed_ = {"positive", "negative"} <= set(names) and names.index("positive") < names.index("negative")
-    if reversed_ and asks_for_neutral(suite.table()):
-        raise ValueError(
-            f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, negative before "
-            f"positive, but they are {', '.join(classifier.label_names or ())}."
-        )
+    check_sentiment_order(classifier.name, classifier.label_names, suite)
     result, scores = run_suite(
         classifier,
         suite,
