@@ -150,6 +150,45 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     assert "Did you mean 'epochs'" in said.err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--max-length", "0"), "`max_length` to be at least 4"),
+        (("--epochs", "0"), "`epochs of options` to be above 0"),
+        (("--iid-epochs", "nan"), "`epochs of iid_options` to be a finite number"),
+        (("--activation", "relu"), "'softmax' or 'sigmoid'"),
+        (("--grid", "precision=foo"), "`precision of grid[0]` to be one of 'float32' or 'bfloat16'"),
+        (("--seeds", "1,²"), "--seeds to be whole numbers"),
+        (("--seeds", "4294967296"), "`seed` to be below 2**32"),
+    ],
+)
+def test_a_plan_that_cannot_run_is_not_written(world, tmp_path, capsys, words, said):
+    folder = tmp_path / "plan"
+    given = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")
+    code, told = run(capsys, "plan", folder, *given, "--test-split", "test", *words)
+    assert code == 2
+    assert said in told.err
+    assert not folder.exists()
+
+
+def test_a_plan_runs_from_another_folder(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(world)
+    words = ("--model", "model", "--suite", "suite.jsonl", "--data", "data", "--test-split", "test")
+    code, said = run(capsys, "plan", tmp_path / "plan", *words, "--configurations", "IID", "--iid-epochs", "1")
+    assert code == 0, said.err
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, "run", tmp_path / "plan")
+    assert code == 0, said.err
+    assert "1 of 1 are finished" in said.out
+
+
+def test_one_table_is_not_enough_for_a_plan(world, tmp_path, capsys):
+    words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data" / "train.csv")
+    code, said = run(capsys, "plan", tmp_path / "plan", *words)
+    assert code == 2
+    assert "train.csv is one table: give a folder with one file a split" in said.err
+
+
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reading-cli")

@@ -167,6 +167,12 @@ def test_bfloat16_multiplies_coarsely_and_keeps_weights_in_float32(tiny, encoded
         train_on_behavior(tiny.model, encoded, items, precision="float16")
 
 
+def test_options_that_cannot_be_are_refused_before_training(tiny, items, encoded):
+    for wrong in ({"learning_rate": 0.0}, {"head_learning_rate": -1.0}, {"batch_size": 0}, {"activation": "relu"}):
+        with pytest.raises(ValueError, match=f"Expected `{next(iter(wrong))}` to be"):
+            train_on_behavior(tiny.model, encoded, items, **wrong)
+
+
 def numpy_adamw(weights, slopes, rate, n_steps):
     """AdamW without decay, clipping to norm 1 and a linear fall, as Trainer does."""
     m = v = np.zeros_like(weights)

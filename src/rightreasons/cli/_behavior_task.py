@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ def open_task(source: Mapping[str, Any]) -> Task:
 
     suite = _suite(source)
     labels = source["labels"] or labels_of(suite)
+    max_length = source["max_length"]
     train, test = (
         _data(source, source[split], limit, labels)
         for split, limit in zip(("train_split", "test_split"), source["limits"], strict=True)
@@ -32,7 +35,7 @@ def open_task(source: Mapping[str, Any]) -> Task:
         test=test,
         labels=labels,
         grid=tuple(source.get("grid", ())),
-        max_length=source["max_length"] or (384 if labels == "answers" else 128),
+        max_length=(384 if labels == "answers" else 128) if max_length is None else max_length,
         **{name: source[name] for name in ("options", "iid_options")},
     )
 
@@ -47,6 +50,22 @@ def labels_of(suite: Suite) -> str:
     return "sentiment" if asks_for_neutral(suite.table()) else "classes"
 
 
+def absolute(name: str) -> str:
+    """Return the absolute path of what a name leads to; a name that leads to no file or folder stays as it is."""
+    path = Path(name).expanduser()
+    return os.path.abspath(path) if path.exists() else name
+
+
+def _check_has_splits(source: Mapping[str, Any]) -> None:
+    from rightreasons.data.catalog import CATALOG
+
+    if source["data"] not in CATALOG and Path(source["data"]).expanduser().is_file():
+        raise ValueError(
+            f"Expected data with the splits {source['train_split']!r} and {source['test_split']!r}, but "
+            f"{source['data']} is one table: give a folder with one file a split, such as train.csv and validation.csv."
+        )
+
+
 def _suite(source: Mapping[str, Any]) -> Suite:
     from rightreasons.data.suite_files import open_suite
 
@@ -58,6 +77,7 @@ def _data(source: Mapping[str, Any], split: str, limit: int | None, labels: str)
     from rightreasons.data.questions import open_questions
     from rightreasons.training.behavior_runner import Data
 
+    _check_has_splits(source)
     rows: Any
     if labels == "answers":
         named = [f"--{name.replace('_', '-')}" for name, value in source["columns"].items() if value is not None]

@@ -107,7 +107,7 @@ def plan(
     folder: PlanFolder,
     model: Annotated[str, typer.Option(help="A folder or hub id of an encoder, or of a model for the suite.")],
     suite: Annotated[str, typer.Option(help=SUITE_HELP)],
-    data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a local file.")],
+    data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a folder of files.")],
     train_split: Annotated[str, typer.Option(help="Its training split.")] = "train",
     test_split: Annotated[str, typer.Option(help="Its test split, with labels.")] = "validation",
     data_dir: DataDir = None,
@@ -145,20 +145,21 @@ def plan(
     ] = None,
 ) -> None:
     """List the runs of an experiment in behavioral learning, and store them in a folder."""
-    from rightreasons.cli._behavior_task import open_task
+    from rightreasons.cli._behavior_task import absolute, open_task
     from rightreasons.cli._choices import listed
+    from rightreasons.data.catalog import CATALOG
     from rightreasons.training import behavior_plan
     from rightreasons.training.behavior_grid import parse_grid
 
     asked = {"configurations": configurations, "methods": methods, "partitions": partitions}
     chosen: dict[str, Any] = {name: tuple(listed(words) or ()) for name, words in asked.items() if words}
     numbers = listed(seeds) or []
-    if not all(number.isdigit() for number in numbers):
+    if not all(number.isdecimal() for number in numbers):
         raise ValueError(f"Expected --seeds to be whole numbers parted by commas, but got {seeds!r}.")
     source = {
-        "model": model,
-        "suite": suite,
-        "data": data,
+        "model": absolute(model),
+        "suite": absolute(suite),
+        "data": data if data in CATALOG else absolute(data),
         "train_split": train_split,
         "test_split": test_split,
         "data_dir": None if data_dir is None else str(data_dir.resolve()),

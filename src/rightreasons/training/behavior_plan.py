@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,16 @@ _SOURCES = (
     "training/behavior_methods.py",
     "training/behavior_runner.py",
     "training/behavior_trainer.py",
+    "training/finetune.py",
+    "models/batching.py",
+    "models/frozen.py",
+    "models/predict.py",
     "analysis/behavior.py",
     "analysis/expectations.py",
     "data/suites.py",
     "data/suite_cases.py",
 )
+_PACKAGES = ("torch", "transformers")
 _READING_SOURCES = (
     "training/behavior_reading.py",
     "training/span_items.py",
@@ -113,15 +119,17 @@ def lay_out(
     """List the runs of an experiment.
 
     IID is one run a seed. Every other configuration is run with every method and everything that a partition holds out;
-    what would leave nothing to train on (the only type of a suite) is left out.
+    what would leave no functionality with training cases (the only type of a suite) is left out.
 
     Raises:
-        ValueError: If a name is unknown.
+        ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
 
     Example:
         >>> from rightreasons.data.suites import Case, Functionality
-        >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, (Case("0", (("a",), ("b",))),))
-        >>> words = Functionality("words", "Vocabulary", "MFT", {"name": "equal"}, (Case("0", (("c",),), (1,)),))
+        >>> pairs = Case("0", (("a",), ("b",))), Case("1", (("c",), ("d",)))
+        >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, pairs)
+        >>> texts = Case("0", (("e",),), (1,)), Case("1", (("f",),), (0,))
+        >>> words = Functionality("words", "Vocabulary", "MFT", {"name": "equal"}, texts)
         >>> runs = lay_out(Suite("mine", ("text",), (names, words)), methods=("vanilla",), configurations=("IID+T",))
         >>> [(run.partition, run.held) for run in runs][:4]
         [('seen', ''), ('functionality', 'names'), ('functionality', 'words'), ('class', 'NER')]
@@ -133,8 +141,9 @@ def lay_out(
     ):
         for value in given:
             check_one_of(value, known, name)
+    trained = _trained_on(suite)
     runs = []
-    for seed in map(check_seed, seeds):
+    for seed in map(_check_training_seed, seeds):
         for configuration in configurations:
             if configuration == "IID":
                 runs.append(Run("IID", "vanilla", "seen", "", (), seed))
@@ -144,13 +153,33 @@ def lay_out(
                 for method in methods
                 for name in partitions
                 for held, names in partition(suite, name).items()
-                if len(names) < len(suite.functionalities)
+                if trained.difference(names)
             ]
     return list(dict.fromkeys(runs))
 
 
+def _trained_on(suite: Suite) -> set[str]:
+    """Name the functionalities that have training cases: one case alone is a test case."""
+    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
+        raise ValueError(
+            f"Expected a functionality with two cases or more in the suite {suite.name!r}, but each has one, which "
+            "leaves none to train on."
+        )
+    return {functionality.name for functionality in suite.split("train").functionalities}
+
+
+def _check_training_seed(seed: object) -> int:
+    """Check a seed that numpy's global random state takes, which transformers seeds."""
+    number = check_seed(seed)
+    if number >= 2**32:
+        raise ValueError(f"Expected `seed` to be below 2**32, but got {number}.")
+    return number
+
+
 def code_version(settings: Mapping[str, Any]) -> str:
-    """Name the code that a result depends on: the package's version and a digest of the files that compute it.
+    """Name the code that a result depends on: the package's version and a digest of what computes it.
+
+    The digest is of the package's own files and of the versions of torch and transformers.
 
     Args:
         settings: Those of the plan; plans of reading depend on further files.
@@ -158,6 +187,8 @@ def code_version(settings: Mapping[str, Any]) -> str:
     digest = hashlib.blake2b(digest_size=6)
     for name in (*_SOURCES, *(_READING_SOURCES if settings.get("labels") == "answers" else ())):
         digest.update((Path(rightreasons.__file__).parent / name).read_bytes())
+    for name in _PACKAGES:
+        digest.update(f"{name}=={version(name)}".encode())
     return f"{rightreasons.__version__}+{digest.hexdigest()}"
 
 
@@ -202,17 +233,12 @@ class Plan:
 
         Raises:
             FileNotFoundError: If there is none.
-            ValueError: If it is none of this version.
+            ValueError: If it is none of this version, or damaged.
         """
         file = Path(folder) / "plan.jsonl"
         if not file.is_file():
             raise FileNotFoundError(f"Expected a plan in {folder}, but it has no plan.jsonl.")
-        header, *rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-        if header.get("format") != FORMAT or header.get("version") != VERSION:
-            raise ValueError(f"Expected a plan of version {VERSION} in {file}, but it is something else.")
-        runs = [
-            Run(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])}) for row in rows
-        ]
+        header, runs = _read_plan(file)
         return cls(Path(folder), runs, header["settings"], header["code"])
 
     def check_code(self) -> None:
@@ -229,8 +255,8 @@ class Plan:
             )
 
     def done(self) -> set[str]:
-        """Return the keys of the runs that are finished."""
-        return {path.stem for path in (self.folder / "results").glob("*.json")} & {run.key for run in self.runs}
+        """Return the keys of the runs that are finished; one whose file is damaged is not."""
+        return {result["key"] for result in self.results()}
 
     def pending(self) -> list[Run]:
         """Return the runs that are not finished, in the plan's order."""
@@ -244,12 +270,40 @@ class Plan:
 
     def results(self) -> list[dict[str, Any]]:
         """Read the results of the finished runs, in the plan's order."""
-        done = self.done()
-        return [
-            json.loads((self.folder / "results" / f"{run.key}.json").read_text("utf-8"))
-            for run in self.runs
-            if run.key in done
-        ]
+        return [result for run in self.runs if (result := self._result(run)) is not None]
+
+    def _result(self, run: Run) -> dict[str, Any] | None:
+        """Read the result of a run; None where there is none, or the file is not what `store` writes."""
+        try:
+            row = json.loads((self.folder / "results" / f"{run.key}.json").read_text("utf-8"))
+        except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
+            return None
+        return row if isinstance(row, dict) and row.get("key") == run.key else None
+
+
+def _read_plan(file: Path) -> tuple[dict[str, Any], list[Run]]:
+    """Read the header and the runs of a plan's file."""
+    try:
+        rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise ValueError(f"Expected JSON lines in {file}, but it is damaged.") from None
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"Expected a header and runs as JSON objects in {file}, but it is empty or damaged.")
+    header = rows[0]
+    if header.get("format") != FORMAT or header.get("version") != VERSION:
+        raise ValueError(f"Expected a plan of version {VERSION} in {file}, but it is something else.")
+    if not isinstance(header.get("settings"), dict) or not isinstance(header.get("code"), str):
+        raise ValueError(f"Expected the settings and the code of the plan in {file}, but its first line is damaged.")
+    if not rows[1:]:
+        raise ValueError(f"Expected at least one run in {file}, but it ends after its header.")
+    try:
+        return header, [_run(row) for row in rows[1:]]
+    except (KeyError, TypeError):
+        raise ValueError(f"Expected a run in each line of {file} after the first, but one is damaged.") from None
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    return Run(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])})
 
 
 def units(runs: Sequence[Run]) -> list[list[Run]]:
@@ -272,7 +326,7 @@ def shard_of(runs: Sequence[Run], shard: str) -> list[list[Run]]:
         ValueError: If it is not of that form.
     """
     number, _, count = shard.partition("/")
-    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
     return units(runs)[int(number) - 1 :: check_count(int(count), "n")]
 

@@ -190,6 +190,8 @@ class ReadingRunner(Runner):
 
     def _value(self, run: Run, found: SpanAnswers) -> float:
         """Return the objective of a run from answers to the whole validation part."""
+        if not self._validates(run):
+            return 0.0
         whole = self.parts["validation"]
         kept = [row["functionality"] not in run.held_out for row in whole.examples()]
         texts = [text for text, keep in zip(found.texts, kept, strict=True) if keep]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 import shutil
 import tempfile
@@ -24,10 +25,24 @@ from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.predict import predict
 from rightreasons.training.behavior_items import LABEL_TREATMENTS, Items, iid_items, join_items, suite_items
 from rightreasons.training.behavior_plan import Plan, Run, shard_of
-from rightreasons.training.behavior_trainer import head_features, linear_head, train_heads, train_on_behavior
+from rightreasons.training.behavior_trainer import (
+    check_training_option,
+    head_features,
+    linear_head,
+    train_heads,
+    train_on_behavior,
+)
 from rightreasons.training.finetune import own_random_state
 from rightreasons.training.span_examples import answer_characters
-from rightreasons.validation import check_fraction, check_labels, check_one_of, check_options, item_rng, softmax
+from rightreasons.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_one_of,
+    check_options,
+    item_rng,
+    softmax,
+)
 
 OPTIONS = ("learning_rate", "head_learning_rate", "epochs", "batch_size", "activation", "detach", "precision")
 """What a grid or the settings of a plan may say about training; see `train_on_behavior`."""
@@ -81,10 +96,8 @@ class Task:
 
     def __post_init__(self) -> None:
         check_one_of(self.labels, (*LABEL_TREATMENTS, "answers"), "labels")
-        for name, given in (("options", self.options), ("iid_options", self.iid_options)):
-            check_options(given, OPTIONS, f"`{name}`")
-        for number, given in enumerate(self.grid):
-            check_options(given, OPTIONS, f"`grid[{number}]`")
+        self._check_options()
+        check_count(self.max_length, "max_length", minimum=4)
         if self.labels == "answers":
             for name, data in (("training", self.train), ("test", self.test)):
                 if data.text_pairs is None:
@@ -93,6 +106,15 @@ class Task:
         else:
             check_labels(self.test.labels, name="labels of the independent test data")
         check_fraction(self.iid_share, "iid_share")
+
+    def _check_options(self) -> None:
+        grid = [(f"grid[{number}]", row) for number, row in enumerate(self.grid)]
+        for name, given in (("options", self.options), ("iid_options", self.iid_options), *grid):
+            check_options(given, OPTIONS, f"`{name}`")
+            for option, value in given.items():
+                check_training_option(option, value, called=f"{option} of {name}")
+            if self.labels == "answers":  # spans have one loss
+                check_one_of(given.get("activation", "softmax"), ("softmax",), f"activation of {name}")
 
     def runner(self, plan: Plan) -> Runner:
         """Return what makes the runs of a plan."""
@@ -108,6 +130,7 @@ class Task:
         rows += [json.dumps(row) for row in self.suite.examples()]
         return {
             "model": self.model,
+            "model digest": _model_digest(self.model),
             "suite": self.suite.name,
             "suite digest": fingerprint_texts(rows),
             "train digest": fingerprint_texts(_flat(self.train)),
@@ -179,7 +202,11 @@ class Runner:
 
     def __init__(self, plan: Plan, task: Task) -> None:
         self.plan, self.task = plan, task
-        self.parts = {name: task.suite.split(name) for name in ("train", "validation", "test")}
+        self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
+        # Without validation cases nothing is chosen, and the name stands for a part that no score is taken of.
+        validation = "validation" if self.validated else "test"
+        self.parts = {"train": task.suite.split("train"), "test": task.suite.split("test")}
+        self.parts["validation"] = task.suite.split(validation)
         self.suite_train, self.iid_train = self._training_items()
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
 
@@ -248,13 +275,19 @@ class Runner:
         return min(self.task.max_length, classifier.max_length)
 
     def _alternatives(self) -> list[dict[str, Any]]:
-        return [{**self.task.options, **row} for row in (self.task.grid or ({},))]
+        """Return the alternatives of the grid; the first alone where no validation case could choose."""
+        grid = self.task.grid if self.validated else self.task.grid[:1]
+        return [{**self.task.options, **row} for row in (grid or ({},))]
+
+    def _validates(self, run: Run) -> bool:
+        """Tell whether the validation part has cases of what is not held out."""
+        return bool(self.validated.difference(run.held_out))
 
     def _train(self, run: Run) -> dict[str, Any]:
         start, items = self._start(run), self._items(run.configuration)
         kept = items.select(~items.holds_out(run.held_out))
         best: tuple[float, Classifier, dict[str, Any]] | None = None
-        alternatives = self._alternatives()
+        alternatives = self._alternatives() if self._validates(run) else self._alternatives()[:1]
         for options in alternatives:
             own = dataclasses.replace(start, model=copy.deepcopy(start.model))
             self._fit(own, kept, run.method, options, run.seed)
@@ -287,7 +320,7 @@ class Runner:
             heads = train_heads(head, features, items, held, seed=runs[0].seed, **head_options(options))
             for number, (run, trained) in enumerate(zip(runs, heads, strict=True)):
                 value = 0.0
-                if len(alternatives) > 1:
+                if len(alternatives) > 1 and self._validates(run):
                     validation = self.parts["validation"]
                     logits = _apply(trained, of_parts["validation"])
                     keep = np.array([row["functionality"] not in run.held_out for row in validation.examples()])
@@ -357,6 +390,21 @@ def _texts(suite: Suite) -> tuple[list[str], list[str] | None]:
 def without(suite: Suite, names: Sequence[str]) -> Suite:
     """Return a suite without some functionalities."""
     return dataclasses.replace(suite, functionalities=tuple(f for f in suite.functionalities if f.name not in names))
+
+
+def _model_digest(name: str) -> str:
+    """Digest the weights and configurations in a model's folder; "" for a hub id."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        return ""
+    digest = hashlib.blake2b(digest_size=16)
+    files = [file for kind in ("safetensors", "bin", "json") for file in folder.glob(f"*.{kind}") if file.is_file()]
+    for file in sorted(files):
+        digest.update(f"{file.name}|{file.stat().st_size}|".encode())
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 24):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _flat(data: Data) -> list[str]:

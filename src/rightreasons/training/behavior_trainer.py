@@ -17,12 +17,14 @@ from rightreasons.models.batching import Encoded, length_batches, pad
 from rightreasons.models.frozen import frozen
 from rightreasons.models.loading import quiet
 from rightreasons.training.behavior_items import RULES, Items, Step, plan_steps
-from rightreasons.training.behavior_losses import DIRECTIONS, dir_loss, inv_loss, mft_loss
+from rightreasons.training.behavior_losses import ACTIVATIONS, DIRECTIONS, dir_loss, inv_loss, mft_loss
 from rightreasons.training.behavior_methods import Fish, GroupWeights, find_method, irm_loss, irm_weight, set_dropout
 from rightreasons.training.finetune import own_random_state
-from rightreasons.validation import check_number, check_one_of, check_seed
+from rightreasons.validation import check_bool, check_count, check_number, check_one_of, check_seed
 
 PRECISIONS = ("float32", "bfloat16")
+
+_RATES = ("learning_rate", "head_learning_rate", "epochs")
 
 _MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -176,6 +178,32 @@ class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
         self.fish.finish()
 
 
+def check_training_option(name: str, value: Any, *, called: str | None = None) -> None:
+    """Check the value of an option of `train_on_behavior`.
+
+    Args:
+        name: The option.
+        value: Its value.
+        called: What errors call it; None for its name.
+
+    Raises:
+        TypeError: If the value is of the wrong kind.
+        ValueError: If it is out of range.
+    """
+    shown = called or name
+    if name in _RATES:
+        if check_number(value, shown, minimum=0.0) == 0:
+            raise ValueError(f"Expected `{shown}` to be above 0, but got {value}.")
+    elif name == "batch_size":
+        check_count(value, shown)
+    elif name == "activation":
+        check_one_of(value, ACTIVATIONS, shown)
+    elif name == "detach":
+        check_bool(value, shown)
+    elif name == "precision":
+        check_one_of(value, PRECISIONS, shown)
+
+
 def train_on_behavior(
     model: Any,
     encoded: Encoded,
@@ -218,12 +246,22 @@ def train_on_behavior(
         The mean training loss of the last phase.
 
     Raises:
-        ValueError: If the method is unknown, there is nothing to train on, or the loss diverged.
+        TypeError: If an option is of the wrong kind.
+        ValueError: If the method is unknown, an option is out of range, there is nothing to train on, or the loss
+            diverged.
     """
     chosen = find_method(method)
     check_seed(seed)
-    check_number(epochs, "epochs", minimum=0.0)
-    check_one_of(precision, PRECISIONS, "precision")
+    for name, value in (
+        ("learning_rate", learning_rate),
+        ("head_learning_rate", head_learning_rate),
+        ("epochs", epochs),
+        ("batch_size", batch_size),
+        ("activation", activation),
+        ("detach", detach),
+        ("precision", precision),
+    ):
+        check_training_option(name, value)
     if chosen.dropout is not None:
         set_dropout(model, chosen.dropout)
     loss = float("nan")
