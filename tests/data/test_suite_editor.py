@@ -264,3 +264,9 @@ def test_any_line_makes_a_suite_or_one_sentence(tmp_path, line, data):
     else:
         assert Suite.read(suite.write(tmp_path / "again.jsonl")) == suite
         assert len(suite.table()) == len(suite.to_dataset())
+
+
+@pytest.mark.parametrize("kind", ["MFT", "INV", "DIR"])
+def test_an_expectation_is_no_text(kind):
+    with pytest.raises(TypeError, match="expectation of 'f' to be like .* but got 'equal'"):
+        functionality_from_row(row(kind, data=["a"], expectation="equal"))

@@ -4,9 +4,12 @@ import gzip
 import io
 import json
 import pickle
+import sys
 import tarfile
-from collections import Counter
+import types
+from collections import Counter, OrderedDict
 
+import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from rightreasons.data.catalog import builder_class, load_dataset
-from rightreasons.data.checklist import ALLOWED, PAPER_LABELS, read_checklist
+from rightreasons.data.checklist import ALLOWED, PAPER_LABELS, CheckListSentiment, read_checklist
 from rightreasons.data.plain_pickle import load_plain
 from rightreasons.data.suite_files import open_suite
 from rightreasons.data.suites import Case, Functionality, Suite, read_hatecheck
@@ -69,9 +72,6 @@ def test_bad_parquet(tmp_path):
         Suite.read(path)
     suite = Suite("mine", ("label",), (functionality(),))
     with pytest.raises(ValueError, match="names of their own for parquet, but got 'label'"):
-        suite.write(path)
-    suite = Suite("mine", ("text",), (functionality(cases=(Case("0", (("x",),), (0.5,)),)),))
-    with pytest.raises(ValueError, match="labels for parquet, but 'negation' has 0.5"):
         suite.write(path)
     Suite("mine", ("text",), (functionality(),)).write(path)
     table = pq.read_table(path)
@@ -133,11 +133,23 @@ def test_table_lays_cases_end_to_end():
         ({"cases": (Case("a", (("x", "y"),)),)}, "Expected 1 texts in each example"),
         ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
         ({"expectation": {}}, "to have a name"),
+        ({"expectation": "name"}, "to have a name"),
+        ({"expectation": {"name": "monotonic"}, "cases": (Case("a", (("x",),)),)}, "at least 2 examples in case 'a'"),
+        ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
+        ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
+        ({"cases": (Case("a", (("x",),), (-2,)),)}, "labels from -1 to"),
+        ({"cases": (Case("a", (("\ud800",),), (0,)),)}, "half of a surrogate pair"),
     ],
 )
 def test_bad_suites(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         Suite("mine", ("text",), (functionality(**changes),))
+
+
+@pytest.mark.parametrize("label", [0.5, float("inf"), True, {}])
+def test_labels_are_whole_numbers_or_texts(label):
+    with pytest.raises(TypeError, match="whole numbers or texts as labels, but case 'a'"):
+        Suite("mine", ("text",), (functionality(cases=(Case("a", (("x",),), (label,)),)),))
 
 
 def test_bad_files(tmp_path):
@@ -196,12 +208,40 @@ def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
         ("a.jsonl.gz", b"not compressed", "compressed text in UTF-8"),
         ("a.jsonl.gz", gzip.compress(b"cut off")[:-4], "compressed text in UTF-8"),
         ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "text_columns": "text"}', "a list of names"),
+        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "lexicon": {}}', "Did you mean 'lexicons'"),
+        ("a.jsonl", b"[" * 100_000, "line 1 of .* nested too deeply"),
+        ("a.jsonl", b"1" * 5000, "a number is too long"),
     ],
 )
 def test_files_that_are_something_else(tmp_path, name, content, sentence):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=sentence):
         Suite.read(tmp_path / name)
+
+
+def test_unknown_keys_are_told(tmp_path):
+    for row in ({**FUNCTIONALITY, "lexicons": {}}, {**FUNCTIONALITY, "cases": [{"examples": ["a"], "label": [0]}]}):
+        path = tmp_path / "bad.jsonl"
+        path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
+        with pytest.raises(ValueError, match="line 2 of .*bad.jsonl, but got '(lexicons|label)'.* Known: "):
+            Suite.read(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("", "at least one row"),
+        ("derog_a\n", "a test_case in each row of .* row 1 has none"),
+        (",text,hateful\n", "a functionality in each row"),
+        ("derog_a,text,²\n", "row 1 of .* has '²'"),
+        ("derog_a,text,9999999999\n", "labels from -1 to"),
+    ],
+)
+def test_rows_of_hatecheck_that_lack_something(tmp_path, rows, sentence):
+    path = tmp_path / "HATE.CSV"
+    path.write_text("functionality,test_case,label_gold\n" + rows, encoding="utf-8")
+    with pytest.raises(ValueError, match=sentence):
+        open_suite(path)
 
 
 def test_a_csv_that_is_something_else(tmp_path):
@@ -386,6 +426,54 @@ def test_an_archive_with_something_else(tmp_path):
     path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"not": "a suite"})
     with pytest.raises(ValueError, match="its pickle holds something else"):
         read_checklist(path, "checklist_sentiment", ("text",))
+
+
+class Stub:
+    def __init__(self, **state):
+        self.__dict__.update(state)
+
+
+def hostile(path, monkeypatch, **state):
+    monkeypatch.setitem(sys.modules, "checklist", types.ModuleType("checklist"))
+    for module, name in (("checklist.test_suite", "TestSuite"), ("checklist.test_types", "MFT")):
+        monkeypatch.setitem(sys.modules, module, types.ModuleType(module))
+        setattr(sys.modules[module], name, type(name, (Stub,), {"__module__": module}))
+    plain = {"capability": "C", "labels": 0, "data": ["a"], "meta": None, "agg_fn": "all"}
+    test = sys.modules["checklist.test_types"].MFT(**{**plain, **state})
+    return write_archive(path, sys.modules["checklist.test_suite"].TestSuite(tests=OrderedDict(a=test)))
+
+
+@pytest.mark.parametrize("key", ["data", "capability", "labels", "meta"])
+def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch, key):
+    shared = ["x"]
+    for _ in range(60):
+        shared = [shared, shared]
+    path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
+    with pytest.raises(ValueError, match="they repeat one another"):
+        read_checklist(path, "checklist_sentiment", ("text",))
+
+
+@pytest.mark.parametrize("label", [float("inf"), 10**40, {}])
+def test_labels_of_a_pickle(tmp_path, monkeypatch, label):
+    path = hostile(tmp_path / "a.tar.gz", monkeypatch, labels=label)
+    with pytest.raises((TypeError, ValueError), match="Expected (labels|whole numbers)"):
+        read_checklist(path, "checklist_sentiment", ("text",))
+
+
+def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(self, addresses):
+        asked.extend(addresses.values())
+        raise OSError("no network")
+
+    monkeypatch.setattr(datasets.DownloadManager, "download", refuse)
+    monkeypatch.delenv("RIGHTREASONS_DATA_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checklist_sentiment").mkdir()
+    with pytest.raises(ConnectionError, match="it cannot be reached .* from https://.*sentiment_suite.jsonl.gz"):
+        open_suite("checklist_sentiment")
+    assert asked == [CheckListSentiment.forms("default")[0][0].url]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

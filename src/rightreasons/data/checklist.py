@@ -122,12 +122,17 @@ class CheckList(Builder):
         yield from (suite if part is None else suite.split(part)).examples()
 
     def suite(self) -> Suite:
-        """Return the whole suite, with its expectations, from the local files."""
+        """Return the whole suite, with its expectations, from the local files or else the publisher's."""
         if not self.files:
-            raise ValueError(f"Expected local files of {self.NAME!r} for its suite: name their folder with data_dir=.")
+            config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
+            # What downloads and verifies the files for the data set, and notes where they lie.
+            self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
         return read_checklist(
             Path(next(iter(self.files.values()))), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
         )
+
+    def _two_ways(self, source: Source | None) -> str:
+        return super()._two_ways(source or self.forms("default")[0][0])
 
 
 class CheckListSentiment(CheckList):
@@ -197,6 +202,7 @@ def _from_archive(path: Path) -> Iterator[Row]:
     if len(found) != 1:
         raise ValueError(f"Expected one pickle in {path}, but it holds {len(found)}.")
     suite = load_plain(found[0], allowed=ALLOWED)
+    copied = _Copied(10 * len(found[0]))
     tests = suite.state.get("tests") if isinstance(suite, Inert) and isinstance(suite.state, dict) else None
     if not isinstance(tests, Inert):
         raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
@@ -205,33 +211,46 @@ def _from_archive(path: Path) -> Iterator[Row]:
         yield {
             "name": name,
             "type": type(test).__name__,
-            **{key: _plain(state.get(key)) for key in ("capability", "labels", "data", "meta", "agg_fn")},
+            **{key: _plain(state.get(key), copied) for key in ("capability", "labels", "data", "meta", "agg_fn")},
         }
 
 
-def _plain(value: Any) -> Any:
+class _Copied:
+    """Counts the values that are copied: a small pickle whose lists share their parts holds any number of them."""
+
+    def __init__(self, at_most: int) -> None:
+        self._left = at_most
+
+    def add(self, values: Any) -> Any:
+        self._left -= len(values)
+        if self._left < 0:
+            raise ValueError("Expected the lists of the suite's pickle to be written out, but they repeat one another.")
+        return values
+
+
+def _plain(value: Any, copied: _Copied) -> Any:
     """Turn numpy's scalars and arrays, as far as a pickle holds their bytes, into Python values."""
     if isinstance(value, (list, tuple)):
-        return type(value)(_plain(part) for part in value)
+        return type(value)(_plain(part, copied) for part in copied.add(value))
     if not isinstance(value, Inert):
         return value
     if isinstance(value.state, tuple) and len(value.state) == 5:  # an array: version, shape, dtype, order, bytes
         _, _, dtype, _, content = value.state
-        return _from_bytes(dtype, content).tolist()
+        return copied.add(_from_bytes(dtype, content)).tolist()
     if len(value.made_of) == 3:  # a scalar: its maker, dtype, bytes
-        return _from_bytes(*value.made_of[1:]).tolist()[0]
+        return copied.add(_from_bytes(*value.made_of[1:])).tolist()[0]
     raise ValueError("Expected numpy's scalars and arrays in the suite's pickle, but it holds another object.")
 
 
 def _from_bytes(dtype: Any, content: Any) -> Any:
-    kind = str(dtype.made_of[0]) if isinstance(dtype, Inert) and dtype.made_of else ""
-    if not re.fullmatch(r"[iufU]\d+", kind) or not isinstance(content, bytes):
-        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {kind!r}.")
+    kind = dtype.made_of[0] if isinstance(dtype, Inert) and dtype.made_of else ""
+    if not isinstance(kind, str) or not re.fullmatch(r"[iufU][1-9]\d*", kind) or not isinstance(content, bytes):
+        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}.")
     return np.frombuffer(content, dtype=f"<{kind}")
 
 
 def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
-    name, test_type = str(row["name"]), str(row["type"])
+    name, test_type = _text(row["name"]), _text(row["type"])
     mended = PAPER_LABELS.get(name) if paper_labels else None
     if mended is not None:
         test_type = "MFT"
@@ -241,7 +260,7 @@ def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
         labels = _labels(row["labels"] if mended is None else mended, number, len(examples))
         meta = row["meta"][number] if row["meta"] and test_type == "INV" else None
         cases.append(Case(str(number), examples, labels, _replacements(meta, len(examples))))
-    return Functionality(name, str(row["capability"]), test_type, _expectation(row, test_type, mended), tuple(cases))
+    return Functionality(name, _text(row["capability"]), test_type, _expectation(row, test_type, mended), tuple(cases))
 
 
 def _examples(data: Any, n_texts: int) -> tuple[tuple[str, ...], ...]:
@@ -249,8 +268,14 @@ def _examples(data: Any, n_texts: int) -> tuple[tuple[str, ...], ...]:
     if isinstance(data, str):
         return ((data,),)
     if n_texts > 1 and isinstance(data[0], str):
-        return (tuple(data),)
-    return tuple((part,) if isinstance(part, str) else tuple(map(str, part)) for part in data)
+        return (tuple(map(_text, data)),)
+    return tuple((part,) if isinstance(part, str) else tuple(map(_text, part)) for part in data)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} in the place of a text")
+    return value
 
 
 def _labels(labels: Any, case: int, n_examples: int) -> tuple[Any, ...] | None:
@@ -263,8 +288,12 @@ def _labels(labels: Any, case: int, n_examples: int) -> tuple[Any, ...] | None:
 def _replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
     if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
         return None
-    pairs = [tuple(m) if isinstance(m, (list, tuple)) and len(m) == 2 else None for m in meta]
+    pairs = [tuple(m) if _is_pair(m) else None for m in meta]
     return tuple(pairs) if any(pairs) else None
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
 def _expectation(row: Row, test_type: str, mended: int | None) -> Row:

@@ -77,7 +77,7 @@ def mft(
                 "of the originals: say which with label."
             )
         cases = _perturbed(cases, found, name, seed, with_original=False, **options)
-    spec = dict(expectation or {"name": "equal"})
+    spec = _expected(expectation, name) or {"name": "equal"}
     needed = spec.get("name") == "equal" and "value" not in spec
     for case in cases:
         for one in case.labels or (None,):
@@ -167,7 +167,7 @@ def directional(
     """
     cases = _cases(items, name)
     found = _known(perturbation, options, name)
-    spec = expectation or (found.expectation if found else None)
+    spec = _expected(expectation, name) or (found.expectation if found else None)
     if spec is None:
         raise ValueError(
             f"Expected an expectation of the DIR test {name!r}, such as "
@@ -243,10 +243,16 @@ def functionality_from_row(
         )
     if test_type == "DIR":
         return directional(name, kind, items, perturbation, expectation=expectation, seed=drawn, **options)
-    expected = {"name": "invariant", "tolerance": 0.1, **(expectation or {})}
+    expected = {"name": "invariant", "tolerance": 0.1, **_expected(expectation, name)}
     if expected["name"] != "invariant" or len(expected) > 2:
         raise ValueError(f"Expected the INV test {name!r} to expect 'invariant', but it expects {expectation}.")
     return inv(name, kind, items, perturbation, tolerance=expected["tolerance"], seed=drawn, **options)
+
+
+def _expected(given: Any, name: str) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f'Expected the expectation of {name!r} to be like {{"name": "equal"}}, but got {given!r}.')
+    return dict(given or {})
 
 
 def _known(perturbation: str | Perturbation | None, options: Mapping[str, Any], name: str) -> Perturbation | None:

@@ -38,14 +38,14 @@ def open_suite(
     """
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if file.suffix == ".csv":
+    if file.suffix.lower() == ".csv":
         suite = read_hatecheck(file, name=file.stem)
-    elif file.suffix or file.exists():
-        suite = Suite.read(file)
-    elif str(name_or_path) in known:
+    elif str(name_or_path) in known and not file.is_file():
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
         suite = builder.suite()
+    elif file.suffix or file.exists():
+        suite = Suite.read(file)
     else:
         raise unknown_name("suite", name_or_path, known)
     if max_cases is None:

@@ -87,7 +87,7 @@ def read_parquet(file: Path) -> tuple[Any, tuple[Functionality, ...]]:
     try:
         header, columns = _columns(file)
         expectations = {text: json.loads(text) for text in set(columns["expectation"])}
-    except (OSError, pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read: {error}.") from error
     if not all(isinstance(expectation, dict) for expectation in expectations.values()):
         raise ValueError(f"Expected each expectation of {file} to be a JSON object, but there is another value.")

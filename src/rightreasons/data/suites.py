@@ -35,17 +35,21 @@ from typing import Any
 import datasets
 import numpy as np
 
-from rightreasons.data.suite_cases import TEST_TYPES, Case, Functionality
+from rightreasons.data.suite_cases import TEST_TYPES, Case, Functionality, check_functionality
 from rightreasons.data.suite_editor import functionality_from_row
 from rightreasons.data.suite_parquet import read_parquet, write_parquet
 from rightreasons.records import SuiteTable
-from rightreasons.validation import check_ids, check_one_of
+from rightreasons.validation import check_ids, check_one_of, check_options
 
 __all__ = ["FORMAT", "SPLITS", "TEST_TYPES", "VERSION", "Case", "Functionality", "Suite", "read_hatecheck"]
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
 SPLITS = ("train", "validation", "test")
+
+_HEADER = ("format", "version", "name", "text_columns", "lexicons", "seed")
+_LINE = ("functionality", "functionality_class", "test_type", "expectation", "cases")
+_CASE = ("id", "examples", "labels", "meta")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +62,9 @@ class Suite:
         functionalities: The functionalities.
 
     Raises:
-        ValueError: If a functionality has no cases, a case no examples, an INV case only one example, an example the
-            wrong number of texts, or labels do not match examples.
+        TypeError: If a label is neither a whole number nor a text.
+        ValueError: If a functionality has no cases, a case no examples, a case that is compared with its first example
+            no other, an example the wrong number of texts, labels do not match examples, or one is out of bounds.
 
     Example:
         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
@@ -81,7 +86,7 @@ class Suite:
         check_ids(self.text_columns, "text column")
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
         for functionality in self.functionalities:
-            self._check(functionality)
+            check_functionality(functionality, len(self.text_columns))
 
     @property
     def n_examples(self) -> int:
@@ -118,7 +123,7 @@ class Suite:
                 functionalities.append(_made(row, header or {}, columns, f"line {line} of {file}"))
                 continue
             try:
-                functionalities.append(_functionality(row))
+                functionalities.append(_functionality(row, f"line {line} of {file}"))
             except (KeyError, TypeError) as error:
                 raise ValueError(
                     f"Expected a functionality in line {line} of {file}, but {error} is missing or wrong."
@@ -221,34 +226,6 @@ class Suite:
                 kept.append(dataclasses.replace(functionality, cases=tuple(functionality.cases[i] for i in chosen)))
         return Suite(self.name, self.text_columns, tuple(kept))
 
-    def _check(self, functionality: Functionality) -> None:
-        where = f"the functionality {functionality.name!r}"
-        check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
-        if not functionality.cases:
-            raise ValueError(f"Expected at least one case in {where}, but it has none.")
-        check_ids([case.id for case in functionality.cases], f"case of {where}")
-        if "name" not in functionality.expectation:
-            raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
-        for case in functionality.cases:
-            fewest = 2 if functionality.expectation["name"] == "invariant" else 1
-            if len(case.examples) < fewest:
-                raise ValueError(
-                    f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "
-                    f"({functionality.test_type}), but it has {len(case.examples)}."
-                )
-            for column in (case.labels, case.meta):
-                if column is not None and len(column) != len(case.examples):
-                    raise ValueError(
-                        f"Expected one entry for each of the {len(case.examples)} examples of case {case.id!r} of "
-                        f"{where}, but got {len(column)}."
-                    )
-            for texts in case.examples:
-                if len(texts) != len(self.text_columns):
-                    raise ValueError(
-                        f"Expected {len(self.text_columns)} texts in each example of {where}, but case {case.id!r} has "
-                        f"one with {len(texts)}."
-                    )
-
 
 def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
     """Read a suite of the form of HateCheck: a CSV with functionality, test_case and label_gold, one text a case.
@@ -258,24 +235,30 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         name: What the suite is called.
 
     Raises:
-        ValueError: If a column is missing.
+        ValueError: If a column is missing, there is no row, or a row lacks something.
     """
     try:
         with open(
             path, encoding="utf-8-sig", newline=""
         ) as stream:  # spreadsheets write a mark before the first column
-            rows = list(csv.DictReader(stream))
+            reader = csv.DictReader(stream)
+            columns, rows = reader.fieldnames or (), list(reader)
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(f"Expected a table in UTF-8 in {path}, but it cannot be read as such.") from None
     wanted = ("functionality", "test_case", "label_gold")
-    missing = [column for column in wanted if not rows or column not in rows[0]]
+    missing = [column for column in wanted if column not in columns]
     if missing:
         raise ValueError(f"Expected the columns {', '.join(wanted)} in {path}, but {', '.join(missing)} is missing.")
+    if not rows:
+        raise ValueError(f"Expected at least one row in {path}, but it holds the names of its columns alone.")
     names = {"non-hateful": 0, "hateful": 1}
     groups: dict[str, list[Case]] = {}
     for number, row in enumerate(rows, start=1):
+        for column in ("functionality", "test_case"):
+            if not (row[column] or "").strip():
+                raise ValueError(f"Expected a {column} in each row of {path}, but row {number} has none.")
         gold = (row["label_gold"] or "").strip()
-        if gold not in names and not gold.isdigit():
+        if gold not in names and not (gold.isdecimal() and len(gold) <= 10):
             raise ValueError(
                 f"Expected `label_gold` to be hateful, non-hateful or a whole number, but row {number} of {path} has "
                 f"{gold!r}."
@@ -306,6 +289,7 @@ def _header(header: Any, file: Path) -> tuple[str, tuple[str, ...]]:
         raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
     if header.get("version") != VERSION:
         raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
+    check_options(header, _HEADER, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
@@ -323,8 +307,12 @@ def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
+            except RecursionError:
+                raise ValueError(f"Expected JSON in line {number} of {file}, but it is nested too deeply.") from None
             except json.JSONDecodeError as error:
                 raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
+            except ValueError:
+                raise ValueError(f"Expected JSON in line {number} of {file}, but a number is too long.") from None
 
 
 def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[str], where: str) -> Functionality:
@@ -336,12 +324,14 @@ def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[s
         raise type(error)(f"{error} ({where})") from error
 
 
-def _functionality(row: Mapping[str, Any]) -> Functionality:
+def _functionality(row: Mapping[str, Any], where: str) -> Functionality:
     """Read one functionality; a KeyError or TypeError says which entry is missing or wrong."""
     _check_entry(isinstance(row, Mapping), "the line")
+    check_options(row, _LINE, where)
     cases = []
     for number, case in enumerate(_listed(row["cases"], "cases")):
         _check_entry(isinstance(case, Mapping), "cases")
+        check_options(case, _CASE, f"a case in {where}")
         labels, meta = case.get("labels"), case.get("meta")
         cases.append(
             Case(
