@@ -319,7 +319,9 @@ def test_bad_input_is_told(task):
     with pytest.raises(ValueError, match="question and context, but 'tiny' has text"):
         reading_items(behavior_suite())
     strange = Suite(
-        "x", ("question", "context"), (functionality("f", "DIR", {"name": "monotonic"}, [Case("0", (("a", "b"),) * 2)]),)
+        "x",
+        ("question", "context"),
+        (functionality("f", "DIR", {"name": "monotonic"}, [Case("0", (("a", "b"),) * 2)]),),
     )
     with pytest.raises(ValueError, match="equal or invariant answers for 'f' .* 'monotonic'"):
         reading_items(strange)
