@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import json
 import re
+import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from rightreasons.data.suites import Case, Functionality, Suite
 Row = dict[str, Any]
 
 CITATION = "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
-_RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_data"
+_RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
 
 ALLOWED = frozenset(
     {
@@ -99,10 +100,12 @@ class CheckList(Builder):
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        names = (f"suites/{cls.STEM}_suite.jsonl.gz", f"release/{cls.STEM}_suite.tar.gz")
+        # The publisher has the archive, which is what is downloaded; JSON lines are made of it.
+        address = f"{_RELEASE}/{cls.STEM}_suite.tar.gz"
+        names = (f"release/{cls.STEM}_suite.tar.gz", f"suites/{cls.STEM}_suite.jsonl.gz")
         return tuple(
-            (Source(name, f"{_RELEASE}/{Path(name).name}", size, sha256, cls.LICENSE, CITATION),)
-            for name, (size, sha256) in zip(names, (cls.JSON_LINES, cls.ARCHIVE), strict=True)
+            (Source(name, address, size, sha256, cls.LICENSE, CITATION),)
+            for name, (size, sha256) in zip(names, (cls.ARCHIVE, cls.JSON_LINES), strict=True)
         )
 
     def features(self) -> datasets.Features:
@@ -180,7 +183,9 @@ def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, pape
     Raises:
         ValueError: If the file is damaged, holds something else, or its pickle is not of plain data.
     """
-    rows = _from_archive(path) if path.name.endswith(".tar.gz") else _from_json_lines(path)
+    # A downloaded file has no suffix; a damaged archive is to be told as one.
+    archive = path.name.endswith(".tar.gz") or (not path.suffix and tarfile.is_tarfile(path))
+    rows = _from_archive(path) if archive else _from_json_lines(path)
     try:
         functionalities = tuple(_functionality(row, len(text_columns), paper_labels) for row in rows)
     except FileNotFoundError:
