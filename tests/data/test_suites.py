@@ -471,7 +471,9 @@ def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
     monkeypatch.delenv("RIGHTREASONS_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checklist_sentiment").mkdir()
-    with pytest.raises(ConnectionError, match="it cannot be reached .* from https://.*release_suites/sentiment_suite.tar.gz"):
+    with pytest.raises(
+        ConnectionError, match="it cannot be reached .* from https://.*release_suites/sentiment_suite.tar.gz"
+    ):
         open_suite("checklist_sentiment")
     assert asked == [CheckListSentiment.forms("default")[0][0].url]
 
