@@ -181,7 +181,7 @@ def make_task(name: str, data_dir: str | None, work: Path) -> Task:
         sample(scale, split, size, data_dir)
         for split, size in zip(scale.splits, (scale.n_train, scale.n_test), strict=True)
     )
-    texts = [text for row in suite.examples() for text in (row[column] for column in suite.text_columns)]
+    texts = [text for row in suite.texts() for text in row]
     for part in (train, test):
         texts += [*part.texts, *(part.text_pairs or ())]
     return Task(

@@ -47,7 +47,7 @@ def main(work: Path, data: Path | None) -> None:
         ("sentiment_rest", f"then all but {HELD_OUT.lower()}", f"the same, without the class {HELD_OUT}", without),
     )
     suite = Suite.read(SUITE)
-    texts = [row["text"] for row in suite.examples()]
+    texts = [text for (text,) in suite.texts()]
     index = []
     for key, title, about, part in runs:
         classifier = taught_behavior(load_classifier(taught), part)

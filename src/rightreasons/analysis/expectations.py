@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.records import PAIRWISE
 from rightreasons.validation import check_number, check_options, unknown_name
 
 Results = NDArray[np.float64]
@@ -189,8 +190,10 @@ _KINDS: tuple[tuple[str, type, str], ...] = (
     ("clean", str, "a text"),
 )
 
-PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
-"""Expectations that compare with the first example of a case, which therefore does not count."""
+
+def skips_first(spec: Mapping[str, Any]) -> bool:
+    """Tell whether the first example of a case is the original that the others are compared with."""
+    return bool(spec.get("skip_first", spec["name"] in PAIRWISE))
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
@@ -266,7 +269,7 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         found = np.isin(answers.classes()[first], condition.get("is", condition.get("not")))
         results = np.where(found if "is" in condition else ~found, results, np.nan)
     counted = results
-    if spec.get("skip_first", spec["name"] in PAIRWISE):
+    if skips_first(spec):
         counted = np.where(np.arange(len(answers)) == first, np.nan, results)
     low = np.minimum.reduceat(np.where(np.isnan(counted), np.inf, counted), answers.offsets[:-1])
     return results, np.where(np.isinf(low), np.nan, low)

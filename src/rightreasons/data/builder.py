@@ -365,7 +365,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> ConnectionError:
-        source = self.SOURCES[0] if self.SOURCES else None
+        source = None if self.hub is not None else self.forms(self.config.name)[0][0]
         return ConnectionError(
             f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
             f"{self._two_ways(source)}."

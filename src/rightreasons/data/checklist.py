@@ -134,9 +134,6 @@ class CheckList(Builder):
             Path(next(iter(self.files.values()))), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
         )
 
-    def _two_ways(self, source: Source | None) -> str:
-        return super()._two_ways(source or self.forms("default")[0][0])
-
 
 class CheckListSentiment(CheckList):
     """Sentiment: 38 functionalities over tweets about airlines; labels 0 negative, 1 neutral, 2 positive."""

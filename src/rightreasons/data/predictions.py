@@ -422,11 +422,12 @@ def _separated(text: str, separator: str, where: str) -> dict[str, Column]:
     options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
     try:
         frame = pd.read_csv(io.StringIO(text), **options)
-        texts = pd.read_csv(io.StringIO(text), keep_default_na=False, **options)
+        numeric = {name for name in frame if pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().any()}
+        every = len(numeric) == len(frame.columns)
+        texts = frame if every else pd.read_csv(io.StringIO(text), keep_default_na=False, **options)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {reason}") from None
-    numeric = {name for name in frame if pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().any()}
     return {str(name): (frame if name in numeric else texts)[name].to_numpy() for name in frame}
 
 

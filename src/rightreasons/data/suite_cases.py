@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from rightreasons.records import PAIRWISE
 from rightreasons.validation import check_ids, check_one_of
 
 TEST_TYPES = ("MFT", "INV", "DIR")
@@ -13,8 +14,6 @@ TEST_TYPES = ("MFT", "INV", "DIR")
 
 MAX_LABEL = 2**31 - 1
 """The largest label that is a number."""
-
-_PAIRWISE = ("invariant", "monotonic", "sentiment_shift")  # these compare with the first example of a case
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +83,7 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:
     where = f"the functionality {functionality.name!r}"
-    fewest = 2 if functionality.expectation["name"] in _PAIRWISE else 1
+    fewest = 2 if functionality.expectation["name"] in PAIRWISE else 1
     if len(case.examples) < fewest:
         raise ValueError(
             f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "

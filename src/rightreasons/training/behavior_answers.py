@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior import BehavioralPassRate, answers_of, asks_for_neutral, cases_of, pass_rates
-from rightreasons.analysis.expectations import PAIRWISE, evaluate_cases, neutral_probabilities
+from rightreasons.analysis.expectations import evaluate_cases, neutral_probabilities, skips_first
 from rightreasons.data.predictions import ModelAnswers
-from rightreasons.data.suite_cases import Functionality
 from rightreasons.data.suites import Suite
 from rightreasons.records import SuiteTable
 from rightreasons.validation import SCORE_KINDS, check_scores, item_rng
@@ -177,7 +176,7 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
     answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
     held, passed = evaluate_cases(functionality.expectation, answers)
     begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
-    compared = _compares(functionality)
+    compared = skips_first(functionality.expectation)
     judged = []
     for place in range(len(functionality.cases)) if places is None else places:
         case, first = functionality.cases[place], int(answers.offsets[place])
@@ -266,12 +265,6 @@ def _probabilities(given: ModelAnswers) -> NDArray[np.float64]:
                 "raw outputs of a model stand in columns that are called logits, or begin with logit_."
             ) from None
         raise
-
-
-def _compares(functionality: Functionality) -> bool:
-    """Tell whether the first example of a case is the original that the others are compared with."""
-    expectation = functionality.expectation
-    return bool(expectation.get("skip_first", expectation["name"] in PAIRWISE))
 
 
 def _verdict(value: float) -> bool | None:

@@ -163,7 +163,7 @@ class ReadingRunner(Runner):
             return [self._train(run) for run in runs]
         encoded, own = window_items(items, self._windows(start, items.texts, items.text_pairs or ()))
         held = np.stack([own.holds_out(run.held_out) for run in runs])
-        parts = {name: reading_texts(self.parts[name]) for name in ("validation", "test")}
+        tests = reading_texts(self.parts["test"])
         iid = (self.task.test.texts, self.task.test.text_pairs or ())
         alternatives = self._alternatives()
         best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
@@ -180,9 +180,9 @@ class ReadingRunner(Runner):
                 )
                 values = [0.0] * len(runs)
                 if len(alternatives) > 1:
-                    answers = self._read_by(start, heads, *parts["validation"])
+                    answers = self._read_by(start, heads, *reading_texts(self.parts["validation"]))
                     values = [self._value(run, found) for run, found in zip(runs, answers, strict=True)]
-                on_suite, on_iid = (self._read_by(start, heads, *texts) for texts in (parts["test"], iid))
+                on_suite, on_iid = (self._read_by(start, heads, *texts) for texts in (tests, iid))
                 for number, value in enumerate(values):
                     if value > best[number][0]:
                         best[number] = (value, self._found(on_suite[number], on_iid[number], options))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.analysis.behavior import BehavioralPassRate, pass_rates
+from rightreasons.data.sources import sha256_of
 from rightreasons.data.suites import Suite
 from rightreasons.models.batching import encode
 from rightreasons.models.fingerprint import fingerprint_texts
@@ -203,10 +204,8 @@ class Runner:
     def __init__(self, plan: Plan, task: Task) -> None:
         self.plan, self.task = plan, task
         self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
-        # Without validation cases nothing is chosen, and the name stands for a part that no score is taken of.
-        validation = "validation" if self.validated else "test"
-        self.parts = {"train": task.suite.split("train"), "test": task.suite.split("test")}
-        self.parts["validation"] = task.suite.split(validation)
+        names = ("train", "validation", "test") if self.validated else ("train", "test")
+        self.parts = {name: task.suite.split(name) for name in names}
         self.suite_train, self.iid_train = self._training_items()
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
 
@@ -400,10 +399,7 @@ def _model_digest(name: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     files = [file for kind in ("safetensors", "bin", "json") for file in folder.glob(f"*.{kind}") if file.is_file()]
     for file in sorted(files):
-        digest.update(f"{file.name}|{file.stat().st_size}|".encode())
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 24):
-                digest.update(block)
+        digest.update(f"{file.name} {sha256_of(file)}\n".encode())
     return digest.hexdigest()
 
 
