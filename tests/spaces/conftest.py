@@ -50,8 +50,8 @@ def visit(page, serve):
     errors = []
     page.on("pageerror", lambda error: errors.append(error))
     # A loaded machine is slow, and no mistake of the page: this is waited for only where something is missing.
-    page.set_default_timeout(20_000)
-    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=20_000)
+    page.set_default_timeout(60_000)
+    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=60_000)
 
     def go(folder: str):
         page.goto(serve(folder))

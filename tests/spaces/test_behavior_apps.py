@@ -5,20 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from module_page import compute, edit
+
 pytestmark = pytest.mark.browser
-
-
-def compute(page) -> None:
-    page.get_by_role("button", name="Compute").click()
-
-
-def edit(page, row: int, column: int, text: str) -> None:
-    cell = page.locator(f"#inputs [data-row='{row}'][data-col='{column}']").first
-    cell.dblclick()
-    page.keyboard.press("Control+A")
-    page.keyboard.type(text)
-    page.keyboard.press("Enter")
-    expect(cell).to_contain_text(text)
 
 
 def test_behavioral_pass_rate(visit):

@@ -3,32 +3,30 @@
 import pytest
 from playwright.sync_api import expect
 
+from module_page import compute, edit
+
 pytestmark = pytest.mark.browser
 
 
 def test_easy_hard_gap(visit):
     page = visit("metrics/easy_hard_gap")
-    page.get_by_role("button", name="Compute").click()
+    compute(page)
     # 11 of 12 answers are right on Easy, 8 of 12 on Hard.
     expect(page.locator("#headline .rr-tiles")).to_contain_text("0.2500")
     expect(page.locator("#headline")).to_contain_text("95% interval")
-    cell = page.locator("#inputs [data-row='0'][data-col='2']").first
-    cell.dblclick()
-    page.keyboard.press("Control+A")
-    page.keyboard.type("maybe")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Compute").click()
+    edit(page, 0, 2, "maybe")
+    compute(page)
     expect(page.get_by_role("alert")).to_contain_text("in `easy`, but item 0 has 'maybe'")
 
 
 def test_cue_statistics(visit):
     page = visit("measurements/cue_statistics")
-    page.get_by_role("button", name="Compute").click()
+    compute(page)
     row = page.locator("#headline tr").filter(has_text="down")
     # "down" is in exactly one choice of every item, and that choice is right each time.
     expect(row).to_contain_text("6")
     expect(row).to_contain_text("1.0000")
     page.get_by_label("classifier").check()
     page.locator("#option-n_folds input").fill("99")
-    page.get_by_role("button", name="Compute").click()
+    compute(page)
     expect(page.get_by_role("alert")).to_contain_text("at most the number of groups, 6, but got 99")

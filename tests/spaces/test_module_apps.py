@@ -6,23 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from module_page import compute, edit
 from rightreasons.modules import available_modules, module_path
 
 pytestmark = pytest.mark.browser
-
-
-def edit(page, row: int, column: int, text: str) -> None:
-    """Type into a cell of the table of inputs."""
-    cell = page.locator(f"#inputs [data-row='{row}'][data-col='{column}']").first
-    cell.dblclick()
-    page.keyboard.press("Control+A")
-    page.keyboard.type(text)
-    page.keyboard.press("Enter")
-    expect(cell).to_contain_text(text)
-
-
-def compute(page) -> None:
-    page.get_by_role("button", name="Compute").click()
 
 
 @pytest.mark.parametrize("name", available_modules())

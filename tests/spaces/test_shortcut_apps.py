@@ -3,11 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from module_page import compute
+
 pytestmark = pytest.mark.browser
-
-
-def compute(page) -> None:
-    page.get_by_role("button", name="Compute").click()
 
 
 def test_lmi(visit):
