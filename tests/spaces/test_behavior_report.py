@@ -104,8 +104,7 @@ def test_a_click_on_a_cell_shows_its_failing_cases(visit):
         expect(broken).to_contain_text(re.compile(r"(negative|neutral|positive) \d+%.*(expected|P\()", re.DOTALL))
     expect(page.locator("#model input")).to_have_value(model)
     expect(page.locator("#functionality input")).to_have_value(functionality)
-    outline = failing.evaluate("cell => getComputedStyle(cell).outlineStyle")
-    assert outline == "solid"
+    expect(failing).to_have_css("outline-style", "solid")
 
 
 def test_passing_cases_and_pages(visit):

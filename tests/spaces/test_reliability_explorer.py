@@ -81,7 +81,7 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(visit,
     page.keyboard.press("Tab")
     shows(n_bins=5)
     expect(words).to_contain_text("5 bins of equal width")
-    assert page.locator("#diagram").inner_html() != drawing
+    page.wait_for_function("before => document.querySelector('#diagram').innerHTML !== before", arg=drawing)
     pick(page, "quantile")
     shows(n_bins=5, strategy="quantile")
     expect(words).to_contain_text("equal mass")

@@ -75,7 +75,7 @@ def test_top_words_and_head_move_the_detector(visit):
     page.locator("#top-n input[type=number]").fill("1")
     page.keyboard.press("Tab")
     expect(page.locator("#null")).to_contain_text("top 1 words")
-    assert page.locator(".sc-item").first.locator(".sc-top").count() == 1
+    expect(page.locator(".sc-item").first.locator(".sc-top")).to_have_count(1)
     page.locator("#head input[type=number]").fill("20")
     page.keyboard.press("Tab")
     expect(page.locator("#cues tbody tr").nth(5)).to_be_visible()
