@@ -24,10 +24,6 @@ EXTRACTIVE_ANSWERS: Mapping[str, str] = {
 """One question on a context, and the spans that answer it: their texts and first characters."""
 
 
-PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
-"""Expectations that compare with the first example of a case, which therefore does not count."""
-
-
 class Result:
     """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON.
 

@@ -252,27 +252,6 @@ def test_a_suite_of_three_sentiments_is_told(labels, expectation, three):
     assert asks_for_neutral(table) is three
 
 
-@pytest.mark.parametrize(
-    ("spec", "error", "sentence"),
-    [
-        ({"name": "equals"}, ValueError, "Did you mean 'equal'"),
-        ({"name": ["equal"]}, ValueError, "expectation"),
-        ({"name": "not_equal"}, ValueError, "'not_equal' to say `value`"),
-        ({"name": "monotonic"}, ValueError, "'monotonic' to say `increasing`"),
-        ({"name": "invariant", "tolerence": 0.1}, ValueError, "Did you mean 'tolerance'"),
-        ({"name": "equal", "value": "positive"}, TypeError, "`value` .* a whole number, but got 'positive'"),
-        ({"name": "equal", "value": True}, TypeError, "`value` .* a whole number, but got True"),
-        ({"name": "monotonic", "increasing": 1}, TypeError, "`increasing` .* true or false, but got 1"),
-        ({"name": "equal", "where_first": 1}, ValueError, "`where_first` .* labels"),
-        ({"name": "equal", "where_first": {"are": [1]}}, ValueError, "`where_first` .* labels"),
-        ({"name": "equal", "where_first": {"is": ["x"]}}, ValueError, "`where_first` .* labels"),
-    ],
-)
-def test_bad_expectations(spec, error, sentence):
-    with pytest.raises(error, match=sentence):
-        evaluate_cases(spec, answers([0, 1], [1, 1], labels=[0, 1]))
-
-
 def test_labels_that_are_texts_are_not_held_against_classes():
     with pytest.raises(ValueError, match="Expected class labels .* 'in 1990'"):
         evaluate_cases({"name": "equal"}, answers([0, 1], [1, 1], labels=["in 1990", None]))

@@ -134,7 +134,15 @@ def test_table_lays_cases_end_to_end():
         ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
         ({"expectation": {}}, "to have a name"),
         ({"expectation": "name"}, "to have a name"),
-        ({"expectation": {"name": "monotonic"}, "cases": (Case("a", (("x",),)),)}, "at least 2 examples in case 'a'"),
+        ({"expectation": {"name": "equals"}}, r"Did you mean 'equal'.*\(the functionality 'negation'\)"),
+        (
+            {"expectation": {"name": "monotonic", "increasing": True}, "cases": (Case("a", (("x",),)),)},
+            "at least 2 examples in case 'a'",
+        ),
+        (
+            {"expectation": {"name": "equal", "skip_first": True}, "cases": (Case("a", (("x",),), (0,)),)},
+            "at least 2 examples in case 'a'",
+        ),
         ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
         ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
         ({"cases": (Case("a", (("x",),), (-2,)),)}, "labels from -1 to"),

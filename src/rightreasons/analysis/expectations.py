@@ -11,7 +11,6 @@ The definitions are CheckList's (Ribeiro et al. 2020), written anew.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.records import PAIRWISE
-from rightreasons.validation import check_number, check_options, unknown_name
+from rightreasons.expectation_specs import check_expectation, expectation_parameters, skips_first
+from rightreasons.validation import check_number
 
 Results = NDArray[np.float64]
 
@@ -179,73 +178,15 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
     "sentiment_shift": sentiment_shift,
     "transitive": transitive,
 }
-"""Every expectation by the name that a suite gives it."""
-
-_OF_ALL = ("name", "where_first", "skip_first")  # what every expectation may say
-_KINDS: tuple[tuple[str, type, str], ...] = (
-    ("value", int, "a whole number"),
-    ("increasing", bool, "true or false"),
-    ("positive", bool, "true or false"),
-    ("skip_first", bool, "true or false"),
-    ("clean", str, "a text"),
-)
-
-
-def skips_first(spec: Mapping[str, Any]) -> bool:
-    """Tell whether the first example of a case is the original that the others are compared with."""
-    return bool(spec.get("skip_first", spec["name"] in PAIRWISE))
-
-
-def check_expectation(spec: Mapping[str, Any]) -> None:
-    """Check that an expectation of a suite has a known name, and parameters that it takes.
-
-    Raises:
-        TypeError: If a parameter is of the wrong kind.
-        ValueError: If the name or a parameter is unknown, or a parameter is missing.
-
-    Example:
-        >>> check_expectation({"name": "monotonic"})
-        Traceback (most recent call last):
-        ...
-        ValueError: Expected the expectation 'monotonic' to say `increasing`, but it does not.
-    """
-    name = spec.get("name")
-    if not isinstance(name, str) or name not in EXPECTATIONS:
-        raise unknown_name("expectation", str(name), EXPECTATIONS)
-    where = f"the expectation {name!r}"
-    taken = {key: value for key, value in inspect.signature(EXPECTATIONS[name]).parameters.items() if key != "answers"}
-    check_options({key: value for key, value in spec.items() if key not in _OF_ALL}, taken, where)
-    for key, parameter in taken.items():
-        if spec.get(key) is None and parameter.default is parameter.empty:
-            raise ValueError(f"Expected {where} to say `{key}`, but it does not.")
-    for key, kind, called in _KINDS:
-        given = spec.get(key)
-        # True is a whole number to Python, and to nobody else.
-        if given is not None and (not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool)):
-            raise TypeError(f"Expected `{key}` of {where} to be {called}, but got {given!r}.")
-    condition = spec.get("where_first")
-    if condition is not None and (
-        not isinstance(condition, Mapping)
-        or len(condition) != 1
-        or not condition.keys() <= {"is", "not"}
-        or not all(isinstance(labels, Sequence) and _are_labels(labels) for labels in condition.values())
-    ):
-        raise ValueError(
-            f'Expected `where_first` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
-        )
-
-
-def _are_labels(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+"""Every expectation by the name that a suite gives it; their parameters are in `expectation_specs`."""
 
 
 def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
     """Hold answers against an expectation.
 
     Args:
-        spec: `name`, the parameters of that expectation, and optionally `where_first` ({"is": labels} or
-            {"not": labels}: only cases whose first answer is, or is not, one of them) and `skip_first` (whether the
-            first example counts; by default it does not for pairwise expectations).
+        spec: `name`, the parameters of that expectation, and optionally `where_first` and `skip_first`, as
+            `expectation_specs` says.
         answers: The answers of the functionality.
 
     Returns:
@@ -261,8 +202,7 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         [1.0, 0.0]
     """
     check_expectation(spec)
-    parameters = {key: value for key, value in spec.items() if key not in _OF_ALL}
-    results = EXPECTATIONS[spec["name"]](answers, **parameters)
+    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
     first = answers.first
     condition = spec.get("where_first")
     if condition:

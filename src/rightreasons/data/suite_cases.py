@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from rightreasons.records import PAIRWISE
+from rightreasons.expectation_specs import check_expectation, skips_first
 from rightreasons.validation import check_ids, check_one_of
 
 TEST_TYPES = ("MFT", "INV", "DIR")
@@ -41,7 +41,7 @@ class Functionality:
         name: Unique in the suite.
         functionality_class: The capability that it belongs to.
         test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters; see `analysis.expectations`.
+        expectation: `name` and parameters; see `expectation_specs`.
         cases: Its cases.
     """
 
@@ -65,8 +65,8 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
         n_texts: How many texts an example has.
 
     Raises:
-        TypeError: If a label is neither a whole number nor a text.
-        ValueError: If something is missing, or does not match something else.
+        TypeError: If a label is neither a whole number nor a text, or a parameter of the expectation of a wrong kind.
+        ValueError: If something is missing, unknown, or does not match something else.
     """
     where = f"the functionality {functionality.name!r}"
     check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
@@ -75,6 +75,10 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
     check_ids([case.id for case in functionality.cases], f"case of {where}")
     if not isinstance(functionality.expectation, Mapping) or "name" not in functionality.expectation:
         raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
+    try:
+        check_expectation(functionality.expectation)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
         _check_case(case, functionality, n_texts)
     _check_labelled(functionality)
@@ -83,7 +87,7 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:
     where = f"the functionality {functionality.name!r}"
-    fewest = 2 if functionality.expectation["name"] in PAIRWISE else 1
+    fewest = 2 if skips_first(functionality.expectation) else 1
     if len(case.examples) < fewest:
         raise ValueError(
             f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior import BehavioralPassRate, answers_of, asks_for_neutral, cases_of, pass_rates
-from rightreasons.analysis.expectations import evaluate_cases, neutral_probabilities, skips_first
+from rightreasons.analysis.expectations import evaluate_cases, neutral_probabilities
 from rightreasons.data.predictions import ModelAnswers
 from rightreasons.data.suites import Suite
+from rightreasons.expectation_specs import skips_first
 from rightreasons.records import SuiteTable
 from rightreasons.validation import SCORE_KINDS, check_scores, item_rng
 
