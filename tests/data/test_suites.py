@@ -415,6 +415,24 @@ def test_damaged_pickles_are_refused_or_read(data):
     read_or_refuse(bytes(content))
 
 
+def doubled(times, key):
+    """Write a dict whose key is a tuple that holds another twice, which holds another twice, and so on."""
+    instructions = {
+        "by copies": b"K\x01" + b"2\x86" * times,
+        "by the memo": b"K\x01" + b"".join(b"\x94h" + bytes([number]) + b"\x86" for number in range(times)),
+        "by a mark": b"K\x01" + b"".join(b"\x940(" + (b"h" + bytes([number])) * 2 + b"t" for number in range(times)),
+    }
+    return b"\x80\x04}" + instructions[key] + b"K\x01s."
+
+
+@pytest.mark.parametrize("key", ["by copies", "by the memo", "by a mark"])
+def test_a_key_that_is_never_hashed_to_its_end_is_refused(key):
+    (held,) = load_plain(doubled(3, key), allowed=())
+    assert held == (((1, 1), (1, 1)), ((1, 1), (1, 1)))
+    with pytest.raises(ValueError, match="its tuples share too many parts"):
+        load_plain(doubled(100, key), allowed=())
+
+
 def test_plain_data_comes_through():
     held = {"a": [1, 2.5, "x", None, True], "b": ("y", b"z"), "c": {3, 4}}
     for protocol in (4, 5):

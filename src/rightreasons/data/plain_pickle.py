@@ -11,6 +11,9 @@ from typing import Any
 MAX_BYTES = 256 << 20
 """How large a pickle may be."""
 
+MAX_WORK = 50_000_000
+"""How many values a pickle may put into others, those inside a tuple counted each time; CheckList's have 2 million."""
+
 # Everything that only builds values, or names something; what would run outside code (persistent ids, extension
 # registries, out-of-band buffers) is not among them.
 _OPCODES = frozenset(
@@ -76,6 +79,22 @@ _OPCODES = frozenset(
         "NEWOBJ_EX",
     }
 )
+
+_STORED = frozenset(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"))
+_FETCHED = frozenset(("GET", "BINGET", "LONG_BINGET"))
+_HASHED_BY_PARTS = frozenset(("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "FROZENSET"))
+_MARK = 0  # of no weight: it is taken from the stack before anything is made of what lies above it
+
+
+def _effect(opcode: pickletools.OpcodeInfo) -> tuple[bool, int, list[int]]:
+    """Tell whether an instruction takes all above a mark, how many values it takes below, and the weights it leaves."""
+    mark = pickletools.markobject
+    taken = list(opcode.stack_before)
+    n_taken = taken.index(mark) if mark in taken else len(taken)
+    return mark in taken, n_taken, [_MARK if made is mark else 1 for made in opcode.stack_after]
+
+
+_EFFECTS = {opcode.name: _effect(opcode) for opcode in pickletools.opcodes}
 
 
 class Inert:
@@ -173,6 +192,7 @@ class _Reader(pickle.Unpickler):
 
 def _check_opcodes(content: bytes) -> None:
     """Look through the instructions before any is followed."""
+    weights = _Weights()
     count = 0
     try:
         for opcode, argument, _ in pickletools.genops(content):
@@ -182,7 +202,52 @@ def _check_opcodes(content: bytes) -> None:
             # A memo index far beyond what was written would make the reader reserve that much memory.
             if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
                 raise ValueError("Expected a pickle of plain data, but its memo has holes.")
+            weights.follow(opcode, argument)
     except Exception as error:
         if str(error).startswith("Expected"):
             raise
         raise ValueError(f"Expected a pickle, but the file is none: {error}") from error
+
+
+class _Weights:
+    """Follows the stack of a pickle with nothing on it but the work of hashing each value.
+
+    A tuple is hashed by hashing what it holds: one that holds another twice, which holds another twice, and so on, is a
+    few bytes long and never done as the key of a dict.
+    """
+
+    def __init__(self) -> None:
+        self._stack: list[int] = []
+        self._memo: dict[int, int] = {}
+        self._work = 0
+
+    def follow(self, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
+        """Take one instruction; raise a ValueError where what was taken together is too much."""
+        name, stack = opcode.name, self._stack
+        if name in _STORED:
+            self._memo[len(self._memo) if argument is None else int(argument)] = stack[-1]
+        elif name in _FETCHED:
+            stack.append(self._memo[int(argument)])
+        elif name == "DUP":
+            stack.append(stack[-1])
+        else:
+            to_mark, n_taken, made = _EFFECTS[name]
+            weight = self._take(to_mark, n_taken) if to_mark or n_taken else 0
+            stack.extend([1 + weight] if name in _HASHED_BY_PARTS else made)
+
+    def _take(self, to_mark: bool, n_taken: int) -> int:
+        stack = self._stack
+        cut = len(stack) - n_taken
+        if to_mark:
+            cut = len(stack) - 1
+            while stack[cut] != _MARK:
+                cut -= 1
+            cut -= n_taken
+        if cut < 0:
+            raise ValueError("it takes more than there is")
+        weight = sum(stack[cut:])
+        del stack[cut:]
+        self._work += weight
+        if self._work > MAX_WORK:
+            raise ValueError("Expected a pickle of plain data, but its tuples share too many parts.")
+        return weight
