@@ -174,6 +174,9 @@ def test_whole_numbers_are_answers(tmp_path, name):
 
 def test_texts_are_answers(tmp_path):
     assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == ["in 1990", ""]
+    # Unicode ends a line in more ways than a file of JSON lines does.
+    odd = '{"answer": "in\u2028one\x85line"}\n{"answer": "b"}\n'
+    assert answers(tmp_path, odd, "b.jsonl").answers == ["in\u2028one\x85line", "b"]
 
 
 def test_scores_win_over_answers(tmp_path):

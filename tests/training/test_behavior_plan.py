@@ -116,6 +116,8 @@ def test_another_model_in_the_same_folder_is_refused(task, tmp_path):
     own = dataclasses.replace(task, model=str(folder))
     plan = Plan.create(tmp_path / "plan", lay_out(task.suite, configurations=("IID",)), own.settings())
     assert own.settings() == plan.settings
+    (folder / "merges.txt").write_text("t h\n")
+    assert own.settings()["model digest"] != plan.settings["model digest"]
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
     with pytest.raises(ValueError, match="another model digest came"):

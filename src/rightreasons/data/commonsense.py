@@ -51,7 +51,7 @@ class MultipleChoiceBuilder(Builder):
 
     def json_lines(self, file: Path) -> Iterator[Row]:
         """Read a JSON-lines file."""
-        yield from (json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip())
+        yield from (json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip())
 
     def labels(self, text: str, items: Sequence[Row], first: int) -> list[int]:
         """Read one label a line, counted from `first`, and check that there is one an item."""

@@ -396,7 +396,7 @@ def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
         raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
     if suffix == ".jsonl":
         rows = []
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(io.StringIO(text, newline=None), start=1):
             if line.strip():
                 try:
                     rows.append(_json(line))

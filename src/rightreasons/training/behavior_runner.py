@@ -391,13 +391,16 @@ def without(suite: Suite, names: Sequence[str]) -> Suite:
     return dataclasses.replace(suite, functionalities=tuple(f for f in suite.functionalities if f.name not in names))
 
 
+_MODEL_FILES = ("*.safetensors", "*.bin", "*.json", "*.model", "vocab.txt", "merges.txt")
+
+
 def _model_digest(name: str) -> str:
-    """Digest the weights and configurations in a model's folder; "" for a hub id."""
+    """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         return ""
     digest = hashlib.blake2b(digest_size=16)
-    files = [file for kind in ("safetensors", "bin", "json") for file in folder.glob(f"*.{kind}") if file.is_file()]
+    files = {file for kind in _MODEL_FILES for file in folder.glob(kind) if file.is_file()}
     for file in sorted(files):
         digest.update(f"{file.name} {sha256_of(file)}\n".encode())
     return digest.hexdigest()
