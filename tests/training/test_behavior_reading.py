@@ -321,7 +321,7 @@ def test_bad_input_is_told(task):
     strange = Suite(
         "x",
         ("question", "context"),
-        (functionality("f", "DIR", {"name": "monotonic"}, [Case("0", (("a", "b"),) * 2)]),),
+        (functionality("f", "DIR", {"name": "monotonic", "increasing": True}, [Case("0", (("a", "b"),) * 2)]),),
     )
     with pytest.raises(ValueError, match="equal or invariant answers for 'f' .* 'monotonic'"):
         reading_items(strange)

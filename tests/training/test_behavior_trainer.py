@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from rightreasons.data.suites import Case, Suite
+from rightreasons.expectation_specs import EXPECTATION_PARAMETERS, PAIRWISE
 from rightreasons.models.batching import encode
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.behavior_items import IID, RULES, iid_items, join_items, plan_steps, suite_items
@@ -238,12 +239,17 @@ def test_what_is_held_out_leaves_no_trace(tiny, encoded, items):
     torch.testing.assert_close(before.weight, after.weight, atol=0, rtol=0)
 
 
+@pytest.mark.parametrize("name", EXPECTATION_PARAMETERS)
+def test_every_expectation_can_be_learned_from(name):
+    kinds = {key: parameter.kind(False) for key, parameter in EXPECTATION_PARAMETERS[name].items() if parameter.required}
+    case = Case("0", (("a",), ("b",), ("c",)), (1, 0, 0))
+    suite = Suite("x", ("text",), (functionality("f", "DIR", {"name": name, **kinds}, [case]),))
+    assert len(suite_items(suite, labels="classes")) == (1 if name in PAIRWISE else 3)
+
+
 def test_bad_input_is_told(items):
     with pytest.raises(ValueError, match="everything is held out"):
         plan_steps(items.select(np.zeros(len(items), bool)), objective="mean", batch_size=8, epochs=1, seed=0)
     texts = Suite("read", ("text",), (functionality("f", "MFT", {"name": "equal"}, [Case("0", (("a",),), ("b",))]),))
     with pytest.raises(ValueError, match="only classifiers"):
         suite_items(texts)
-    strange = Suite("x", ("text",), (functionality("f", "DIR", {"name": "other"}, [Case("0", (("a",),))]),))
-    with pytest.raises(ValueError, match="no loss is known"):
-        suite_items(strange)
