@@ -241,9 +241,10 @@ def test_what_is_held_out_leaves_no_trace(tiny, encoded, items):
 
 @pytest.mark.parametrize("name", EXPECTATION_PARAMETERS)
 def test_every_expectation_can_be_learned_from(name):
-    kinds = {key: parameter.kind(False) for key, parameter in EXPECTATION_PARAMETERS[name].items() if parameter.required}
+    taken = EXPECTATION_PARAMETERS[name].items()
+    said = {key: parameter.kind(False) for key, parameter in taken if parameter.required}
     case = Case("0", (("a",), ("b",), ("c",)), (1, 0, 0))
-    suite = Suite("x", ("text",), (functionality("f", "DIR", {"name": name, **kinds}, [case]),))
+    suite = Suite("x", ("text",), (functionality("f", "DIR", {"name": name, **said}, [case]),))
     assert len(suite_items(suite, labels="classes")) == (1 if name in PAIRWISE else 3)
 
 
