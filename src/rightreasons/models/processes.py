@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,5 +73,11 @@ def _state() -> Any:
     import torch
     from accelerate import PartialState
 
+    joined_before = torch.distributed.is_initialized()
     # Without a GPU accelerate joins the processes only where it is told that they run on the CPU.
-    return PartialState(cpu=not torch.cuda.is_available())
+    state: Any = PartialState(cpu=not torch.cuda.is_available())
+    if torch.distributed.is_initialized() and not joined_before:
+        # The threads that join the processes have to end before Python does, or they may abort it. Who joined the
+        # processes themselves parts them too.
+        atexit.register(state.destroy_process_group)
+    return state
