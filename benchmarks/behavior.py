@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.analysis.behavior import pass_rates
-from rightreasons.data.catalog import load_builder
-from rightreasons.data.suites import Suite
-from rightreasons.validation import softmax
+from rightreasons.analysis.behavior.pass_rates import pass_rates
+from rightreasons.data.builders.catalog import load_builder
+from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.numeric import softmax
 
 
 def best(function, repeats):

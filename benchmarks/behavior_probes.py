@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rightreasons.models.batching import encode
+from rightreasons.measuring.behavior import open_suite
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
-from rightreasons.training.behavior_items import suite_items
-from rightreasons.training.behavior_plan import partition
-from rightreasons.training.behavior_testing import open_suite
-from rightreasons.training.behavior_trainer import head_features, linear_head, train_heads
+from rightreasons.models.running.batching import encode
+from rightreasons.training.behavior.items import suite_items
+from rightreasons.training.behavior.plan import partition
+from rightreasons.training.behavior.trainer import head_features, linear_head, train_heads
 
 
 def seconds(classifier, items, held, epochs):

@@ -17,7 +17,7 @@ from netcal.metrics import ECE
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 import rightreasons
-from rightreasons.analysis.calibration import calibration_error
+from rightreasons.analysis.calibration.errors import calibration_error
 
 N_BINS = 15
 

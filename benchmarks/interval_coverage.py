@@ -10,7 +10,7 @@ import argparse
 
 import numpy as np
 
-from rightreasons.analysis.calibration import calibration_error
+from rightreasons.analysis.calibration.errors import calibration_error
 
 NORMS = ("l1", "l2", "max")
 SHAPES = {"spread over [0.5, 1]": (1.5, 1.5), "mostly near 1": (4.0, 0.7)}

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
-from rightreasons.analysis.lmi import LmiCounts
+from rightreasons.analysis.shortcuts.lmi import LmiCounts
 from rightreasons.analysis.tokens import WORD_PATTERN
 
 N_LABELS = 4

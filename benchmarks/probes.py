@@ -19,16 +19,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.files import chosen_rows
-from rightreasons.data.probes import PROBES, Pool, perturb
-from rightreasons.models.batching import encode, length_batches, pad
-from rightreasons.models.causal import choose_causal, load_causal
-from rightreasons.models.choose import choose
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.perturbing.probes import PROBES, Pool, perturb
+from rightreasons.measuring.probes import perturbed
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.models.predict import predict_choices
-from rightreasons.training.probing import perturbed
+from rightreasons.models.running.batching import encode, length_batches, pad
+from rightreasons.models.scoring.causal import choose_causal, load_causal
+from rightreasons.models.scoring.choices import choose
+from rightreasons.models.scoring.classes import predict_choices
 
 BATCH_SIZE = 32
 

@@ -53,3 +53,27 @@ def page(chromium):
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def classifier_folder(tmp_path_factory):
+    """A tiny classifier with its tokenizer."""
+    from tiny_models import save_tiny_classifier
+
+    return save_tiny_classifier(tmp_path_factory.mktemp("classifier"))
+
+
+@pytest.fixture(scope="session")
+def choice_folder(tmp_path_factory):
+    """A tiny multiple-choice model with its tokenizer."""
+    from tiny_models import save_tiny_multiple_choice
+
+    return save_tiny_multiple_choice(tmp_path_factory.mktemp("choice"))
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory):
+    """A tiny encoder without a head, with its tokenizer."""
+    from tiny_models import save_tiny_encoder
+
+    return save_tiny_encoder(tmp_path_factory.mktemp("encoder"))

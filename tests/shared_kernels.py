@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 import rightreasons
-from rightreasons.models.attribution import integrated_gradients
-from rightreasons.models.fisher import fisher_information
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.predict import predict, predict_choices
-from rightreasons.models.processes import processes
-from rightreasons.records import Ragged
+from rightreasons.models.running.processes import processes
+from rightreasons.models.scoring.classes import predict, predict_choices
 
 # Lengths that rise and fall, so that neither the batches nor the shares of a process are in the order of the items.
 TEXTS = [

@@ -1,6 +1,6 @@
 """A behavioral suite over the words of the tiny models: every test type, ten cases or fewer each."""
 
-from rightreasons.data.suites import Case, Functionality, Suite
+from rightreasons.data.suites.suite import Case, Functionality, Suite
 from tiny_models import NEGATIVE, POSITIVE
 
 

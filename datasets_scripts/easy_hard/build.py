@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rightreasons.data.publish import main
+from rightreasons.data.builders.publish import main
 
 if __name__ == "__main__":
     main("copa_easy_hard", card=Path(__file__).with_name("README.md"))

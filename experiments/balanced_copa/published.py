@@ -19,12 +19,12 @@ from pathlib import Path, PurePosixPath
 import datasets
 import numpy as np
 
-from rightreasons.analysis.cue_classifier import cue_transfer
-from rightreasons.analysis.cues import cue_statistics
-from rightreasons.analysis.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.data.builder import DATA_DIR_VARIABLE
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.sources import Source, members
+from rightreasons.analysis.cues.classifier import cue_transfer
+from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.analysis.cues.statistics import cue_statistics
+from rightreasons.data.builders.builder import DATA_DIR_VARIABLE
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.builders.sources import Source, members
 
 PREDICTIONS = Source(
     "predictions.tar.bz2",

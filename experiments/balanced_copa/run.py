@@ -20,23 +20,24 @@ from typing import Any
 import datasets
 import numpy as np
 import train as training
+from choice_embeddings import choice_differences
 from numpy.typing import NDArray
 from PIL import Image
+from plots import embedding_panels, sensitivity_difference
+from projection import principal_components
+from protocol import CopaRow, run_folder
+from sensitivity import cue_sensitivity, token_sensitivity
 
-from rightreasons.analysis.cue_classifier import cue_transfer
-from rightreasons.analysis.cues import Cue, CueStatistics, cue_statistics
-from rightreasons.analysis.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.analysis.projection import principal_components
-from rightreasons.audit import plots_cues
-from rightreasons.audit.plots import Drawing
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.copa import as_multiple_choice
-from rightreasons.models.choice_embeddings import choice_differences
+from rightreasons.analysis.cues.classifier import cue_transfer
+from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.analysis.cues.statistics import Cue, CueStatistics, cue_statistics
+from rightreasons.auditing.page.plots import Drawing
+from rightreasons.auditing.questions.cues import plots as plots_cues
+from rightreasons.data.benchmarks.copa import as_multiple_choice
+from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.models.sensitivity import cue_sensitivity, token_sensitivity
-from rightreasons.training.copa import CopaRow, run_folder
-from rightreasons.training.premise_oblivious import EasyHardSplit
+from rightreasons.training.tuning.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent
 
@@ -172,7 +173,7 @@ def _figures(
     _save(picture, out / "easy_hard.png")
     known = _frequent(cues, sensitivity)
     difference = np.array([_difference(sensitivity[row.cue]) for row in known])
-    picture = plots_cues.sensitivity_difference(
+    picture = sensitivity_difference(
         "sensitivity",
         productivity=np.array([row.productivity for row in known]),
         difference=difference,
@@ -181,7 +182,7 @@ def _figures(
     )
     _save(picture, out / "sensitivity.png")
     columns = tuple(dict.fromkeys(model for _, model in panels))
-    picture = plots_cues.embedding_panels("embeddings", columns=columns, panels=panels)
+    picture = embedding_panels("embeddings", columns=columns, panels=panels)
     _save(picture, out / "embeddings.png")
 
 
@@ -203,8 +204,8 @@ def _bars(row: CopaRow) -> plots_cues.Bars:
 
 def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:
     """Ask the same of our own Easy items, and how far they are the published ones."""
-    from rightreasons.models.predict import load_scores
-    from rightreasons.training.scored_run import chosen_index
+    from rightreasons.models.scoring.classes import load_scores
+    from rightreasons.training.tuning.scored_run import chosen_index
 
     own = np.array(split.easy)
     published = np.array(test["easy"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.copa import as_multiple_choice
+from protocol import CopaRow, copa_protocol
+
+from rightreasons.data.benchmarks.copa import as_multiple_choice
+from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.training.copa import CopaRow, copa_protocol
-from rightreasons.training.premise_oblivious import EasyHardSplit, premise_oblivious_split
+from rightreasons.training.tuning.premise_oblivious import EasyHardSplit, premise_oblivious_split
 
 N_RUNS = 3
 

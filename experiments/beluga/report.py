@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from rightreasons.analysis.generalization import compare_generalization, sign_test
-from rightreasons.audit.plots_behavior import pass_rate_heat_map
-from rightreasons.training.behavior_plan import PARTITIONS, Plan, Row, collect
+from rightreasons.analysis.behavior.generalization import compare_generalization, sign_test
+from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
+from rightreasons.training.behavior.plan import PARTITIONS, Plan, Row, collect
 
 SHORT = {"seen": "seen", "functionality": "func", "class": "class", "type": "type"}
 

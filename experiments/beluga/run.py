@@ -25,14 +25,14 @@ from typing import Any
 from report import write_report
 from small_encoder import small_encoder
 
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.files import chosen_rows
-from rightreasons.data.questions import open_questions
-from rightreasons.data.suite_cases import Case
-from rightreasons.data.suites import Suite
-from rightreasons.training.behavior_plan import PARTITIONS, Plan, Run, lay_out
-from rightreasons.training.behavior_runner import Data, Task, run_plan
-from rightreasons.training.behavior_testing import open_suite
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.opening.questions import open_questions
+from rightreasons.data.suites.cases import Case
+from rightreasons.data.suites.suite import Suite
+from rightreasons.measuring.behavior import open_suite
+from rightreasons.training.behavior.plan import PARTITIONS, Plan, Run, lay_out
+from rightreasons.training.behavior.runner import Data, Task, run_plan
 
 HERE = Path(__file__).resolve().parent
 

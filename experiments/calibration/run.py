@@ -17,11 +17,11 @@ from typing import Any
 
 import datasets
 
-from rightreasons.audit import AuditResult, audit
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.files import chosen_rows
+from rightreasons.auditing import AuditResult, audit
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.training.finetune import FineTuned, fine_tune
+from rightreasons.training.tuning.finetune import FineTuned, fine_tune
 
 HERE = Path(__file__).resolve().parent
 

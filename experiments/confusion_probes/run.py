@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from report import write_report
 
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.files import chosen_rows
-from rightreasons.data.probes import Pool
-from rightreasons.models.choose import Scorer, choose, is_joint, load_chooser
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.perturbing.probes import Pool
+from rightreasons.measuring.option_order import cyclic_orders
+from rightreasons.measuring.probes import measure, probe
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.training.finetune import fine_tune
-from rightreasons.training.ordering import cyclic_orders
-from rightreasons.training.probing import measure, probe
+from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
+from rightreasons.training.tuning.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 SETS = ("socialiqa", "anli", "piqa", "hellaswag")

@@ -25,23 +25,24 @@ from numpy.typing import NDArray
 from tables import MODELS, draw, tell
 from torch import nn
 
-from rightreasons.analysis import difficulty as measures
-from rightreasons.analysis.flips import flip_rates
-from rightreasons.audit import plots_difficulty as plots
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.substitutions import find_names, substitution_lookups
-from rightreasons.data.wordnet import find_wordnet
-from rightreasons.models.attribution import integrated_gradients
+from rightreasons.analysis.difficulty import ranking as measures
+from rightreasons.analysis.difficulty.flips import flip_rates
+from rightreasons.auditing.questions.difficulty import plots
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.perturbing.substitutions import find_names, substitution_lookups
+from rightreasons.data.perturbing.wordnet import find_wordnet
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
 from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.models.fisher import fisher_information
-from rightreasons.models.fisher_eigen import Solver
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.gradients.fisher_eigen import Solver
+from rightreasons.models.gradients.neighbors import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.neighbors import EmbeddingNeighbors
-from rightreasons.models.predict import predict
-from rightreasons.training.finetune import fine_tune
-from rightreasons.training.substitution_tests import Attempt, SubstitutionTests, substitution_tests
-from rightreasons.validation import item_rng, softmax
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.tuning.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 SETS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.audit import plots_difficulty as plots
+from rightreasons.auditing.questions.difficulty import plots
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).
 PAPER = {

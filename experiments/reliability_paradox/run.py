@@ -25,24 +25,24 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from ltgr import fine_tune_ltgr
 from scipy import stats
 
 import rightreasons
-from rightreasons.analysis.calibration import calibration_error
-from rightreasons.analysis.calibration_lint import positive_vs_correctness_error
+from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.analysis.calibration.lint import positive_vs_correctness_error
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.intervals import bootstrap, wilson
-from rightreasons.analysis.lmi import lmi
-from rightreasons.analysis.shortcuts import find_shortcuts
-from rightreasons.audit import plots_shortcuts as plots
-from rightreasons.data.files import chosen_rows
-from rightreasons.models.attribution import integrated_gradients
+from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.analysis.shortcuts.reliance import find_shortcuts
+from rightreasons.auditing.questions.shortcuts import plots
+from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.foundations.numeric import softmax
 from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
-from rightreasons.models.predict import predict
-from rightreasons.training.finetune import fine_tune
-from rightreasons.training.ltgr import fine_tune_ltgr
-from rightreasons.validation import softmax
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.tuning.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 

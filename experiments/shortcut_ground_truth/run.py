@@ -28,16 +28,16 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rightreasons.analysis.detection import detection_quality
-from rightreasons.analysis.lmi import LmiCounts, LmiResult
-from rightreasons.analysis.shortcuts import find_shortcuts, summarize
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.planted import planted_mask
-from rightreasons.models.attribution import Attributions, integrated_gradients
+from rightreasons.analysis.shortcuts.detection import detection_quality
+from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
+from rightreasons.analysis.shortcuts.reliance import find_shortcuts, summarize
+from rightreasons.data.benchmarks.planted import planted_mask
+from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.predict import predict
-from rightreasons.training.finetune import fine_tune
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.tuning.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
 

@@ -3,8 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.cue_classifier import cue_classifier
-from rightreasons.analysis.cues import check_choices, cue_statistics
+from rightreasons.analysis.cues.classifier import cue_classifier
+from rightreasons.analysis.cues.statistics import check_choices, cue_statistics
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

@@ -7,9 +7,9 @@ import evaluate
 import gradio as gr
 
 from rightreasons.models.cnn import build_cnn
-from rightreasons.models.fisher import METHODS
+from rightreasons.models.gradients.fisher import METHODS
+from rightreasons.models.gradients.merge_pieces import UNITS
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.units import UNITS
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

@@ -99,7 +99,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         if model is None:
             raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
         # Here, so that the module is found and described without torch.
-        from rightreasons.models.fisher import fisher_information
+        from rightreasons.models.gradients.fisher import fisher_information
         from rightreasons.models.loading import as_classifier
 
         found = fisher_information(

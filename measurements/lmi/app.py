@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.lmi import COUNTS, DENOMINATORS, TOKENIZERS
+from rightreasons.analysis.shortcuts.lmi import COUNTS, DENOMINATORS, TOKENIZERS
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

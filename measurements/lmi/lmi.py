@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.lmi import LmiCounts
+from rightreasons.analysis.shortcuts.lmi import LmiCounts
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.shortcuts import RANKINGS
+from rightreasons.analysis.shortcuts.reliance import RANKINGS
 from rightreasons.analysis.tokens import PIECE_STYLES
 from rightreasons.widget import module_demo
 

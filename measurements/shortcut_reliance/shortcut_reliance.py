@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.shortcuts import shortcut_reliance
+from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

@@ -5,8 +5,8 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.behavior import OUTPUTS
-from rightreasons.data.suites import Case, Functionality, Suite
+from rightreasons.analysis.behavior.pass_rates import OUTPUTS
+from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

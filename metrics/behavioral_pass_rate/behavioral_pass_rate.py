@@ -6,11 +6,11 @@ import datasets
 import evaluate
 import numpy as np
 
-from rightreasons.analysis.behavior import pass_rates
-from rightreasons.data.suite_files import open_suite
-from rightreasons.data.suites import Suite
+from rightreasons.analysis.behavior.pass_rates import pass_rates
+from rightreasons.data.suites.opening import open_suite
+from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.validation import require_value
 from rightreasons.modules import KernelModule
-from rightreasons.validation import require_value
 
 _DESCRIPTION = """
 Behavioral pass rate: the share of test cases that a model passes, for every functionality of a suite, and the
@@ -21,7 +21,7 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or the texts of answers.
-    suite: A `rightreasons.data.suites.Suite`, the path of a suite file (JSON lines, parquet, a CSV in the form of
+    suite: A `rightreasons.data.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, a CSV in the form of
         HateCheck), or a name such as checklist_sentiment.
     outputs: What the predictions are: "probabilities" (default), "logits", "labels", "texts", or "binary_sentiment"
         (P(positive), spread over negative, neutral and positive).
@@ -36,7 +36,7 @@ Returns:
 
 Examples:
     >>> import rightreasons
-    >>> from rightreasons.data.suites import Case, Functionality, Suite
+    >>> from rightreasons.data.suites.suite import Case, Functionality, Suite
     >>> cases = (Case("0", (("Not good.",),), (0,)), Case("1", (("Not bad.",),), (1,)))
     >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases)
     >>> metric = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (negation,)))

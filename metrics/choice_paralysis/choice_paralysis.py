@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.choice_paralysis import choice_paralysis
+from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.easy_hard import UNITS
+from rightreasons.analysis.cues.easy_hard import UNITS
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

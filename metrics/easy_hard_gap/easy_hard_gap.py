@@ -3,9 +3,9 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.easy_hard import check_runs, easy_hard_gap
+from rightreasons.analysis.cues.easy_hard import check_runs, easy_hard_gap
+from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule
-from rightreasons.validation import check_flags
 
 _DESCRIPTION = """
 Easy/Hard gap: accuracy on Easy items, which a model solves that never saw the question, minus accuracy on Hard items.

@@ -5,8 +5,8 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.calibration import KINDS, NORMS, STRATEGIES
-from rightreasons.validation import SCORE_KINDS
+from rightreasons.analysis.calibration.errors import KINDS, NORMS, STRATEGIES
+from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.calibration import calibration_error
+from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

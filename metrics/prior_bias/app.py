@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.validation import SCORE_KINDS
+from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

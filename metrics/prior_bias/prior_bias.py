@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.prior_bias import prior_bias
+from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """

@@ -6,7 +6,7 @@ import evaluate
 import gradio as gr
 
 from rightreasons.analysis.classification import AVERAGES
-from rightreasons.analysis.tradeoff import SCORES
+from rightreasons.analysis.shortcuts.tradeoff import SCORES
 from rightreasons.widget import module_demo
 
 HERE = Path(__file__).resolve().parent

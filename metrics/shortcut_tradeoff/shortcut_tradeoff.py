@@ -3,9 +3,9 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.tradeoff import shortcut_tradeoff
+from rightreasons.analysis.shortcuts.tradeoff import shortcut_tradeoff
+from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule
-from rightreasons.validation import check_flags
 
 _DESCRIPTION = """
 Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from rightreasons.data.predictions import read_answers
-from rightreasons.data.suites import Suite, read_hatecheck
-from rightreasons.training.behavior_answers import SuiteAnswers, score_stored
+from rightreasons.data.opening.predictions import read_answers
+from rightreasons.data.suites.suite import Suite, read_hatecheck
+from rightreasons.measuring.behavior_answers import SuiteAnswers, score_stored
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".parquet", ".csv")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from behavior_report import Report
 
 from rightreasons.analysis.intervals import Interval
-from rightreasons.audit.plots_behavior import rate_colors, whole_percent
-from rightreasons.data.suite_cases import Functionality
-from rightreasons.data.suites import Suite
-from rightreasons.training.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
+from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_percent
+from rightreasons.data.suites.cases import Functionality
+from rightreasons.data.suites.suite import Suite
+from rightreasons.measuring.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
 from rightreasons.widget import tiles
 
 PAGE = 6

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 from make_suite import SUITE, make_suite
 
-from rightreasons.data.catalog import load_dataset
-from rightreasons.data.suites import Suite
-from rightreasons.models.batching import encode
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.numeric import softmax
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.predict import predict
-from rightreasons.training.behavior_items import suite_items
-from rightreasons.training.behavior_trainer import train_on_behavior
-from rightreasons.training.finetune import fine_tune
-from rightreasons.validation import softmax
+from rightreasons.models.running.batching import encode
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.behavior.items import suite_items
+from rightreasons.training.behavior.trainer import train_on_behavior
+from rightreasons.training.tuning.finetune import fine_tune
 
 NAMES = ("negative", "positive")
 SENTENCES = 6000

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.data.suite_cases import Case, Functionality
-from rightreasons.data.suites import Suite
-from rightreasons.validation import item_rng
+from rightreasons.data.suites.cases import Case, Functionality
+from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.randomness import item_rng
 
 SUITE = Path(__file__).resolve().parent / "bundled" / "suite.jsonl"
 SEED = 0

@@ -10,8 +10,8 @@ from typing import Any
 import gradio as gr
 from probe_view import Forms, Row, bundled, forms, page, parse_scores, template, written
 
-from rightreasons.models.causal import METHODS, CausalLM
-from rightreasons.models.choose import Scorer, choose, is_joint, load_chooser
+from rightreasons.models.scoring.causal import METHODS, CausalLM
+from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
 from rightreasons.widget import MISTAKES, page_style, problem
 
 HERE = Path(__file__).resolve().parent

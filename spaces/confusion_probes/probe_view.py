@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.choice_paralysis import choice_paralysis
-from rightreasons.analysis.prior_bias import prior_bias
-from rightreasons.data.probes import Perturber, Pool
-from rightreasons.training.probing import ORIGINAL, WITHOUT_ANSWER
-from rightreasons.validation import softmax
+from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
+from rightreasons.analysis.probes.prior_bias import prior_bias
+from rightreasons.data.perturbing.probes import Perturber, Pool
+from rightreasons.foundations.numeric import softmax
+from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
 from rightreasons.widget import figure, tiles
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"

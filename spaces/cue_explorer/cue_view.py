@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.cue_classifier import CueClassifier, cue_classifier, cue_transfer
-from rightreasons.analysis.cues import CueStatistics, CueTable, cue_statistics, extract_cues
-from rightreasons.audit.plots_cues import CuePoint, cue_productivity
-from rightreasons.data.files import open_multiple_choice
+from rightreasons.analysis.cues.classifier import CueClassifier, cue_classifier, cue_transfer
+from rightreasons.analysis.cues.statistics import CueStatistics, CueTable, cue_statistics, extract_cues
+from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
+from rightreasons.data.opening.datasets import open_multiple_choice
 from rightreasons.widget import figure, table, tiles
 
 LEVEL, ALPHA = 0.95, 0.05

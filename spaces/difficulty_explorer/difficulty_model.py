@@ -6,10 +6,10 @@ import functools
 import tempfile
 from pathlib import Path
 
-from rightreasons.data.catalog import load_dataset
+from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.loading import Classifier, as_classifier, load_classifier
-from rightreasons.training.finetune import fine_tune
+from rightreasons.training.tuning.finetune import fine_tune
 
 TRAIN, TEST = 1000, 40
 SHOWN = 14

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.models.fisher import fisher_information
+from rightreasons.foundations.numeric import softmax
+from rightreasons.measuring.substitution_sources import replacement_sources
+from rightreasons.measuring.substitutions import substitution_tests
+from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier
-from rightreasons.training.substitution_sources import replacement_sources
-from rightreasons.training.substitution_tests import substitution_tests
-from rightreasons.validation import softmax
 from rightreasons.widget import table, tiles
 
 MOST_TEXTS = 200

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.calibration import CalibrationResult, calibration_error
-from rightreasons.analysis.calibration_lint import PositiveVersusCorrectnessWarning
-from rightreasons.analysis.consistency import ConsistencyResult, consistency
+from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
+from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
+from rightreasons.analysis.calibration.lint import PositiveVersusCorrectnessWarning
+from rightreasons.analysis.calibration.proper_scores import brier_score, negative_log_likelihood
+from rightreasons.analysis.calibration.temperature import apply_temperature, temperature_report
 from rightreasons.analysis.intervals import Interval, wilson
-from rightreasons.analysis.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.analysis.temperature import apply_temperature, temperature_report
-from rightreasons.audit.plots import reliability_diagram
-from rightreasons.data.predictions import Predictions
-from rightreasons.validation import check_scores, is_ragged
+from rightreasons.auditing.page.plots import reliability_diagram
+from rightreasons.data.opening.predictions import Predictions
+from rightreasons.foundations.validation import check_scores, is_ragged
 from rightreasons.widget import figure, table, tiles
 
 LEVEL = 0.95

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from shortcut_runs import RUNS, SPLITS, STRENGTHS, UNIT, config, run_file
 
-from rightreasons.data.planted import LABELS, planted_examples, planted_mask
-from rightreasons.models.attribution import integrated_gradients
+from rightreasons.data.benchmarks.planted import LABELS, planted_examples, planted_mask
+from rightreasons.foundations.numeric import softmax
 from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
-from rightreasons.models.predict import predict
-from rightreasons.training.finetune import fine_tune
-from rightreasons.validation import softmax
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.tuning.finetune import fine_tune
 
 EXPLAINED = 120
 """Texts of each split that are attributed; all of them are predicted."""

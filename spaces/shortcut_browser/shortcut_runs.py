@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from rightreasons.data.planted import PlantedConfig
+from rightreasons.data.benchmarks.planted import PlantedConfig
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 STRENGTHS = (0.5, 0.7, 0.8, 0.9, 1.0)

@@ -7,13 +7,13 @@ import html
 import numpy as np
 from shortcut_runs import Run, config, read_runs
 
-from rightreasons.analysis.calibration import calibration_error
-from rightreasons.analysis.detection import DetectionQuality, detection_quality
+from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.intervals import Interval, wilson
-from rightreasons.analysis.lmi import LmiCounts, LmiResult
-from rightreasons.analysis.shortcuts import ShortcutReliance, Shortcuts, find_shortcuts, summarize
-from rightreasons.audit.plots_curves import Curve, curves
-from rightreasons.data.planted import LABELS, planted_examples
+from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
+from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
+from rightreasons.analysis.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
+from rightreasons.auditing.page.plots_curves import Curve, curves
+from rightreasons.data.benchmarks.planted import LABELS, planted_examples
 from rightreasons.widget import figure, table, tiles
 
 NAMES = LABELS[2]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightreasons.data.catalog import load_dataset as load_dataset
+    from rightreasons.data.builders.catalog import load_dataset as load_dataset
     from rightreasons.modules import available_modules as available_modules
     from rightreasons.modules import load as load
     from rightreasons.modules import module_path as module_path
@@ -27,7 +27,7 @@ __all__ = ["__version__", "available_modules", "load", "load_dataset", "module_p
 _HOMES = {
     "available_modules": "rightreasons.modules",
     "load": "rightreasons.modules",
-    "load_dataset": "rightreasons.data.catalog",
+    "load_dataset": "rightreasons.data.builders.catalog",
     "module_path": "rightreasons.modules",
 }
 

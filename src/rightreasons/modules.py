@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rightreasons.validation import (
+from rightreasons.foundations.validation import (
     as_ragged,
     check_finite_vector,
     check_labels,

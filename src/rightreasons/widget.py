@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.validation import check_options, require
+from rightreasons.foundations.validation import check_options, require
 
 MAX_TABLE_ROWS = 200
 """Rows that `table` writes before it says how many more there are."""

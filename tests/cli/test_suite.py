@@ -6,7 +6,7 @@ import re
 import pytest
 
 from rightreasons.cli import main
-from rightreasons.data.suites import Suite
+from rightreasons.data.suites.suite import Suite
 from tiny_models import save_tiny_classifier
 
 LINES = [

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from rightreasons.models.loading import load_classifier
-from rightreasons.models.predict import predict
+from rightreasons.models.scoring.classes import predict
 from tiny_models import SPECIAL, WORDS, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)

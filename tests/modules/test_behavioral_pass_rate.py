@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.data.suites import Case, Functionality, Suite
+from rightreasons.data.suites.suite import Case, Functionality, Suite
 
 
 def test_the_module_takes_labels_and_texts_in_every_way():

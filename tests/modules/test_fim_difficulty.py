@@ -9,7 +9,7 @@ import torch
 
 import rightreasons
 from rightreasons.models.cnn import build_cnn
-from rightreasons.models.fisher import fisher_information
+from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 
 TEXTS = ["a good film", "a very bad film", "good, very good", "the plot is not bad"]

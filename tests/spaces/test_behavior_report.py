@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rightreasons.data.suite_cases import Case, Functionality
-from rightreasons.data.suites import Suite
+from rightreasons.data.suites.cases import Case, Functionality
+from rightreasons.data.suites.suite import Suite
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from rightreasons.analysis.cues import cue_statistics
+from rightreasons.analysis.cues.statistics import cue_statistics
 
 pytestmark = pytest.mark.browser
 

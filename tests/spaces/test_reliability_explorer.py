@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rightreasons.analysis.calibration import calibration_error
-from rightreasons.validation import softmax
+from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.foundations.numeric import softmax
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.records import Result
-from rightreasons.validation import check_count, check_labels, check_one_of, check_same_length
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_count, check_labels, check_one_of, check_same_length
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.records import Result
-from rightreasons.validation import (
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
     check_count,
     check_flags,
     check_fraction,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.validation import check_one_of, check_texts
+from rightreasons.foundations.validation import check_one_of, check_texts
 
 WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 """A word (letters, digits, underscore), or one mark of punctuation. BERT splits its text in the same way."""

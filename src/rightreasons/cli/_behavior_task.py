@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightreasons.data.suites import Suite
-    from rightreasons.training.behavior_runner import Data, Task
+    from rightreasons.data.suites.suite import Suite
+    from rightreasons.training.behavior.runner import Data, Task
 
 
 def open_task(source: Mapping[str, Any]) -> Task:
@@ -19,7 +19,7 @@ def open_task(source: Mapping[str, Any]) -> Task:
         source: What `rightreasons behavior plan` was told. Where it names no `labels` or `max_length`, they are those
             that the suite asks for.
     """
-    from rightreasons.training.behavior_runner import Task
+    from rightreasons.training.behavior.runner import Task
 
     suite = _suite(source)
     labels = source["labels"] or labels_of(suite)
@@ -42,8 +42,8 @@ def open_task(source: Mapping[str, Any]) -> Task:
 
 def labels_of(suite: Suite) -> str:
     """Tell what a suite's labels are: answers that are spans, three sentiments, or classes."""
-    from rightreasons.analysis.behavior import asks_for_neutral
-    from rightreasons.training.span_items import is_reading
+    from rightreasons.analysis.behavior.pass_rates import asks_for_neutral
+    from rightreasons.training.behavior.span_items import is_reading
 
     if is_reading(suite):
         return "answers"
@@ -57,7 +57,7 @@ def absolute(name: str) -> str:
 
 
 def _check_has_splits(source: Mapping[str, Any]) -> None:
-    from rightreasons.data.catalog import CATALOG
+    from rightreasons.data.builders.catalog import CATALOG
 
     if source["data"] not in CATALOG and Path(source["data"]).expanduser().is_file():
         raise ValueError(
@@ -67,15 +67,15 @@ def _check_has_splits(source: Mapping[str, Any]) -> None:
 
 
 def _suite(source: Mapping[str, Any]) -> Suite:
-    from rightreasons.data.suite_files import open_suite
+    from rightreasons.data.suites.opening import open_suite
 
     return open_suite(source["suite"], data_dir=source["data_dir"], paper_labels=True, max_cases=source["max_cases"])
 
 
 def _data(source: Mapping[str, Any], split: str, limit: int | None, labels: str) -> Data:
-    from rightreasons.data.files import open_dataset
-    from rightreasons.data.questions import open_questions
-    from rightreasons.training.behavior_runner import Data
+    from rightreasons.data.opening.datasets import open_dataset
+    from rightreasons.data.opening.questions import open_questions
+    from rightreasons.training.behavior.runner import Data
 
     _check_has_splits(source)
     rows: Any

@@ -36,7 +36,7 @@ def open_items(
     """
     import datasets as hf
 
-    from rightreasons.data.files import open_multiple_choice
+    from rightreasons.data.opening.datasets import open_multiple_choice
 
     found = open_multiple_choice(
         dataset, config, prompt_column=listed(prompt_column), choices_column=one_or_more(choices_column), **options
@@ -53,7 +53,7 @@ def open_items(
 
 def split_of(found: Mapping[str, datasets.Dataset], split: str | None, where: str) -> tuple[str, datasets.Dataset]:
     """Choose a split: the named one, or the first of `PREFERRED` that has labels."""
-    from rightreasons.validation import unknown_name
+    from rightreasons.foundations.validation import unknown_name
 
     if split is not None:
         if split not in found:

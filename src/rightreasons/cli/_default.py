@@ -36,7 +36,7 @@ class DefaultGroup(typer.core.TyperGroup):
             return super().resolve_command(ctx, args)
         near = difflib.get_close_matches(word, self.commands, n=1, cutoff=0.75)
         if near and not Path(word).exists():
-            from rightreasons.validation import unknown_name  # brings numpy, which help needs not wait for
+            from rightreasons.foundations.validation import unknown_name  # brings numpy, which help needs not wait for
 
             raise unknown_name("command", word, self.commands)
         return super().resolve_command(ctx, [self.default, *args])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from rightreasons.audit.compare import Comparison
-    from rightreasons.audit.runner import AuditResult
-    from rightreasons.audit.section import Estimate
-    from rightreasons.training.behavior_answers import SuiteAnswers
+    from rightreasons.auditing.compare import Comparison
+    from rightreasons.auditing.page.parts import Estimate
+    from rightreasons.auditing.runner import AuditResult
+    from rightreasons.measuring.behavior_answers import SuiteAnswers
 
 WIDTH = 100
 

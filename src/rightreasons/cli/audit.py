@@ -60,7 +60,7 @@ def audit(
     confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Ask whether a model is right for the right reasons, and write the report."""
-    from rightreasons.audit.runner import audit as run
+    from rightreasons.auditing.runner import audit as run
     from rightreasons.cli._show import show_audit
 
     result = run(

@@ -69,16 +69,16 @@ def score(
     seed: Seed = 0,
 ) -> None:
     """Test classifiers on a behavioral suite: the share of cases that passes, by functionality."""
-    from rightreasons.audit.behavior_report import check_report_folder, write_behavior_report
+    from rightreasons.auditing.questions.behavior.report import check_report_folder, write_behavior_report
     from rightreasons.cli._show import show_pass_rates
-    from rightreasons.data.predictions import read_answers
-    from rightreasons.data.suite_files import open_suite
+    from rightreasons.data.opening.predictions import read_answers
+    from rightreasons.data.suites.opening import open_suite
+    from rightreasons.foundations.validation import check_count
+    from rightreasons.measuring.behavior import ask
+    from rightreasons.measuring.behavior_answers import score_stored
     from rightreasons.models.loading import load_classifier, load_question_answering
-    from rightreasons.training.behavior_answers import score_stored
-    from rightreasons.training.behavior_reading import ask_reader
-    from rightreasons.training.behavior_testing import ask
-    from rightreasons.training.span_items import is_reading
-    from rightreasons.validation import check_count
+    from rightreasons.training.behavior.question_answering import ask_reader
+    from rightreasons.training.behavior.span_items import is_reading
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got one word alone.")
@@ -147,9 +147,9 @@ def plan(
     """List the runs of an experiment in behavioral learning, and store them in a folder."""
     from rightreasons.cli._behavior_task import absolute, open_task
     from rightreasons.cli._choices import listed
-    from rightreasons.data.catalog import CATALOG
-    from rightreasons.training import behavior_plan
-    from rightreasons.training.behavior_grid import parse_grid
+    from rightreasons.data.builders.catalog import CATALOG
+    from rightreasons.training.behavior import plan as behavior_plan
+    from rightreasons.training.behavior.grid import parse_grid
 
     asked = {"configurations": configurations, "methods": methods, "partitions": partitions}
     chosen: dict[str, Any] = {name: tuple(listed(words) or ()) for name, words in asked.items() if words}
@@ -199,8 +199,8 @@ def run(
 ) -> None:
     """Make the runs of a plan that are not finished; kill it and call it again as you like."""
     from rightreasons.cli._behavior_task import open_task
-    from rightreasons.training.behavior_plan import Plan
-    from rightreasons.training.behavior_runner import run_plan
+    from rightreasons.training.behavior.plan import Plan
+    from rightreasons.training.behavior.runner import run_plan
 
     opened = Plan.open(folder)
     opened.check_code()
@@ -216,11 +216,11 @@ def collect(
     out: Annotated[Path | None, typer.Option(help="A JSON file; PLAN/collected.json by default.")] = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
-    from rightreasons.analysis.generalization import SETTINGS
-    from rightreasons.audit.files import write_json
+    from rightreasons.analysis.behavior.generalization import SETTINGS
     from rightreasons.cli._show import percent
-    from rightreasons.training.behavior_plan import Plan
-    from rightreasons.training.behavior_plan import collect as gather
+    from rightreasons.foundations.atomic_write import write_json
+    from rightreasons.training.behavior.plan import Plan
+    from rightreasons.training.behavior.plan import collect as gather
 
     found = gather(Plan.open(folder))
     file = out or folder / "collected.json"

@@ -22,7 +22,7 @@ def compare(
     confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
 ) -> None:
     """Compare two audited models on the same items, by paired tests."""
-    from rightreasons.audit.compare import compare_reports
+    from rightreasons.auditing.compare import compare_reports
     from rightreasons.cli._show import show_comparison
 
     comparison = compare_reports(

@@ -22,8 +22,8 @@ from rightreasons.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from rightreasons.analysis.cue_classifier import CueClassifier
-    from rightreasons.analysis.cues import CueStatistics
+    from rightreasons.analysis.cues.classifier import CueClassifier
+    from rightreasons.analysis.cues.statistics import CueStatistics
 
 app = command_line()
 
@@ -54,8 +54,8 @@ def cues(
     out: Annotated[Path | None, typer.Option(help="A file for all figures, as JSON.")] = None,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
-    from rightreasons.analysis.cue_classifier import cue_classifier
-    from rightreasons.analysis.cues import cue_statistics
+    from rightreasons.analysis.cues.classifier import cue_classifier
+    from rightreasons.analysis.cues.statistics import cue_statistics
     from rightreasons.cli._choices import open_items
 
     data, taken = open_items(

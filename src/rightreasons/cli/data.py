@@ -20,7 +20,7 @@ def data() -> None:
 @app.command("list")
 def list_() -> None:
     """List the names that `rightreasons audit` and `rightreasons.load_dataset` know."""
-    from rightreasons.data.catalog import available_datasets, builder_class
+    from rightreasons.data.builders.catalog import available_datasets, builder_class
 
     names = available_datasets()
     width = max((len(name) for name in names), default=0)
@@ -38,7 +38,7 @@ def build(
     data_dir: Annotated[Path | None, typer.Option(help="A folder of local copies of the source files.")] = None,
 ) -> None:
     """Write a data set as parquet files with a card, which `datasets.load_dataset(FOLDER)` opens."""
-    from rightreasons.data.publish import publish
+    from rightreasons.data.builders.publish import publish
 
     configs = None if config is None else [part.strip() for part in config.split(",")]
     typer.echo(f"Data: {publish(name, out or Path(name), configs=configs, data_dir=data_dir)}")

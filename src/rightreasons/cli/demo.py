@@ -19,7 +19,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Decides the data, the training and every random choice.")] = 0,
 ) -> None:
     """Fine-tune the packaged encoder on data with a planted shortcut, and audit it: a few minutes on two cores."""
-    from rightreasons.audit.demo import audit_demo
+    from rightreasons.auditing.demo import audit_demo
     from rightreasons.cli._show import show_audit
 
     show_audit(audit_demo(out, model_dir=model_dir, seed=seed, say=lambda line: typer.echo(line, err=True)))

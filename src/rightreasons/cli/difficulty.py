@@ -27,7 +27,7 @@ from rightreasons.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from rightreasons.audit.runner import AuditResult
+    from rightreasons.auditing.runner import AuditResult
 
 app = command_line()
 
@@ -63,9 +63,9 @@ def difficulty(
     confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
-    from rightreasons.audit.runner import audit
+    from rightreasons.auditing.runner import audit
     from rightreasons.cli._show import show_audit
-    from rightreasons.validation import check_count
+    from rightreasons.foundations.validation import check_count
 
     check_count(top, "top", minimum=0)
     options = {"items": limit, "neighbors": neighbors, "data_map": None if data_map is None else str(data_map)}

@@ -64,11 +64,11 @@ def probe(
     """Put four confusion probes to a model: does it choose without a reason to, does it falter among more choices?"""
     import datasets as hf
 
-    from rightreasons.audit.runner import audit
+    from rightreasons.auditing.runner import audit
     from rightreasons.cli._choices import listed, one_or_more
     from rightreasons.cli._show import show_audit
-    from rightreasons.data.files import open_multiple_choice
-    from rightreasons.models.choose import load_chooser
+    from rightreasons.data.opening.datasets import open_multiple_choice
+    from rightreasons.models.scoring.choices import load_chooser
 
     ks = _numbers(k)
     found = open_multiple_choice(

@@ -56,7 +56,7 @@ def split(
 ) -> None:
     """Train without the premises and part the items: Easy, solved all the same in every run, and Hard."""
     from rightreasons.models.encoder import demo_encoder
-    from rightreasons.training.premise_oblivious import premise_oblivious_split
+    from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
     found = _open(dataset, config, task, prompt_column, choices_column, label_column, data_dir, limit, seed)
     test_name, test = _test(found, test_split, dataset)
@@ -114,8 +114,8 @@ def _open(
     import datasets as hf
 
     from rightreasons.cli._choices import listed, one_or_more
-    from rightreasons.data.files import open_dataset, open_multiple_choice
-    from rightreasons.validation import check_one_of
+    from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
+    from rightreasons.foundations.validation import check_one_of
 
     check_one_of(task, ("multiple_choice", "classification"), "--task")
     shared: dict[str, Any] = {"label_column": label_column, "data_dir": data_dir, "limit": limit, "seed": seed}
@@ -136,7 +136,7 @@ def _open(
 
 
 def _test(found: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
-    from rightreasons.validation import unknown_name
+    from rightreasons.foundations.validation import unknown_name
 
     if not found:
         raise ValueError(f"Expected items with a label in {where}, but there are none.")
@@ -149,7 +149,7 @@ def _test(found: dict[str, datasets.Dataset], name: str | None, where: str) -> t
 def _train(
     found: dict[str, datasets.Dataset], name: str | None, test_name: str, where: str
 ) -> tuple[str | None, datasets.Dataset | None]:
-    from rightreasons.validation import unknown_name
+    from rightreasons.foundations.validation import unknown_name
 
     if name is not None and name not in found:
         raise unknown_name(f"split of {where} with labels", name, found)

@@ -11,7 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._options import DataDir, SuiteName
 
 if TYPE_CHECKING:
-    from rightreasons.data.suites import Suite
+    from rightreasons.data.suites.suite import Suite
 
 app = command_line()
 
@@ -55,7 +55,7 @@ def write(
 
 
 def _open(suite: str, data_dir: Path | None) -> Suite:
-    from rightreasons.data.suite_files import open_suite
+    from rightreasons.data.suites.opening import open_suite
 
     return open_suite(suite, data_dir=data_dir)
 

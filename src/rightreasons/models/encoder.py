@@ -14,7 +14,7 @@ def demo_encoder() -> Path:
     The package is found and not imported, since its own code pulls in unrelated libraries.
 
     Returns:
-        A folder that `AutoModel.from_pretrained` and `rightreasons.training.finetune.fine_tune` take.
+        A folder that `AutoModel.from_pretrained` and `rightreasons.training.tuning.finetune.fine_tune` take.
 
     Raises:
         ImportError: If the package is not installed; the extra that installs it is named.

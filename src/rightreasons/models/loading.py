@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
-from rightreasons.models.processes import default_device
+from rightreasons.models.running.processes import default_device
 
 # A tokenizer without a bound of its own says so by a huge number.
 _UNBOUNDED = 1_000_000

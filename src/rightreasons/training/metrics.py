@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.calibration import STRATEGIES, CalibrationBins, calibration_error
+from rightreasons.analysis.calibration.errors import STRATEGIES, CalibrationBins, calibration_error
+from rightreasons.analysis.calibration.macro_ce import macro_of
+from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
+from rightreasons.analysis.calibration.selective import selective_of
+from rightreasons.analysis.calibration.smooth import smooth_of
+from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
-from rightreasons.analysis.macro import macro_of
-from rightreasons.analysis.proper_scores import brier_of, negative_log_likelihood
-from rightreasons.analysis.selective import selective_of
-from rightreasons.analysis.smooth import smooth_of
-from rightreasons.analysis.top_label import TopLabel, top_label
-from rightreasons.validation import check_one_of, check_options, check_same_length, unknown_name
+from rightreasons.foundations.validation import check_one_of, check_options, check_same_length, unknown_name
 
 T = TypeVar("T")
 

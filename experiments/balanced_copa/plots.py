@@ -1,0 +1,92 @@
+"""The pictures that only the experiment on Balanced COPA draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn, label_points
+
+Floats = NDArray[np.float64]
+
+
+def sensitivity_difference(
+    key: str,
+    *,
+    productivity: Floats,
+    difference: Floats,
+    applicability: NDArray[np.int64],
+    named: Mapping[int, str],
+) -> Drawing:
+    """Draw how a model's sensitivity to each cue changes against the cue's productivity.
+
+    Args:
+        key: The key of the picture.
+        productivity: (K,) of each cue in the original data.
+        difference: (K,) sensitivity after training on balanced data minus after training on the original.
+        applicability: (K,) sets the size of each point.
+        named: Index -> name of the cues that are labelled.
+
+    Returns:
+        The drawing.
+    """
+    with canvas(5.4, 3.8) as (figure, axis):
+        axis.axhline(0, color=PALETTE["muted"], linewidth=1)
+        axis.axvline(0.5, color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)))
+        up = difference > 0
+        for mask, color in ((up, "blue"), (~up, "orange")):
+            axis.scatter(
+                productivity[mask],
+                100 * difference[mask],
+                s=4 + 1.2 * applicability[mask],
+                color=PALETTE[color],
+                alpha=0.45,
+                linewidths=0,
+                zorder=2,
+            )
+        axis.set(
+            xlim=(-0.03, 1.03),
+            xlabel="productivity in COPA",
+            ylabel="change of sensitivity (1e-2)\nBalanced COPA − COPA",
+        )
+        label_points(axis, {name: (productivity[i], 100 * difference[i]) for i, name in named.items()})
+        return drawn(figure, key)
+
+
+def embedding_panels(
+    key: str, *, columns: Sequence[str], panels: Mapping[tuple[str, str], tuple[Floats, Floats]]
+) -> Drawing:
+    """Draw difference embeddings in the plane, one panel a model and a subset.
+
+    Args:
+        key: The key of the picture.
+        columns: The names of the models.
+        panels: (subset, model) -> ((n, 2) points, (n,) score differences); subsets are "Easy" and "Hard".
+
+    Returns:
+        The drawing. Red points are items that the model gets right, blue ones those that it gets wrong; the stronger,
+        the larger the difference of the two scores.
+    """
+    subsets = ("Easy", "Hard")
+    with canvas(
+        2.3 * len(columns) + 0.5, 4.9, nrows=2, ncols=len(columns), sharex=True, sharey=True, squeeze=False
+    ) as (
+        figure,
+        axes,
+    ):
+        for r, subset in enumerate(subsets):
+            for c, model in enumerate(columns):
+                axis = axes[r][c]
+                points, scores = panels[subset, model]
+                largest = float(np.abs(scores).max()) or 1.0
+                right = scores > 0
+                for mask, color in ((right, "orange"), (~right, "blue")):
+                    strength = np.clip(np.abs(scores[mask]) / largest, 0.15, 1.0)
+                    axis.scatter(
+                        points[mask, 0], points[mask, 1], s=9, color=PALETTE[color], alpha=strength, linewidths=0
+                    )
+                axis.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal")
+                axis.set_title(f"{model}\n{subset}: {right.mean():.0%} right", fontsize=9)
+        return drawn(figure, key)

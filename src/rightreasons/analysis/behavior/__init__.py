@@ -1,0 +1,1 @@
+"""Does good behavior generalize? Expectations, pass rates and G scores."""

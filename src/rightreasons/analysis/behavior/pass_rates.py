@@ -1,0 +1,274 @@
+"""Pass rates of a behavioral suite: by functionality, class and test type, with intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_one_of,
+    check_scores,
+    check_seed,
+    check_texts,
+)
+
+OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
+"""What `predictions` may be; see `pass_rates`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FunctionalityResult(Result):
+    """The pass rate of one functionality.
+
+    Attributes:
+        functionality: Its name.
+        functionality_class: Its class.
+        test_type: "MFT", "INV" or "DIR".
+        pass_rate: Passed cases over cases that apply, in [0, 1]; None where none applies.
+        n_passed: Passed cases.
+        n_cases: Cases that apply.
+        n_filtered: Cases to which the expectation does not apply.
+        interval: Wilson interval of the pass rate; None where no case applies.
+    """
+
+    functionality: str
+    functionality_class: str
+    test_type: str
+    pass_rate: float | None
+    n_passed: int
+    n_cases: int
+    n_filtered: int
+    interval: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupResult(Result):
+    """The pass rate of a group of functionalities: their unweighted mean.
+
+    Attributes:
+        pass_rate: Mean pass rate of the functionalities with cases that apply; None where there is none.
+        n_functionalities: How many those are.
+        interval: Bootstrap interval over cases within functionalities; None where there is no pass rate.
+    """
+
+    pass_rate: float | None
+    n_functionalities: int
+    interval: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class BehavioralPassRate(Result):
+    """How a model does on a suite; see `pass_rates`.
+
+    Attributes:
+        behavioral_pass_rate: The suite score: unweighted mean of the functionalities' pass rates; None where no case
+            applies.
+        interval: Bootstrap interval over cases within functionalities.
+        functionalities: One result a functionality, in the suite's order.
+        classes: Functionality class -> its mean.
+        test_types: Test type -> its mean.
+        n_examples: Examples of the suite.
+        n_cases: Cases of the suite.
+        n_filtered: Cases to which no expectation applies.
+        passed: One entry a case in the suite's order: True, False, or None where it does not apply.
+    """
+
+    behavioral_pass_rate: float | None
+    interval: Interval | None
+    functionalities: list[FunctionalityResult]
+    classes: dict[str, GroupResult]
+    test_types: dict[str, GroupResult]
+    n_examples: int
+    n_cases: int
+    n_filtered: int
+    passed: list[bool | None]
+
+
+def cases_of(suite: SuiteTable, number: int) -> slice:
+    """Return where the cases of a functionality stand.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    cases = np.flatnonzero(suite.case_functionality == number)
+    if not len(cases):
+        name = suite.functionalities[number]
+        raise ValueError(f"Expected at least one case in the functionality {name!r}, but it has none.")
+    return slice(int(cases[0]), int(cases[-1]) + 1)
+
+
+def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDArray[np.float64] | None) -> Answers:
+    """Return the answers to the examples of a functionality, with what they are held against.
+
+    Args:
+        suite: The suite.
+        number: The place of the functionality.
+        answers: n answers to all examples, class numbers or texts.
+        probabilities: (n, K) their probabilities, or None.
+
+    Raises:
+        ValueError: If the functionality has no cases.
+    """
+    cases = cases_of(suite, number)
+    offsets = suite.case_offsets[cases.start : cases.stop + 1]
+    here = slice(int(offsets[0]), int(offsets[-1]))
+    return Answers(
+        predictions=answers[here],
+        offsets=offsets - offsets[0],
+        probabilities=None if probabilities is None else probabilities[here],
+        labels=suite.labels[here],
+        meta=None if suite.meta is None else suite.meta[here],
+    )
+
+
+def pass_rates(
+    predictions: Any,
+    suite: SuiteTable,
+    *,
+    outputs: str = "probabilities",
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> BehavioralPassRate:
+    """Score predictions against a behavioral suite.
+
+    A case passes when all of its examples that apply pass (the first example of a case does not count where the others
+    are compared with it); pass rate = passed cases / cases that apply.
+
+    Args:
+        predictions: One answer an example, in the suite's order.
+        suite: The suite's table.
+        outputs: What the predictions are: "probabilities" or "logits" (n, K), "labels" (n,) whole numbers, "texts" of
+            reading comprehension, or "binary_sentiment": (n,) P(positive), spread over negative, neutral and positive
+            as BeLUGA does.
+        confidence_level: Level of the intervals; default 0.95.
+        n_resamples: Bootstrap resamples of the means; default 1000.
+        seed: Seed of the resampling; default 0.
+
+    Returns:
+        A `BehavioralPassRate`.
+
+    Raises:
+        ValueError: If there are more or fewer predictions than examples (both counts are told), or a functionality
+            has no cases.
+
+    References:
+        Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
+    """
+    check_one_of(outputs, OUTPUTS, "outputs")
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    check_count(n_resamples, "n_resamples")
+    answers, probabilities = _answers(predictions, outputs, suite)
+    passed = np.full(len(suite.case_ids), np.nan)
+    for number, name in enumerate(suite.functionalities):
+        part = answers_of(suite, number, answers, probabilities)
+        try:
+            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} (functionality {name!r})") from error
+    groups = [passed[suite.case_functionality == number] for number in range(len(suite.functionalities))]
+    results = [_functionality(suite, number, group, level) for number, group in enumerate(groups)]
+    every = range(len(groups))
+    mean = _Means(groups, level, n_resamples, check_seed(seed))
+    whole = mean(every)
+    return BehavioralPassRate(
+        behavioral_pass_rate=whole.pass_rate,
+        interval=whole.interval,
+        functionalities=results,
+        classes={name: mean([n for n in every if suite.classes[n] == name]) for name in dict.fromkeys(suite.classes)},
+        test_types={
+            name: mean([n for n in every if suite.test_types[n] == name]) for name in dict.fromkeys(suite.test_types)
+        },
+        n_examples=len(suite),
+        n_cases=len(passed),
+        n_filtered=int(np.isnan(passed).sum()),
+        passed=[None if np.isnan(value) else bool(value) for value in passed],
+    )
+
+
+def asks_for_neutral(suite: SuiteTable) -> bool:
+    """Tell whether a suite is one of three sentiments (negative, neutral, positive).
+
+    A model of two sentiments is scored on it with outputs="binary_sentiment".
+
+    Returns:
+        Whether a label is 2 (and none is higher), or an expectation needs a third answer.
+    """
+    highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
+    names = {str(expectation.get("name")) for expectation in suite.expectations}
+    return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+
+
+def _answers(
+    predictions: Any, outputs: str, suite: SuiteTable
+) -> tuple[NDArray[np.int64] | list[str], NDArray[np.float64] | None]:
+    given = len(predictions) if hasattr(predictions, "__len__") else None
+    if given is not None and given != len(suite):
+        raise ValueError(
+            f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
+            f"{given}."
+        )
+    if outputs == "texts":
+        return check_texts(predictions, "predictions", allow_empty=True), None
+    if outputs == "labels":
+        return check_labels(predictions, name="predictions"), None
+    if outputs == "binary_sentiment":
+        probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
+    else:
+        probabilities = check_scores(predictions, scores=outputs)
+    return probabilities.argmax(axis=1).astype(np.int64), probabilities
+
+
+def _functionality(suite: SuiteTable, number: int, group: NDArray[np.float64], level: float) -> FunctionalityResult:
+    applies = group[~np.isnan(group)]
+    n_passed = int(applies.sum())
+    return FunctionalityResult(
+        functionality=suite.functionalities[number],
+        functionality_class=suite.classes[number],
+        test_type=suite.test_types[number],
+        pass_rate=n_passed / len(applies) if len(applies) else None,
+        n_passed=n_passed,
+        n_cases=len(applies),
+        n_filtered=len(group) - len(applies),
+        interval=wilson(n_passed, len(applies), confidence_level=level) if len(applies) else None,
+    )
+
+
+class _Means:
+    """Means of pass rates over functionalities, whose bootstrap draws are shared by all groups."""
+
+    def __init__(self, groups: Sequence[NDArray[np.float64]], level: float, n_resamples: int, seed: int) -> None:
+        self.level, self.n_resamples = level, n_resamples
+        self.rates: list[float | None] = []
+        self.draws: list[NDArray[np.float64] | None] = []
+        for number, group in enumerate(groups):
+            applies = group[~np.isnan(group)]
+            if not len(applies):
+                self.rates.append(None)
+                self.draws.append(None)
+                continue
+            rate = float(applies.mean())
+            # Resampling cases of one functionality is drawing the number that pass.
+            rng = np.random.default_rng([seed, number])
+            self.rates.append(rate)
+            self.draws.append(rng.binomial(len(applies), rate, size=n_resamples) / len(applies))
+
+    def __call__(self, members: Sequence[int]) -> GroupResult:
+        rates = [self.rates[n] for n in members if self.rates[n] is not None]
+        if not rates:
+            return GroupResult(None, 0, None)
+        draws = np.mean([draw for draw in (self.draws[n] for n in members) if draw is not None], axis=0)
+        low, high = np.quantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
+        interval = Interval(float(low), float(high), self.level, "percentile bootstrap of cases", self.n_resamples)
+        return GroupResult(float(np.mean(np.array(rates, dtype=np.float64))), len(rates), interval)

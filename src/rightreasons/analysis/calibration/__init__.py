@@ -1,0 +1,1 @@
+"""Does confidence match accuracy? Calibration errors, proper scores and selective prediction."""

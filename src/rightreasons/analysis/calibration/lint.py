@@ -1,0 +1,137 @@
+"""A known mistake: for a binary task, P(class 1) compared with whether the prediction is right.
+
+The calibration error of a binary classifier compares P(class 1) with the label, or the largest probability with
+correctness. Code that was written for several classes and is handed P(class 1) mixes the two. The figure that comes out
+is large for every good classifier: an item that is rightly given P(class 1) = 0.01 counts as a gap of 0.99.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.binning import BinSums, binned_error, quantile_edges, uniform_edges
+from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.validation import check_count, check_one_of
+
+LINT_BINS = 20
+"""Bins of P(class 1) that the lint looks at: an even number, so that one half mirrors the other."""
+
+LINT_MINIMUM = 10
+"""Items that the lint wants on each side of 0.5 before it says anything."""
+
+SENTENCE = (
+    'The references look like "was the prediction right" beside P(class 1): pass the labels as references, '
+    "or the figure is no calibration error."
+)
+
+
+class PositiveVersusCorrectnessWarning(UserWarning):
+    """P(class 1) seems to be compared with whether the prediction is right, instead of with the label."""
+
+
+def looks_like_positive_vs_correctness(predictions: Any, references: Any, *, scores: str = "probabilities") -> bool:
+    """Tell whether a binary input looks like P(class 1) compared with "was the prediction right".
+
+    A label rises with P(class 1). Whether the prediction is right does not: it is mostly true at both ends. So the
+    answer is True when items with P(class 1) below 0.5 have reference 1 in more than half of the cases (by over 3.09
+    standard errors, a one-sided chance of 0.1 %), items above 0.5 do as well, not all references are 1, and the
+    references agree at least twice as well with max(p, 1 - p) as with p. It needs ten items on each side of 0.5.
+
+    Args:
+        predictions: (N,) P(class 1) or (N, 2) scores.
+        references: (N,) 0 and 1.
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        Whether it looks like the mistake. Always False for more than two classes.
+
+    Example:
+        >>> p = [0.02, 0.97, 0.04, 0.99, 0.03, 0.95] * 20
+        >>> label = [0, 1, 0, 1, 0, 0] * 20
+        >>> right = [int((a > 0.5) == b) for a, b in zip(p, label)]
+        >>> looks_like_positive_vs_correctness(p, label), looks_like_positive_vs_correctness(p, right)
+        (False, True)
+    """
+    sums = positive_sums(top_label(predictions, references, scores=scores))
+    return sums is not None and is_suspect(sums)
+
+
+def positive_vs_correctness_error(
+    predictions: Any,
+    references: Any,
+    *,
+    n_bins: int = 10,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    scores: str = "probabilities",
+) -> float:
+    r"""Compute the figure that comes out when P(class 1) is compared with correctness by mistake.
+
+    \[ \sum_m \frac{|B_m|}{n} \left| acc(B_m) - \frac{1}{|B_m|} \sum_{i \in B_m} P_i(1) \right| \quad
+       \text{in bins of } P(1) \]
+
+    It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
+    a calibrated classifier of balanced classes scores its accuracy less 0.5 here: the better it is, the worse it looks.
+
+    Args:
+        predictions: (N,) P(class 1) or (N, 2) scores.
+        references: (N,) labels 0 and 1 (the labels, not the correctness).
+        n_bins: Number of bins.
+        strategy: "uniform" or "quantile".
+        norm: "l1", "l2" or "max".
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        The mistaken figure, in [0, 1].
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If there are more than two classes, or as in `calibration_error`.
+
+    Example:
+        >>> round(positive_vs_correctness_error([0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]), 6)
+        0.5
+    """
+    n_bins = check_count(n_bins, "n_bins")
+    check_one_of(strategy, ("uniform", "quantile"), "strategy")
+    check_one_of(norm, ("l1", "l2", "max"), "norm")
+    top = top_label(predictions, references, scores=scores)
+    table = top.probabilities
+    if isinstance(table, Ragged) or table.shape[1] != 2:
+        raise ValueError("Expected two classes in `predictions` of a binary task, but got another number.")
+    positive = np.ascontiguousarray(table[:, 1])
+    edges = uniform_edges(n_bins) if strategy == "uniform" else quantile_edges(positive, n_bins)
+    sums = BinSums.empty(edges[None])
+    sums.add(0, positive, top.correct, uniform=strategy == "uniform")
+    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts, norm=norm))
+
+
+def positive_sums(top: TopLabel) -> BinSums | None:
+    """Return the bins of P(class 1) that the lint looks at; None unless there are two classes."""
+    table = top.probabilities
+    if isinstance(table, Ragged) or table.shape[1] != 2:
+        return None
+    sums = BinSums.empty(uniform_edges(LINT_BINS)[None])
+    sums.add(0, table[:, 1], top.labels == 1, uniform=True)
+    return sums
+
+
+def is_suspect(positive: BinSums) -> bool:
+    """Tell from the bins of P(class 1) whether the references look like correctness."""
+    half = LINT_BINS // 2
+    count, score, event = positive.counts, positive.score_sums, positive.event_counts
+    below, above = count[0, :half].sum(), count[0, half:].sum()
+    if min(below, above) < LINT_MINIMUM or event.sum() == count.sum():
+        return False
+    if event[0, :half].sum() - below / 2 <= 3.09 * np.sqrt(below) / 2 or event[0, half:].sum() <= above / 2:
+        return False
+    # max(p, 1 - p) in bins: the lower half, mirrored, is added to the upper half.
+    folded_count = count[:, half:] + count[:, half - 1 :: -1]
+    folded_score = score[:, half:] + (count - score)[:, half - 1 :: -1]
+    folded_event = event[:, half:] + event[:, half - 1 :: -1]
+    as_labels = binned_error(count, score, event)
+    as_correctness = binned_error(folded_count, folded_score, folded_event)
+    return bool(as_correctness <= as_labels / 2)

@@ -1,0 +1,282 @@
+"""Calibration errors without a choice of bins: smooth ECE and ECE-sweep."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, optimize
+
+from rightreasons.analysis.calibration.selective import mean_of_ties
+from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_number, check_one_of
+
+Floats = NDArray[np.float64]
+
+CELLS = 2**14
+"""Cells of the grid on [0, 1] on which residuals are smoothed: bandwidths down to some 1e-4 are resolved."""
+
+CURVE_POINTS = 101
+"""Points of the smooth reliability curve in a result: confidence 0, 0.01, … 1."""
+
+ONE_LABEL_KINDS = ("top_label", "positive")
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothPoint(Result):
+    """One point of the smooth reliability curve.
+
+    Attributes:
+        confidence: Where on [0, 1].
+        accuracy: Kernel-weighted rate of the event there; None where no item is near.
+        density: Kernel density of the scores there.
+    """
+
+    confidence: float
+    accuracy: float | None
+    density: float
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothResult(Result):
+    """The smooth calibration error.
+
+    Attributes:
+        smooth_ece: The error, in [0, 1]; lower is better.
+        bandwidth: The bandwidth of the kernel: equal to the error unless it was given.
+        n_items: Number of items.
+        definition: The definition used, in words.
+        curve: The reliability curve at that bandwidth.
+    """
+
+    smooth_ece: float
+    bandwidth: float
+    n_items: int
+    definition: str
+    curve: tuple[SmoothPoint, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SweepResult(Result):
+    """The calibration error in the largest number of bins whose accuracies rise.
+
+    Attributes:
+        ece: The error, in [0, 1]; lower is better.
+        n_bins: The number of bins that was found.
+        n_items: Number of items.
+        definition: The definition used, in words.
+    """
+
+    ece: float
+    n_bins: int
+    n_items: int
+    definition: str
+
+
+def smooth_ece(
+    predictions: Any,
+    references: Any,
+    *,
+    kind: str = "top_label",
+    bandwidth: float | None = None,
+    scores: str = "probabilities",
+) -> SmoothResult:
+    r"""Measure calibration with a smoothing kernel in place of bins (smECE).
+
+    \[ smECE_\sigma = \int_0^1 \left| \frac1n \sum_i \tilde K_\sigma(t, f_i) (y_i - f_i) \right| dt \]
+
+    with the Gaussian kernel reflected at 0 and 1. The error is the one value at which bandwidth and error agree,
+    smECE_σ* = σ*: it exists and is unique, as smECE_σ falls with σ. It lies in [0, 1]; lower is better. Unlike a binned
+    error it is continuous in the predictions.
+
+    The reflected Gaussian is the heat kernel on [0, 1] with insulated ends, so smoothing multiplies the k-th cosine
+    coefficient of the residuals by exp(-k²π²σ²/2). The residuals are put on a grid of 2^14 cells (each shared between
+    its two neighbors) and smoothed by one discrete cosine transform.
+
+    Args:
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
+        references: (N,) labels.
+        kind: "top_label" (confidence with whether it is right) or "positive" (P(class 1) with whether the label is 1).
+        bandwidth: A bandwidth σ to use in place of the fixed point.
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        A `SmoothResult`: smooth_ece, its bandwidth, number of items, the definition in words and the curve.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If a value, a shape or a length is wrong.
+
+    References:
+        Błasiok, Nakkiran (2023), Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing, section 3.
+
+    Example:
+        All items at 0.8, half of them right: every bandwidth finds the gap of 0.3, up to what cancels.
+
+        >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
+        >>> round(result.smooth_ece, 4), result.smooth_ece == result.bandwidth
+        (0.3, True)
+    """
+    check_one_of(kind, ONE_LABEL_KINDS, "kind")
+    if bandwidth is not None:
+        bandwidth = check_number(bandwidth, "bandwidth", minimum=1.0 / CELLS)
+    return smooth_of(top_label(predictions, references, scores=scores), kind=kind, bandwidth=bandwidth)
+
+
+def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
+    """Compute `smooth_ece` from top labels that are at hand."""
+    values, events = top.pairs(kind)[0]
+    residuals = _cosines(_on_grid(values, events - values))
+    sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
+    # At the fixed point the two are one number.
+    error = sigma if bandwidth is None else _error_at(sigma, residuals)
+    # The curve needs some width, even where the error is 0.
+    width = max(sigma, 4.0 / CELLS)
+    step = np.linspace(0, CELLS, CURVE_POINTS).round().astype(np.intp)
+    density = _smooth(width, _cosines(_on_grid(values, np.ones(len(values)))))[step]
+    rate = _smooth(width, _cosines(_on_grid(values, events.astype(np.float64))))[step]
+    curve = tuple(
+        SmoothPoint(float(at / CELLS), float(np.clip(r / d, 0.0, 1.0)) if d > 1e-6 else None, float(max(d, 0.0)))
+        for at, d, r in zip(step, density, rate, strict=True)
+    )
+    what = "top label" if kind == "top_label" else "P(class 1)"
+    how = "where it equals the error" if bandwidth is None else "as given"
+    words = f"Smooth ECE of the {what}: reflected Gaussian kernel, bandwidth {how}."
+    return SmoothResult(error, sigma, len(top), words, curve)
+
+
+def ece_sweep(
+    predictions: Any,
+    references: Any,
+    *,
+    strategy: str = "quantile",
+    kind: str = "top_label",
+    norm: str = "l1",
+    scores: str = "probabilities",
+) -> SweepResult:
+    r"""Measure calibration in as many bins as keep the accuracies of the bins rising (ECE-sweep).
+
+    The number of bins grows from 1 while the accuracies of the bins do not fall with confidence; the error is that of
+    the last number for which they did not: \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in
+    [0, 1]; lower is better, and its bias is smaller than that of a fixed number of bins.
+
+    Items of equal confidence share their mean accuracy, wherever a bin is cut, so the order of the input is irrelevant.
+
+    Args:
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
+        references: (N,) labels.
+        strategy: "quantile" (equal mass, the paper's choice) or "uniform" (equal width; empty bins are skipped).
+        kind: "top_label" or "positive".
+        norm: "l1" or "l2".
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        A `SweepResult`: ece, the number of bins, number of items, the definition in words.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If a value, a shape or a length is wrong.
+
+    References:
+        Roelofs, Cain, Shlens, Mozer (2022), Mitigating Bias in Calibration Error Estimation, section 4.
+
+    Example:
+        Two bins have accuracies 0.5 and 1; three would have 0.5, 1, 0.5.
+
+        >>> rows = [[p, 1 - p] for p in (0.55, 0.62, 0.65, 0.85, 0.91, 0.95)]
+        >>> result = ece_sweep(rows, [0, 1, 0, 0, 1, 0])
+        >>> result.n_bins, round(result.ece, 6)
+        (2, 0.148333)
+    """
+    check_one_of(strategy, ("uniform", "quantile"), "strategy")
+    check_one_of(kind, ONE_LABEL_KINDS, "kind")
+    check_one_of(norm, ("l1", "l2"), "norm")
+    top = top_label(predictions, references, scores=scores)
+    return sweep_of(top, strategy=strategy, kind=kind, norm=norm)
+
+
+def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_label", norm: str = "l1") -> SweepResult:
+    """Compute `ece_sweep` from top labels that are at hand."""
+    values, events = top.pairs(kind)[0]
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    rates = mean_of_ties(ordered, events[order].astype(np.float64))
+    # Sums up to each place: the sums of any bin are one subtraction.
+    events_to = np.concatenate(([0.0], np.cumsum(rates)))
+    scores_to = np.concatenate(([0.0], np.cumsum(ordered)))
+    n_items = len(ordered)
+    n_bins = 1
+    if (np.diff(rates) >= 0).all():
+        # Events that never fall along the whole order stay in order however they are cut: every number of bins will do.
+        n_bins = n_items
+    else:
+        while n_bins < n_items and _rises(events_to, _cuts(ordered, n_bins + 1, strategy)):
+            n_bins += 1
+    best = _cuts(ordered, n_bins, strategy)
+    size = np.diff(best)
+    gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
+    power = 1 if norm == "l1" else 2
+    error = float((size / n_items * gap**power).sum() ** (1 / power))
+    words = (
+        f"ECE-sweep of the {'top label' if kind == 'top_label' else 'P(class 1)'}: the most bins of equal "
+        f"{'mass' if strategy == 'quantile' else 'width'} whose accuracies rise, {norm} norm."
+    )
+    return SweepResult(error, n_bins, n_items, words)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _cuts(ordered: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
+    """Return the places where ordered scores are cut into bins that are not empty; (B + 1,) from 0 to N."""
+    n_items = len(ordered)
+    if strategy == "quantile":
+        return np.asarray(np.arange(n_bins + 1) * n_items // n_bins, dtype=np.intp)
+    inner = np.searchsorted(ordered, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], side="right")
+    return np.unique(np.concatenate(([0], inner, [n_items]))).astype(np.intp)
+
+
+def _rises(events_to: Floats, cuts: NDArray[np.intp]) -> bool:
+    accuracy = np.diff(events_to[cuts]) / np.diff(cuts)
+    return bool((np.diff(accuracy) >= -1e-12).all())
+
+
+def _on_grid(values: Floats, weights: Floats) -> Floats:
+    """Put weights / N at the grid nodes j / CELLS, each split between its two neighbors; (CELLS + 1,)."""
+    place = values * CELLS
+    below = np.minimum(place.astype(np.intp), CELLS - 1)
+    share = place - below
+    nodes = np.bincount(below, weights * (1.0 - share), minlength=CELLS + 1)
+    nodes += np.bincount(below + 1, weights * share, minlength=CELLS + 1)
+    return np.asarray(nodes / len(values), dtype=np.float64)
+
+
+def _cosines(nodes: Floats) -> Floats:
+    """Return a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS."""
+    # A DCT-I counts every inner term twice.
+    halved = nodes / 2.0
+    halved[[0, -1]] *= 2.0
+    return np.asarray(fft.dct(halved, type=1), dtype=np.float64)
+
+
+def _smooth(sigma: float, cosines: Floats) -> Floats:
+    """Return the smoothed density at the nodes: a_0 + 2 sum_k a_k exp(-k²π²σ²/2) cos(πkt)."""
+    damped = cosines * np.exp(-0.5 * (np.arange(len(cosines)) * np.pi * sigma) ** 2)
+    return np.asarray(fft.dct(damped, type=1), dtype=np.float64)
+
+
+def _error_at(sigma: float, residuals: Floats) -> float:
+    height = np.abs(_smooth(sigma, residuals))
+    return float((height.sum() - (height[0] + height[-1]) / 2.0) / CELLS)
+
+
+def _fixed_point(residuals: Floats) -> float:
+    low, high = 1e-9, 1.0
+    if _error_at(low, residuals) <= low:
+        return 0.0
+    if _error_at(high, residuals) >= high:
+        return 1.0
+    return float(optimize.brentq(lambda sigma: _error_at(sigma, residuals) - sigma, low, high, xtol=1e-9))

@@ -1,0 +1,131 @@
+"""The predicted class, its confidence and whether it is right: what most measures of confidence begin with."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.binning import BLOCK
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
+
+KINDS = ("top_label", "positive", "classwise")
+"""What a calibration error may compare."""
+
+FEW_CLASSES = 32
+"""Up to here a loop over the classes is quicker than numpy's reduction over a short last axis."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TopLabel:
+    """The top label of N items.
+
+    Attributes:
+        confidence: (N,) the largest probability of each item.
+        predicted: (N,) its class; the first of equal ones. In one byte each where there are few classes.
+        correct: (N,) whether it is the label.
+        labels: (N,) the labels.
+        probabilities: (N, K), or `Ragged` where the number of choices differs.
+    """
+
+    confidence: NDArray[np.float64]
+    predicted: NDArray[np.integer[Any]]
+    correct: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | Ragged
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+    def pairs(self, kind: str) -> list[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+        """Return the pairs of scores and events, each (N,), that a kind of calibration compares.
+
+        Args:
+            kind: "top_label" (confidence, right), "positive" (P(class 1), label is 1), for two classes, or "classwise"
+                (for each class: its probability, label is the class).
+
+        Returns:
+            One pair; for "classwise" K pairs.
+
+        Raises:
+            ValueError: If the kind does not fit the number of classes, or rows of different lengths.
+        """
+        table = self.probabilities
+        if kind == "top_label":
+            return [(self.confidence, self.correct)]
+        if isinstance(table, Ragged):
+            raise ValueError(
+                f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
+                "use kind='top_label'."
+            )
+        if kind == "positive":
+            if table.shape[1] != 2:
+                raise ValueError(
+                    f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
+                    "use kind='top_label' or kind='classwise'."
+                )
+            return [(table[:, 1], self.labels == 1)]
+        return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
+
+
+def top_label(predictions: Any, references: Any, *, scores: str = "probabilities") -> TopLabel:
+    """Check predictions and labels, and find the top label of each item.
+
+    Args:
+        predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths (multiple choice).
+        references: (N,) labels.
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        The top labels.
+
+    Raises:
+        TypeError: If something is not numbers.
+        ValueError: If a value, a shape or a length is wrong; the first bad row is named.
+
+    Example:
+        >>> top = top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
+        >>> top.confidence, top.correct
+        (array([0.9, 0.5]), array([ True, False]))
+    """
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=scores)
+        labels = _labels(rows, references, rows.lengths)
+        choice = rows.argmax()
+        return TopLabel(rows.at(choice), choice, choice == labels, labels, rows)
+    table = check_scores(predictions, scores=scores)
+    labels = _labels(table, references, table.shape[1])
+    confidence, predicted = largest(table)
+    return TopLabel(confidence, predicted, predicted == labels, labels, table)
+
+
+def _labels(
+    rows: NDArray[np.float64] | Ragged, references: Any, n_classes: int | NDArray[np.int64]
+) -> NDArray[np.int64]:
+    # The length comes before the range: which class an item may have is known only once the rows pair up.
+    labels = check_labels(references, minimum=int(np.iinfo(np.int64).min))
+    check_same_length(predictions=rows, references=labels)
+    return check_labels(labels, n_classes)
+
+
+def largest(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.integer[Any]]]:
+    """Return the largest value of each row of (N, K) and the first column that holds it."""
+    if table.shape[1] > FEW_CLASSES:
+        column = table.argmax(axis=1)
+        return np.take_along_axis(table, column[:, None], axis=1)[:, 0], column
+    value = np.empty(len(table))
+    column = np.zeros(len(table), dtype=np.int8)
+    for start in range(0, len(table), BLOCK):
+        block = table[start : start + BLOCK]
+        best = value[start : start + BLOCK]
+        best[:] = block[:, 0]
+        where = column[start : start + BLOCK]
+        for k in range(1, block.shape[1]):
+            scores = block[:, k].copy()
+            # A later class takes over only where it is larger; its index is then the largest so far.
+            np.maximum(where, (scores > best) * np.int8(k), out=where)
+            np.maximum(best, scores, out=best)
+    return value, column

@@ -1,0 +1,469 @@
+"""Superficial cues of multiple-choice data: applicability, productivity and coverage.
+
+A cue is anything that can be read off a choice without understanding the item: a word, a run of words, being the
+longest choice. It is *applicable* to an item when exactly one of the choices has it, for only then can it point at an
+answer. Everything here counts such pointings and asks how often they point at the right choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.analysis.tokens import WORD_PATTERN
+from rightreasons.foundations import validation
+from rightreasons.foundations.results import Result
+
+Tokenizer = Callable[[str], Sequence[str]]
+
+FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
+"""The families of cues that can be asked for; "overlap" needs the prompts."""
+
+LONGEST, SHORTEST = "<longest>", "<shortest>"
+MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
+NEGATION = "<negation>"
+
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
+)
+_NGRAM_SIZE = {"unigram": 1, "bigram": 2, "trigram": 3}
+
+
+def tokenize(text: str) -> list[str]:
+    r"""Split a text into lower-cased words and single punctuation marks (`\w+|[^\w\s]`).
+
+    Splitting punctuation off is what reproduces the published tables: by white space alone "in" would have
+    applicability 46 on COPA instead of 47, because "in." would be another word.
+
+    Example:
+        >>> tokenize("The sun wasn't rising.")
+        ['the', 'sun', 'wasn', "'", 't', 'rising', '.']
+    """
+    return WORD_PATTERN.findall(text.lower())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CueTable:
+    """Where cues point, before anything is known about the right answers: one entry for each applicable (item, cue).
+
+    Attributes:
+        names: V cues, sorted.
+        item: (E,) the item of each entry.
+        choice: (E,) the one choice of that item that has the cue.
+        cue: (E,) the index of the cue in `names`.
+        n_choices: (N,) how many choices each item has.
+    """
+
+    names: tuple[str, ...]
+    item: NDArray[np.int64]
+    choice: NDArray[np.int64]
+    cue: NDArray[np.int64]
+    n_choices: NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cue(Result):
+    """What one cue gives away.
+
+    Attributes:
+        cue: The word, the words joined by a space, or the name of a shape cue in angle brackets.
+        applicability: In how many items exactly one choice has the cue.
+        productivity: In which share of those items the choice that has it is right, in [0, 1]. `chance` is harmless.
+        coverage: applicability / number of items, in [0, 1].
+        n_correct: applicability × productivity, as a count.
+        chance: The productivity expected of a cue that says nothing: the mean of 1/m over its items.
+        p_value: Exact two-sided binomial test of productivity = chance.
+        p_holm: The same, corrected by Holm's method over all cues of the table.
+        low: Lower end of the exact (Clopper-Pearson) interval of productivity.
+        high: Upper end of it.
+    """
+
+    cue: str
+    applicability: int
+    productivity: float
+    coverage: float
+    n_correct: int
+    chance: float
+    p_value: float
+    p_holm: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class CueStatistics(Result):
+    """The cue table of a data set.
+
+    Attributes:
+        cues: The cues by falling applicability, then by name.
+        n_items: How many items were counted.
+        n_cues: How many cues reach `min_applicability`; Holm's correction runs over all of them, shown or not.
+        n_significant: How many of those have `p_holm` below 1 - confidence_level.
+        min_applicability: The least applicability of a cue in the table.
+        confidence_level: The level of the intervals.
+    """
+
+    cues: tuple[Cue, ...]
+    n_items: int
+    n_cues: int
+    n_significant: int
+    min_applicability: int
+    confidence_level: float
+
+    def find(self, cue: str) -> Cue:
+        """Return the row of one cue."""
+        for row in self.cues:
+            if row.cue == cue:
+                return row
+        raise validation.unknown_name("cue of this table", cue, [row.cue for row in self.cues[:20]])
+
+
+class CueCounts:
+    r"""Mergeable counts behind the cue table.
+
+    For an item i with m_i choices, token sets T_1..T_m and right choice y_i, cue k is applicable when it is in exactly
+    one T_j; with two choices this is Niven and Kao's definition:
+
+        \alpha_k = \sum_i 1[\exists! j: k \in T_{ij}]
+        \pi_k    = \frac{1}{\alpha_k} \sum_i 1[\exists! j: k \in T_{ij} \wedge j = y_i]
+        \xi_k    = \alpha_k / n
+
+    `update` and `merge` are associative: shards counted apart and merged give the counts of the whole.
+
+    Args:
+        features: Families of cues, of `FEATURES`.
+        tokenizer: How to split a text into tokens; `tokenize` by default.
+
+    References:
+        Niven and Kao (2019), Probing Neural Network Comprehension of Natural Language Arguments, §3.
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §2.
+
+    Example:
+        >>> counts = CueCounts()
+        >>> counts = counts.update([["the cat", "a dog"], ["a cat", "the dog"]], [0, 1])
+        >>> [(row.cue, row.applicability, row.productivity) for row in counts.result().cues]
+        [('a', 2, 0.0), ('cat', 2, 0.5), ('dog', 2, 0.5), ('the', 2, 1.0)]
+    """
+
+    def __init__(self, features: Sequence[str] = ("unigram",), tokenizer: Tokenizer | None = None) -> None:
+        self.features = check_features(features)
+        self.tokenizer = tokenizer or tokenize
+        self.n_items = 0
+        # By number of choices, because that sets what chance is: {m: {cue: count}}.
+        self.applicable: dict[int, Counter[str]] = {}
+        self.correct: dict[int, Counter[str]] = {}
+
+    def update(self, data: Sequence[Sequence[str]], labels: object, prompts: Sequence[str] | None = None) -> CueCounts:
+        """Count further items; the arguments are those of `cue_statistics`. Returns itself."""
+        table = extract_cues(data, prompts=prompts, features=self.features, tokenizer=self.tokenizer)
+        right = check_answers(labels, table.n_choices)
+        hits = table.choice == right[table.item]
+        entry_m = table.n_choices[table.item]
+        for m in np.unique(entry_m).tolist():
+            of_m = entry_m == m
+            applicable = np.bincount(table.cue[of_m], minlength=len(table.names))
+            correct = np.bincount(table.cue[of_m & hits], minlength=len(table.names))
+            seen = np.flatnonzero(applicable)
+            names = [table.names[k] for k in seen]
+            self.applicable.setdefault(m, Counter()).update(dict(zip(names, applicable[seen].tolist(), strict=True)))
+            self.correct.setdefault(m, Counter()).update(dict(zip(names, correct[seen].tolist(), strict=True)))
+        self.n_items += len(table.n_choices)
+        return self
+
+    def merge(self, other: CueCounts) -> CueCounts:
+        """Return the counts of both, as a new object."""
+        if not isinstance(other, CueCounts):
+            raise TypeError(f"Expected CueCounts to merge with, but got {type(other).__name__}.")
+        if self.features != other.features:
+            raise ValueError(
+                f"Expected counts of the same features to merge, but got {self.features} and {other.features}."
+            )
+        if self.tokenizer is not other.tokenizer:
+            raise ValueError("Expected counts made with one tokenizer to merge, but the tokenizers differ.")
+        merged = CueCounts(self.features, self.tokenizer)
+        merged.n_items = self.n_items + other.n_items
+        for part in (self, other):
+            for m, counts in part.applicable.items():
+                merged.applicable.setdefault(m, Counter()).update(counts)
+                merged.correct.setdefault(m, Counter()).update(part.correct[m])
+        return merged
+
+    def result(
+        self,
+        *,
+        min_applicability: int = 1,
+        top: int | None = None,
+        confidence_level: float = 0.95,
+    ) -> CueStatistics:
+        """Turn the counts into the cue table; the arguments are those of `cue_statistics`."""
+        minimum = validation.check_count(min_applicability, "min_applicability")
+        level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
+        if top is not None:
+            validation.check_count(top, "top")
+        if self.n_items == 0:
+            raise ValueError("Expected at least one counted item, but these cue counts are empty.")
+        sizes = sorted(self.applicable)
+        totals: Counter[str] = Counter()
+        for m in sizes:
+            totals.update(self.applicable[m])
+        names = sorted((cue for cue, count in totals.items() if count >= minimum), key=lambda k: (-totals[k], k))
+        by_size = np.array([[self.applicable[m][cue] for m in sizes] for cue in names], dtype=np.int64)
+        by_size = by_size.reshape(len(names), len(sizes))
+        hits = np.array([sum(self.correct[m][cue] for m in sizes) for cue in names], dtype=np.int64)
+        alpha = by_size.sum(axis=1)
+        chance = (by_size / np.array(sizes, dtype=np.float64)).sum(axis=1) / np.maximum(alpha, 1)
+        p_values = _binomial_tests(by_size, hits, sizes)
+        p_holm = holm(p_values)
+        low, high = _clopper_pearson(hits, alpha, level)
+        rows = tuple(
+            Cue(
+                cue=cue,
+                applicability=int(alpha[i]),
+                productivity=float(hits[i] / alpha[i]),
+                coverage=float(alpha[i] / self.n_items),
+                n_correct=int(hits[i]),
+                chance=float(chance[i]),
+                p_value=float(p_values[i]),
+                p_holm=float(p_holm[i]),
+                low=float(low[i]),
+                high=float(high[i]),
+            )
+            for i, cue in enumerate(names[:top])
+        )
+        return CueStatistics(
+            cues=rows,
+            n_items=self.n_items,
+            n_cues=len(names),
+            n_significant=int(np.count_nonzero(p_holm < 1 - level)),
+            min_applicability=minimum,
+            confidence_level=level,
+        )
+
+
+def cue_statistics(
+    data: Sequence[Sequence[str]],
+    labels: object,
+    *,
+    prompts: Sequence[str] | None = None,
+    features: Sequence[str] = ("unigram",),
+    tokenizer: Tokenizer | None = None,
+    min_applicability: int = 1,
+    top: int | None = None,
+    confidence_level: float = 0.95,
+) -> CueStatistics:
+    r"""Count how often each superficial cue is applicable, and how often it points at the right choice.
+
+    applicability α_k = number of items where exactly one choice has cue k; productivity π_k = share of those where that
+    choice is right; coverage ξ_k = α_k / n. A cue is worth exploiting when π_k differs from chance 1/m in either
+    direction. Items are taken as independent in the tests and intervals.
+
+    Args:
+        data: N items, each a list of at least two choices; the number of choices may differ.
+        labels: (N,) the index of the right choice, from 0.
+        prompts: N prompts; needed by the feature "overlap" alone.
+        features: Families of cues: "unigram", "bigram", "trigram"; "length" (`<longest>`, `<shortest>`, in tokens, ties
+            do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the choice's token types that are in
+            the prompt); "negation" (`<negation>`: a word such as "not", "never" or "didn't").
+        tokenizer: A function from a text to its tokens; lower-cased words and punctuation marks by default.
+        min_applicability: Leave rarer cues out, of the table and of Holm's correction.
+        top: Show that many cues only; the correction still runs over all.
+        confidence_level: Of the intervals.
+
+    Returns:
+        `CueStatistics`: `cues` by falling applicability and how many there are.
+
+    Raises:
+        TypeError: If a choice is not a text.
+        ValueError: If an item has fewer than two choices, a label is out of range or lengths differ.
+
+    References:
+        Niven and Kao (2019), §3; Kavumba et al. (2019), Table 2; Holm (1979).
+
+    Example:
+        >>> table = cue_statistics([["It was red.", "It is blue."], ["He was in.", "He ran."]], [0, 0], top=2)
+        >>> [(row.cue, row.applicability, row.productivity, row.coverage) for row in table.cues]
+        [('was', 2, 1.0, 1.0), ('blue', 1, 0.0, 0.5)]
+    """
+    counts = CueCounts(features, tokenizer).update(data, labels, prompts)
+    return counts.result(min_applicability=min_applicability, top=top, confidence_level=confidence_level)
+
+
+def extract_cues(
+    data: Sequence[Sequence[str]],
+    *,
+    prompts: Sequence[str] | None = None,
+    features: Sequence[str] = ("unigram",),
+    tokenizer: Tokenizer | None = None,
+) -> CueTable:
+    """Find each cue that exactly one choice of an item has; the arguments are those of `cue_statistics`."""
+    families = check_features(features)
+    items = check_choices(data)
+    if prompts is None and "overlap" in families:
+        raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
+    if prompts is not None:
+        prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
+        validation.check_same_length(data=items, prompts=prompts)
+    split = tokenizer or tokenize
+    ids: dict[str, int] = {}
+    entries: list[tuple[int, int, int]] = []
+    for i, choices in enumerate(items):
+        tokens = [list(split(choice)) for choice in choices]
+        prompt = list(split(prompts[i])) if prompts is not None else []
+        owner: dict[str, int] = {}
+        for j, found in enumerate(_cues_of_choices(choices, tokens, prompt, families)):
+            for cue in found:
+                owner[cue] = -1 if cue in owner else j
+        entries += [(i, j, ids.setdefault(cue, len(ids))) for cue, j in owner.items() if j >= 0]
+    table = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    names = sorted(ids)
+    rank = np.empty(len(ids), dtype=np.int64)
+    rank[[ids[name] for name in names]] = np.arange(len(ids))
+    return CueTable(
+        names=tuple(names),
+        item=table[:, 0],
+        choice=table[:, 1],
+        cue=rank[table[:, 2]],
+        n_choices=np.array([len(choices) for choices in items], dtype=np.int64),
+    )
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
+
+    The i-th smallest of K becomes max over j <= i of (K - j + 1) p_(j), at most 1.
+
+    References:
+        Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03]))
+        array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty_like(p_values, dtype=np.float64)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return corrected
+
+
+def check_features(features: object) -> tuple[str, ...]:
+    """Check names of cue families; a single name is accepted."""
+    names = (features,) if isinstance(features, str) else features
+    if not isinstance(names, Iterable):
+        raise TypeError(f"Expected `features` to be names of cue families, but got {features!r}.")
+    checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
+    if not checked:
+        raise ValueError("Expected at least one name in `features`, but it is empty.")
+    return tuple(name for name in FEATURES if name in checked)
+
+
+def check_choices(data: object) -> list[list[str]]:
+    """Check items of a multiple-choice set: each a list of at least two texts."""
+    if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
+        raise TypeError(f"Expected `data` to be a sequence of items, each a list of choices, but got {_shown(data)}.")
+    items: list[list[str]] = []
+    for i, choices in enumerate(data):
+        if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
+            raise TypeError(f"Expected each item of `data` to be a list of choices, but item {i} is {_shown(choices)}.")
+        row = list(choices)
+        if len(row) < 2:
+            raise ValueError(f"Expected at least two choices in each item of `data`, but item {i} has {len(row)}.")
+        for j, choice in enumerate(row):
+            if not isinstance(choice, str):
+                raise TypeError(
+                    f"Expected each choice in `data` to be a text, but item {i} choice {j} is {_shown(choice)}."
+                )
+        items.append(row)
+    if not items:
+        raise ValueError("Expected at least one item in `data`, but it is empty.")
+    return items
+
+
+def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
+    """Check the index of the right choice of each item."""
+    right = validation.check_labels(labels, name=name)
+    validation.check_same_length(data=n_choices, **{name: right})
+    return validation.check_labels(right, n_choices, name=name)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r} ({type(value).__name__})"[:80]
+
+
+def _cues_of_choices(
+    choices: list[str], tokens: list[list[str]], prompt: list[str], families: tuple[str, ...]
+) -> list[set[str]]:
+    cues: list[set[str]] = [set() for _ in choices]
+    for family in families:
+        if family in _NGRAM_SIZE:
+            for found, words in zip(cues, tokens, strict=True):
+                found.update(_ngrams(words, _NGRAM_SIZE[family]))
+        elif family == "length":
+            _mark_extremes(cues, [float(len(words)) for words in tokens], LONGEST, SHORTEST)
+        elif family == "overlap":
+            _mark_extremes(cues, [_overlap(words, prompt) for words in tokens], MOST_OVERLAP, LEAST_OVERLAP)
+        else:
+            for found, choice in zip(cues, choices, strict=True):
+                if _NEGATION.search(choice):
+                    found.add(NEGATION)
+    return cues
+
+
+def _ngrams(words: list[str], size: int) -> Iterable[str]:
+    if size == 1:
+        return words
+    return (
+        " ".join(run) for run in zip(*(itertools.islice(words, start, None) for start in range(size)), strict=False)
+    )
+
+
+def _mark_extremes(cues: list[set[str]], values: list[float], largest: str, smallest: str) -> None:
+    # A tie marks several choices, which makes the cue inapplicable, as it should be.
+    for found, value in zip(cues, values, strict=True):
+        if value == max(values):
+            found.add(largest)
+        if value == min(values):
+            found.add(smallest)
+
+
+def _overlap(words: list[str], prompt: list[str]) -> float:
+    types = {word for word in words if word[:1].isalnum()}
+    return len(types & set(prompt)) / len(types) if types else 0.0
+
+
+def _binomial_tests(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
+    """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
+    rows = np.column_stack((by_size, hits))
+    if len(rows) == 0:
+        return np.empty(0)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    p_values = np.empty(len(distinct))
+    for i, row in enumerate(distinct):
+        null = np.ones(1)
+        for m, trials in zip(sizes, row[:-1].tolist(), strict=True):
+            if trials:
+                part = np.asarray(stats.binom.pmf(np.arange(trials + 1), trials, 1.0 / m), dtype=np.float64)
+                null = np.convolve(null, part)
+        # As likely as the observed count or less; the factor keeps symmetric counts together despite rounding.
+        p_values[i] = min(1.0, null[null <= null[row[-1]] * (1 + 1e-7)].sum())
+    return p_values[inverse.reshape(-1)]
+
+
+def _clopper_pearson(
+    hits: NDArray[np.int64], trials: NDArray[np.int64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    tail = (1 - level) / 2
+    low = np.where(hits == 0, 0.0, stats.beta.ppf(tail, np.maximum(hits, 1), trials - hits + 1))
+    high = np.where(hits == trials, 1.0, stats.beta.ppf(1 - tail, hits + 1, np.maximum(trials - hits, 1)))
+    return low, high

@@ -1,0 +1,1 @@
+"""Which examples is a model fragile on? Rankings, overlap of sets, flips, data maps."""

@@ -1,0 +1,206 @@
+"""Option order: does the place of a choice decide, rather than what it says?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_labels, check_same_length, check_scores
+
+_EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionBias(Result):
+    """Recall by the position of the right choice.
+
+    Attributes:
+        rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no preference.
+        recalls: Recall of each position; None where no right choice stands there.
+        counts: How often the right choice stands at each position.
+        picked: How often each position was picked.
+    """
+
+    rstd: float
+    recalls: list[float | None]
+    counts: list[int]
+    picked: list[int]
+
+
+def position_bias(predictions: object, references: object, n_positions: int) -> PositionBias:
+    """Measure how recall depends on the position of the right choice (RStd).
+
+    Args:
+        predictions: (N,) picked positions, whole numbers from 0.
+        references: (N,) positions of the right choices.
+        n_positions: How many positions there are.
+
+    Returns:
+        A `PositionBias`; positions that never hold the right choice are left out of the deviation.
+
+    References:
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, section 2.
+
+    Example:
+        Position 0 is always found (2 of 2), position 1 in one of two: recalls 1 and 0.5, deviation 0.25.
+
+        >>> position_bias([0, 0, 1, 0], [0, 0, 1, 1], 2).rstd
+        0.25
+    """
+    picked = check_labels(predictions, n_positions, name="predictions")
+    gold = check_labels(references, n_positions)
+    check_same_length(predictions=picked, references=gold)
+    counts = np.bincount(gold, minlength=n_positions)
+    hits = np.bincount(gold[picked == gold], minlength=n_positions)
+    recalls = [float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)]
+    return PositionBias(
+        rstd=float(np.std([recall for recall in recalls if recall is not None])),
+        recalls=recalls,
+        counts=counts.tolist(),
+        picked=np.bincount(picked, minlength=n_positions).tolist(),
+    )
+
+
+def permutation_consistency(picks: object) -> float:
+    """Return the share of items whose picked content is the same under every order of the choices.
+
+    Args:
+        picks: (N, R) index of the picked *content* (not position) of each item under each of R orders.
+
+    Returns:
+        A fraction in [0, 1]; higher is better.
+
+    Example:
+        >>> permutation_consistency([[2, 2, 2], [0, 1, 0]])
+        0.5
+    """
+    table = np.asarray(picks)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"Expected `picks` of shape (items, orders), but got shape {table.shape}.")
+    return float((table == table[:, :1]).all(axis=1).mean())
+
+
+def pride_prior(observed: object) -> NDArray[np.float64]:
+    r"""Estimate a model's prior over option positions from cyclic permutations (PriDe).
+
+        P(d_i) = softmax_i( 1/|I| * sum over cyclic orders I of log P_obs(d_i | q, x^I) )
+
+    Args:
+        observed: (R, n) probabilities of the n positions of one item under R cyclic orders, or (N, R, n) of N items,
+            whose priors are averaged.
+
+    Returns:
+        (n,) prior, which sums to 1.
+
+    References:
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, eq. 7.
+
+    Example:
+        >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
+        >>> pride_prior(rows).round(4).tolist()
+        [0.4134, 0.2839, 0.1898, 0.1129]
+    """
+    table = np.asarray(observed, dtype=np.float64)
+    if table.ndim == 2:
+        table = table[None]
+    if table.ndim != 3 or table.size == 0:
+        raise ValueError(f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}.")
+    check_scores(table.reshape(-1, table.shape[-1]), name="observed")
+    return np.asarray(softmax(np.log(table + _EPSILON).mean(axis=1)).mean(axis=0), dtype=np.float64)
+
+
+def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
+    r"""Remove a position prior from observed probabilities: softmax(log P_obs - log prior).
+
+    Args:
+        observed: (N, n) probabilities of the positions.
+        prior: (n,) the prior.
+
+    Returns:
+        (N, n) debiased probabilities.
+
+    References:
+        Zheng et al. (2024), ICLR, eq. 6.
+
+    Example:
+        >>> prior = [0.4134, 0.2839, 0.1898, 0.1129]
+        >>> pride_debias([[.4, .35, .15, .1]], prior).round(3).tolist()
+        [[0.25, 0.318, 0.204, 0.228]]
+    """
+    table = check_scores(observed, name="observed", allow_vector=False)
+    base = np.asarray(prior, dtype=np.float64)
+    if base.shape != (table.shape[1],):
+        raise ValueError(f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}.")
+    return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
+
+
+def contextual_calibration(probabilities: object, content_free: object) -> NDArray[np.float64]:
+    r"""Divide by what the model says of a content-free input: softmax(log p - log p_cf).
+
+    Args:
+        probabilities: (N, n) probabilities.
+        content_free: (n,) probabilities for an input without content, or (M, n) of several, which are averaged.
+
+    Returns:
+        (N, n) calibrated probabilities.
+
+    References:
+        Zhao et al. (2021), "Calibrate Before Use", ICML, section 5.
+
+    Example:
+        >>> contextual_calibration([[0.6, 0.4]], [0.75, 0.25]).round(4).tolist()
+        [[0.3333, 0.6667]]
+    """
+    base = np.asarray(content_free, dtype=np.float64)
+    return pride_debias(probabilities, base.mean(axis=0) if base.ndim == 2 else base)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoicesOnly(Result):
+    """How far a model gets without the prompt.
+
+    Attributes:
+        accuracy: Accuracy with the choices alone.
+        majority: Accuracy of always picking the commonest position.
+        excess: The difference.
+        p_value: One-sided exact binomial test of the accuracy against the majority's.
+        n_items: How many items.
+    """
+
+    accuracy: float
+    majority: float
+    excess: float
+    p_value: float
+    n_items: int
+
+
+def choices_only(predictions: object, references: object) -> ChoicesOnly:
+    """Compare the accuracy without a prompt with that of the commonest position.
+
+    Args:
+        predictions: (N,) picked choices of items whose prompt was removed.
+        references: (N,) right choices.
+
+    Returns:
+        A `ChoicesOnly`.
+
+    References:
+        Balepur et al. (2024), "Artifacts or Abduction: How Do LLMs Answer Multiple-Choice Questions Without the
+        Question?", section 3.
+
+    Example:
+        >>> choices_only([0, 1, 1, 0], [0, 1, 1, 1]).accuracy
+        0.75
+    """
+    picked = check_labels(predictions, name="predictions")
+    gold = check_labels(references)
+    n_items = check_same_length(predictions=picked, references=gold)
+    hits = int((picked == gold).sum())
+    majority = float(np.bincount(gold).max() / n_items)
+    test = stats.binomtest(hits, n_items, majority, alternative="greater")
+    return ChoicesOnly(hits / n_items, majority, hits / n_items - majority, float(test.pvalue), n_items)

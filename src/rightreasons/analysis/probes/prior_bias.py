@@ -1,0 +1,278 @@
+"""Prior bias: does a model prefer some choices where nothing makes one of them right?"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from rightreasons.analysis.intervals import Interval, bootstrap_mean
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_ragged,
+    check_same_length,
+    check_seed,
+)
+
+Alternative = Literal["two-sided", "less", "greater"]
+
+DEFINITION = (
+    "Prior bias: the population variance of the confidences over the choices of an item that has no right choice, "
+    "averaged over items (Shen & Kejriwal)."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PseudoCorrect(Result):
+    """How often a model still picks the choice that was right before the item was perturbed.
+
+    Attributes:
+        rate: Share of items whose pick is the pseudo-correct choice, in [0, 1].
+        chance: The rate that picking at random would give, mean of 1/n.
+        p_value: Two-sided exact test of the rate against chance.
+        test: "binomial" where all items have the same number of choices, else "poisson_binomial".
+        confidence_excess: Mean of (confidence in the pseudo-correct choice - 1/n).
+        confidence_p_value: Two-sided one-sample t-test of that mean against 0; None with fewer than two items or
+            where all excesses are equal.
+    """
+
+    rate: float
+    chance: float
+    p_value: float
+    test: str
+    confidence_excess: float
+    confidence_p_value: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class PermutationNull(Result):
+    """What the bias would be if the scores of an item had nothing to do with one another.
+
+    Attributes:
+        mean: Mean prior bias over the shuffles.
+        excess: Observed prior bias minus that mean.
+        p_value: (1 + number of shuffles whose bias is at least the observed one) / (n_permutations + 1).
+        n_permutations: How many shuffles.
+    """
+
+    mean: float
+    excess: float
+    p_value: float
+    n_permutations: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorBias(Result):
+    """The preference of a model on items without a right choice; see `prior_bias`.
+
+    Attributes:
+        prior_bias: Mean within-item population variance, from 0 (no preference) to (n-1)/n^2 (all on one choice).
+        normalized_prior_bias: The same with each variance divided by its largest value, in [0, 1].
+        divergence_from_uniform: Mean KL(C || uniform) in nats, from 0 to log n.
+        normalized_divergence: The same with each divergence divided by log n, in [0, 1].
+        mean_top_confidence: Mean of the largest confidence.
+        n_items: How many items.
+        mean_choices: Mean number of choices.
+        t_p_value: One-sided one-sample t-test of mean variance > 0. A variance is never negative, so a small value says
+            little by itself; the effect size, the null and the pseudo-correct rate say more. None where undefined
+            (fewer than two items, or all variances equal).
+        wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
+        pseudo_correct: Preference for the choice that used to be right; None without references.
+        null: The permutation null.
+        interval: Bootstrap interval of `prior_bias` over items; None unless asked for.
+        definition: The measure in words.
+    """
+
+    prior_bias: float
+    normalized_prior_bias: float
+    divergence_from_uniform: float
+    normalized_divergence: float
+    mean_top_confidence: float
+    n_items: int
+    mean_choices: float
+    t_p_value: float | None
+    wilcoxon_p_value: float | None
+    pseudo_correct: PseudoCorrect | None
+    null: PermutationNull | None
+    interval: Interval | None
+    definition: str = DEFINITION
+
+
+def prior_bias(
+    predictions: object,
+    references: object = None,
+    *,
+    scores: str = "probabilities",
+    n_permutations: int = 200,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> PriorBias:
+    r"""Measure how far a model prefers some choices on items where none is right.
+
+    For confidences C = (c_1, ..., c_n) of one item
+
+        Var(C) = 1/n * sum_i (c_i - 1/n)^2,   normalized: Var(C) * n^2 / (n - 1),   KL(C || U) = log n - H(C)
+
+    and the benchmark's figure is the mean over items. 0 is no preference; lower is better.
+
+    Args:
+        predictions: N rows of choice scores, of equal or different lengths (at least two choices a row).
+        references: (N,) index of the pseudo-correct choice: the one that was right before the perturbation, where it
+            is still there. None, or -1 for single items, where there is none.
+        scores: "probabilities" (default), "logits" or "log_probabilities"; softmax is taken within each row.
+        n_permutations: Shuffles of the permutation null (default 200); 0 leaves it out.
+        confidence_level: Level of the bootstrap interval, such as 0.95; None (default) gives none.
+        n_resamples: Bootstrap resamples; default 1000.
+        seed: Seed of shuffles and resamples; default 0.
+
+    Returns:
+        A `PriorBias`.
+
+    Raises:
+        TypeError: If the input is of the wrong kind.
+        ValueError: If a row, a label or an option is wrong; the first bad one is named.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+
+    Example:
+        >>> result = prior_bias([[0.7, 0.2, 0.1]], n_permutations=0)
+        >>> round(result.prior_bias, 6), round(result.normalized_prior_bias, 6)
+        (0.068889, 0.31)
+    """
+    rows = check_ragged(predictions, scores=scores)
+    n_permutations = check_count(n_permutations, "n_permutations", minimum=0)
+    n_resamples = check_count(n_resamples, "n_resamples")
+    seed = check_seed(seed)
+    n = rows.lengths.astype(np.float64)
+    variance = _variances(rows)
+    divergence = np.log(n) - _entropies(rows)
+    picked = rows.argmax()
+    interval = None
+    if confidence_level is not None:
+        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+        interval = bootstrap_mean(variance, confidence_level=level, n_resamples=n_resamples, seed=seed)
+    return PriorBias(
+        prior_bias=float(variance.mean()),
+        normalized_prior_bias=float((variance * n**2 / (n - 1)).mean()),
+        divergence_from_uniform=float(divergence.mean()),
+        normalized_divergence=float((divergence / np.log(n)).mean()),
+        mean_top_confidence=float(rows.reduce(np.maximum).mean()),
+        n_items=len(rows),
+        mean_choices=float(n.mean()),
+        t_p_value=t_p_value(variance, "greater"),
+        wilcoxon_p_value=wilcoxon_p_value(variance, "greater"),
+        pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
+        null=_permutation_null(rows, float(variance.mean()), n_permutations, seed) if n_permutations else None,
+        interval=interval,
+    )
+
+
+def poisson_binomial_p_value(successes: int, chances: NDArray[np.float64]) -> float:
+    """Test a number of successes of trials with different chances, two-sided and exact.
+
+    The p-value is the probability of all counts that are no likelier than the observed one, as in the exact binomial
+    test.
+
+    Args:
+        successes: Observed successes.
+        chances: (N,) chance of each trial.
+
+    Returns:
+        The p-value, in (0, 1].
+
+    Example:
+        >>> from scipy.stats import binomtest
+        >>> exact = poisson_binomial_p_value(9, np.full(10, 0.5))
+        >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
+        True
+    """
+    pmf = np.ones(1)
+    # Trials of one chance are a binomial; the counts of the groups add up by convolution.
+    for chance, trials in zip(*np.unique(chances, return_counts=True), strict=True):
+        group = np.asarray(stats.binom.pmf(np.arange(trials + 1), trials, chance), dtype=np.float64)
+        pmf = np.convolve(pmf, group)
+    observed = pmf[successes]
+    return float(min(1.0, pmf[pmf <= observed * (1 + 1e-7)].sum()))
+
+
+def t_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
+    """Test a mean against 0 by the one-sample t-test; None with fewer than two values or none that differ."""
+    if len(values) < 2 or np.ptp(values) <= 1e-12:  # differences of that size are rounding
+        return None
+    return float(stats.ttest_1samp(values, 0.0, alternative=alternative).pvalue)
+
+
+def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
+    """Test symmetry around 0 by the Wilcoxon signed-rank test; None where all values are 0."""
+    if not values.any():
+        return None
+    return float(stats.wilcoxon(values, alternative=alternative).pvalue)
+
+
+def _variances(rows: Ragged) -> NDArray[np.float64]:
+    deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
+    return Ragged(deviation**2, rows.offsets).reduce(np.add) / rows.lengths
+
+
+def _entropies(rows: Ragged) -> NDArray[np.float64]:
+    safe = np.where(rows.values > 0, rows.values, 1.0)  # 0 log 0 = 0
+    return Ragged(-rows.values * np.log(safe), rows.offsets).reduce(np.add)
+
+
+def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object) -> PseudoCorrect | None:
+    check_same_length(predictions=rows, references=references)
+    labels = check_labels(references, rows.lengths, minimum=-1)
+    known = labels >= 0
+    if not known.any():
+        return None
+    chances = 1.0 / rows.lengths[known]
+    hits = int((picked == labels)[known].sum())
+    same = bool((chances == chances[0]).all())
+    excess = rows.at(np.maximum(labels, 0))[known] - chances
+    return PseudoCorrect(
+        rate=hits / int(known.sum()),
+        chance=float(chances.mean()),
+        p_value=(
+            float(stats.binomtest(hits, len(chances), float(chances[0])).pvalue)
+            if same
+            else poisson_binomial_p_value(hits, chances)
+        ),
+        test="binomial" if same else "poisson_binomial",
+        confidence_excess=float(excess.mean()),
+        confidence_p_value=t_p_value(excess),
+    )
+
+
+def _permutation_null(rows: Ragged, observed: float, n_permutations: int, seed: int) -> PermutationNull:
+    """Shuffle, within each choice slot, which item a score belongs to.
+
+    Only items with the same number of choices exchange scores, so that every shuffled row is a row of that size.
+    """
+    rng = np.random.default_rng([seed, 1])
+    logits = np.log(np.maximum(rows.values, 1e-300))
+    blocks = [logits[rows.starts[rows.lengths == size][:, None] + np.arange(size)] for size in np.unique(rows.lengths)]
+    nulls = np.empty(n_permutations)
+    for index in range(n_permutations):
+        total = 0.0
+        for block in blocks:
+            shuffled = rng.permuted(block, axis=0)
+            shuffled = np.exp(shuffled - shuffled.max(axis=1, keepdims=True))
+            shuffled /= shuffled.sum(axis=1, keepdims=True)
+            total += float(shuffled.var(axis=1).sum())
+        nulls[index] = total / len(rows)
+    return PermutationNull(
+        mean=float(nulls.mean()),
+        excess=observed - float(nulls.mean()),
+        p_value=float((1 + (nulls >= observed * (1 - 1e-12)).sum()) / (n_permutations + 1)),
+        n_permutations=n_permutations,
+    )

@@ -1,0 +1,456 @@
+"""Which tokens of a labelled data set point at which label: local mutual information and its relatives.
+
+All figures follow from counts of (token, label). The counts are sparse, can be filled in any number of batches and
+processes, and are merged by addition; what they need in memory grows with the vocabulary, not with the texts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rightreasons.analysis.shortcuts.word_counts import WordCounter
+from rightreasons.analysis.tokens import words
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_number,
+    check_one_of,
+    check_same_length,
+    check_texts,
+    check_token_lists,
+    unknown_name,
+)
+
+COUNTS = ("occurrence", "presence")
+DENOMINATORS = ("tokens", "vocab")
+TOKENIZERS = ("words", "none")
+
+HEAD_FRACTION = 0.05
+"""The head of a label is the top 5 % of its tokens (Du et al. 2021, section 2.1)."""
+
+PMI_SMOOTHING = 100.0
+"""What is added to every count of (token, label) before PMI (Gururangan et al. 2018)."""
+
+BUFFER = 1 << 22
+"""Characters of text that are held at once before they are counted."""
+
+Tokenizer = Callable[[str], Iterable[str]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LabelTokens(Result):
+    """The tokens of one label, best first.
+
+    Every array has one entry a token with count(w, l) > 0, by falling LMI; ties by falling count, then by the alphabet.
+
+    Attributes:
+        label: The label l.
+        prior: p(l), in (0, 1).
+        head_size: How many tokens from the top make the head.
+        tokens: (V_l,) the tokens w.
+        lmi: (V_l,) local mutual information, in nats; above 0 the token points at the label, below 0 away from it.
+        pmi: (V_l,) pointwise mutual information, smoothed, in nats.
+        count: (V_l,) count(w, l).
+        total: (V_l,) count(w) over all labels.
+        p_label: (V_l,) p(l | w), in (0, 1].
+        z: (V_l,) how many standard errors p(l | w) lies above its value when the token says nothing.
+        p_value: (V_l,) two-sided p-value of z (normal approximation), not corrected for the number of tokens.
+    """
+
+    label: int
+    prior: float
+    head_size: int
+    tokens: tuple[str, ...]
+    lmi: NDArray[np.float64]
+    pmi: NDArray[np.float64]
+    count: NDArray[np.int64]
+    total: NDArray[np.int64]
+    p_label: NDArray[np.float64]
+    z: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The tokens of the head, best first."""
+        return self.tokens[: self.head_size]
+
+    def rows(self, top_k: int | None = None) -> list[dict[str, Any]]:
+        """Return the table row by row as plain values, the first `top_k` rows or all."""
+        if top_k is not None:
+            check_count(top_k, "top_k")
+        columns = {
+            "token": self.tokens[:top_k],
+            **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS},
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+_COLUMNS = ("lmi", "pmi", "count", "total", "p_label", "z", "p_value")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LmiResult(Result):
+    """The tokens of every label, and what they were counted in.
+
+    Attributes:
+        by_label: One table a label, by the label's number.
+        n_documents: Number of texts.
+        n_tokens: Number of tokens in all texts (count="occurrence"), or of (token, text) pairs (count="presence").
+        vocabulary_size: Number of distinct tokens.
+        count: "occurrence" or "presence".
+        D: What |D| in p(w, l) was, "tokens" or "vocab".
+    """
+
+    by_label: tuple[LabelTokens, ...]
+    n_documents: int
+    n_tokens: int
+    vocabulary_size: int
+    count: str
+    D: str
+
+    def __getitem__(self, label: int) -> LabelTokens:
+        for table in self.by_label:
+            if table.label == label:
+                return table
+        raise unknown_name("label that was counted", label, [str(table.label) for table in self.by_label])
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The labels, in order."""
+        return tuple(table.label for table in self.by_label)
+
+    @property
+    def heads(self) -> dict[int, tuple[str, ...]]:
+        """The head of each label: what `shortcut_reliance` takes."""
+        return {table.label: table.head for table in self.by_label}
+
+    @property
+    def definition(self) -> str:
+        """What was computed, in words."""
+        unit = "texts" if self.count == "presence" else "tokens"
+        denominator = "distinct tokens" if self.D == "vocab" else unit
+        return (
+            f"Local mutual information in nats, counted over {unit} ({self.count}); |D| in p(w, l) is the number of "
+            f"{denominator}."
+        )
+
+    def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
+        """Return the name of each label: its number when there are no names.
+
+        Raises:
+            ValueError: If a label has no name.
+        """
+        if names is None:
+            return {label: str(label) for label in self.labels}
+        checked = check_texts(names, "label_names")
+        if self.labels[-1] >= len(checked):
+            raise ValueError(
+                f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
+                f"{self.labels[-1]}."
+            )
+        return {label: checked[label] for label in self.labels}
+
+    def frequencies(self) -> dict[str, int]:
+        """Return count(w) of every token, over all labels."""
+        return {
+            token: count
+            for table in self.by_label
+            for token, count in zip(table.tokens, table.total.tolist(), strict=True)
+        }
+
+
+class LmiCounts:
+    """Mergeable counts of (token, label).
+
+    Args:
+        tokenizer: How a text becomes tokens. "words" (default): lower-case words and marks of punctuation, see
+            `tokens.words`. "none": the data are lists of tokens already. Or a function of one text that gives its
+            tokens, or a Hugging Face tokenizer, for its word pieces.
+        count: "occurrence" (default): every occurrence counts. "presence": a token counts once a text.
+
+    Raises:
+        TypeError: If the tokenizer is neither a known name nor a function.
+        ValueError: If a name is unknown.
+
+    Example:
+        >>> counts = LmiCounts()
+        >>> counts.update(["good movie", "good good plot"], [0, 0])
+        >>> more = LmiCounts()
+        >>> more.update(["bad movie", "bad plot"], [1, 1])
+        >>> result = counts.merge(more).result()
+        >>> [(table.tokens[0], round(float(table.lmi[0]), 6)) for table in result.by_label]
+        [('good', 0.195929), ('bad', 0.180207)]
+    """
+
+    def __init__(self, *, tokenizer: str | Tokenizer = "words", count: str = "occurrence") -> None:
+        if not callable(tokenizer):
+            check_one_of(tokenizer, TOKENIZERS, "tokenizer")
+        # A tokenizer of transformers can be called too, but gives ids then.
+        self.tokenizer: str | Tokenizer = getattr(tokenizer, "tokenize", tokenizer)
+        self.count = check_one_of(count, COUNTS, "count")
+        self.documents: Counter[int] = Counter()
+        """label -> number of texts."""
+        self.tokens: dict[int, Counter[str]] = {}
+        """label -> token -> count(w, l)."""
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Iterable[tuple[Sequence[Any], Sequence[int]]],
+        *,
+        tokenizer: str | Tokenizer = "words",
+        count: str = "occurrence",
+    ) -> LmiCounts:
+        """Count a stream of (data, labels) batches, one at a time.
+
+        Example:
+            >>> stream = ((["good movie"], [0]) for _ in range(3))
+            >>> LmiCounts.from_batches(stream).tokens
+            {0: Counter({'good': 3, 'movie': 3})}
+        """
+        counts = cls(tokenizer=tokenizer, count=count)
+        for data, labels in batches:
+            counts.update(data, labels)
+        return counts
+
+    def update(self, data: Iterable[Any], labels: Any) -> None:
+        """Add texts and their labels.
+
+        Args:
+            data: N texts, or N lists of tokens with tokenizer="none". None may be empty.
+            labels: (N,) labels, whole numbers from 0.
+
+        Raises:
+            TypeError: If a text is not a text, a token list not a list of tokens, or a label not a whole number.
+            ValueError: If the lengths differ, something is empty, or a label is below 0.
+        """
+        texts: list[Any] = check_token_lists(data, "data") if self.tokenizer == "none" else check_texts(data, "data")
+        numbers = check_labels(labels, name="labels").tolist()
+        check_same_length(data=texts, labels=numbers)
+        self.documents.update(numbers)
+        fast = self.tokenizer == "words" and self.count == "occurrence"
+        counters: dict[int, WordCounter] = {}
+        held: dict[int, list[Any]] = {}
+        size = 0
+        for text, label in zip(texts, numbers, strict=True):
+            held.setdefault(label, []).append(text)
+            size += len(text)
+            if fast and size >= BUFFER:
+                _count_words(held, counters)
+                held, size = {}, 0
+        if fast:
+            _count_words(held, counters)
+            more: Mapping[int, Iterable[str]] = {label: counter.counts() for label, counter in counters.items()}
+        else:
+            more = {label: self._tokens_of(rows) for label, rows in held.items()}
+        for label, tokens in more.items():
+            self.tokens.setdefault(label, Counter()).update(tokens)
+
+    def merge(self, other: LmiCounts) -> LmiCounts:
+        """Return the counts of both; neither is changed. The operation is associative.
+
+        Raises:
+            ValueError: If the two count differently.
+        """
+        if self.count != other.count or self.tokenizer != other.tokenizer:
+            raise ValueError(
+                f"Expected counts made in one way, but got {_way(self)} and {_way(other)}.",
+            )
+        merged = LmiCounts(tokenizer=self.tokenizer, count=self.count)
+        merged.documents = self.documents + other.documents
+        for label in sorted(merged.documents):
+            merged.tokens[label] = self.tokens.get(label, Counter()) + other.tokens.get(label, Counter())
+        return merged
+
+    def result(
+        self,
+        *,
+        D: str = "tokens",
+        head_fraction: float = HEAD_FRACTION,
+        head_size: int | None = None,
+        pmi_smoothing: float = PMI_SMOOTHING,
+        null: str = "prior",
+    ) -> LmiResult:
+        """Compute the figures; see `lmi` for the formulas and the options."""
+        check_one_of(D, DENOMINATORS, "D")
+        check_one_of(null, ("prior", "uniform"), "null")
+        check_fraction(head_fraction, "head_fraction")
+        check_number(pmi_smoothing, "pmi_smoothing", minimum=0.0)
+        if head_size is not None:
+            check_count(head_size, "head_size")
+        if len(self.documents) < 2:
+            seen = ", ".join(str(label) for label in self.documents) or "none"
+            raise ValueError(f"Expected texts of at least two labels, but got labels: {seen}.")
+
+        for label in self.documents:
+            if not self.tokens.get(label):
+                raise ValueError(f"Expected tokens in the texts of label {label}, but the tokenizer found none.")
+        # Sorted, so that an id is also the place in the alphabet.
+        vocabulary = sorted(set().union(*self.tokens.values()))
+        index = {token: position for position, token in enumerate(vocabulary)}
+        total = np.zeros(len(vocabulary), dtype=np.int64)
+        cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        for label in sorted(self.documents):
+            counter = self.tokens[label]
+            ids = np.fromiter((index[token] for token in counter), dtype=np.int64, count=len(counter))
+            count = np.fromiter(counter.values(), dtype=np.int64, count=len(counter))
+            total[ids] += count
+            cells[label] = ids, count
+
+        # The units that are counted: tokens, or (for p(l) and p(w, l) of presences) texts.
+        n_tokens = int(total.sum())
+        presence = self.count == "presence"
+        n_units = self.documents.total() if presence else n_tokens
+        denominator = len(vocabulary) if D == "vocab" else n_units
+        tables = []
+        for label, (ids, count) in cells.items():
+            of_label = int(count.sum())
+            prior = (self.documents[label] if presence else of_label) / n_units
+            p_label = count / total[ids]
+            lmi_values = count / denominator * np.log(p_label / prior)
+            smoothed = _smoothed_pmi(count, total[ids], of_label, n_tokens, len(vocabulary), len(cells), pmi_smoothing)
+            p_null = prior if null == "prior" else 1 / len(cells)
+            z = (p_label - p_null) / np.sqrt(p_null * (1 - p_null) / total[ids])
+            order = np.lexsort((ids, -count, -lmi_values))
+            tables.append(
+                LabelTokens(
+                    label=label,
+                    prior=prior,
+                    head_size=_head_size(len(ids), head_fraction, head_size),
+                    tokens=tuple(vocabulary[i] for i in ids[order].tolist()),
+                    lmi=lmi_values[order],
+                    pmi=smoothed[order],
+                    count=count[order],
+                    total=total[ids][order],
+                    p_label=p_label[order],
+                    z=z[order],
+                    p_value=np.asarray(2.0 * special.ndtr(-np.abs(z[order]))),
+                )
+            )
+        return LmiResult(
+            by_label=tuple(tables),
+            n_documents=self.documents.total(),
+            n_tokens=n_tokens,
+            vocabulary_size=len(vocabulary),
+            count=self.count,
+            D=D,
+        )
+
+    def _tokens_of(self, data: Sequence[Any]) -> Iterable[str]:
+        rows: Iterable[Iterable[str]] = data
+        if self.tokenizer != "none":
+            rows = map(words if self.tokenizer == "words" else self.tokenizer, data)  # type: ignore[arg-type]
+        return chain.from_iterable(map(set, rows) if self.count == "presence" else rows)
+
+
+def lmi(
+    data: Iterable[Any],
+    labels: Any,
+    *,
+    tokenizer: str | Tokenizer = "words",
+    count: str = "occurrence",
+    D: str = "tokens",
+    head_fraction: float = HEAD_FRACTION,
+    head_size: int | None = None,
+    pmi_smoothing: float = PMI_SMOOTHING,
+    null: str = "prior",
+) -> LmiResult:
+    r"""Rank the tokens of every label by local mutual information.
+
+    \[ LMI(w, l) = p(w, l) \log \frac{p(l \mid w)}{p(l)}, \quad p(w, l) = \frac{count(w, l)}{|D|}, \quad
+       p(l \mid w) = \frac{count(w, l)}{count(w)}, \quad p(l) = \frac{count(l)}{N} \]
+
+    with natural logarithms, N the number of tokens and count(l) the number of tokens in texts of label l. Beside it:
+
+    \[ PMI(w, l) = \log \frac{(count(w, l) + k)\, N'}{(count(w) + kK)\,(count(l) + kV)}, \quad N' = N + kKV \]
+
+    for K labels, V distinct tokens and k = `pmi_smoothing` added to every cell; and how far the token is from what a
+    token that says nothing would do,
+
+    \[ z = \frac{p(l \mid w) - p_0}{\sqrt{p_0 (1 - p_0) / count(w)}} . \]
+
+    LMI favors frequent tokens, PMI rare ones; z is a test. z takes the counted units for independent, which texts are
+    and the occurrences of a word in one text are not: for the test itself use count="presence".
+
+    Args:
+        data: N texts, or N lists of tokens with tokenizer="none".
+        labels: (N,) labels, whole numbers from 0; at least two different ones.
+        tokenizer: "words" (default), "none", a function of one text, or a Hugging Face tokenizer; see `LmiCounts`.
+        count: "occurrence" (default) or "presence": a token counts once a text, and p(w, l), p(l) are shares of texts.
+        D: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of distinct
+            tokens, as Du et al. and Bihani and Rayz write). It scales LMI and leaves the ranking as it is.
+        head_fraction: The share of a label's tokens that make its head; default 0.05. The head has
+            ceil(head_fraction · V_l) tokens, V_l = number of tokens with count(w, l) > 0.
+        head_size: The head as a number of tokens instead; default None.
+        pmi_smoothing: k of PMI; default 100, as Gururangan et al.; 0 for plain PMI.
+        null: p_0 of z: "prior" (default; p(l)) or "uniform" (1/K, as Gardner et al.). For balanced labels the same.
+
+    Returns:
+        `LmiResult`: per label the ranked tokens with their figures and the head.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ, a text is empty, there are fewer than two labels, or an option is unknown.
+
+    References:
+        Schuster et al. 2019, "Towards Debiasing Fact Verification Models", section 3; Du et al. 2021, "Towards
+        Interpreting and Mitigating Shortcut Learning Behavior of NLU Models", eq. 1; Bihani and Rayz 2025, eq. 3;
+        Gururangan et al. 2018, "Annotation Artifacts in Natural Language Inference Data", section 3.2; Gardner et al.
+        2021, "Competency Problems", section 3.
+
+    Example:
+        >>> texts = ["good movie", "good good plot", "bad movie", "bad plot"]
+        >>> result = lmi(texts, [0, 0, 1, 1])
+        >>> dict(zip(result[0].tokens, result[0].lmi.round(6).tolist()))
+        {'good': 0.195929, 'movie': -0.011707, 'plot': -0.011707}
+        >>> result[1].head
+        ('bad',)
+        >>> round(float(lmi(texts, [0, 0, 1, 1], D="vocab")[0].lmi[0]), 6)
+        0.44084
+    """
+    counts = LmiCounts(tokenizer=tokenizer, count=count)
+    counts.update(data, labels)
+    return counts.result(D=D, head_fraction=head_fraction, head_size=head_size, pmi_smoothing=pmi_smoothing, null=null)
+
+
+def _count_words(held: Mapping[int, Sequence[str]], counters: dict[int, WordCounter]) -> None:
+    for label, texts in held.items():
+        counters.setdefault(label, WordCounter()).update(texts)
+
+
+def _smoothed_pmi(
+    count: NDArray[np.int64],
+    total: NDArray[np.int64],
+    of_label: int,
+    n_tokens: int,
+    n_vocabulary: int,
+    n_labels: int,
+    k: float,
+) -> NDArray[np.float64]:
+    everything = n_tokens + k * n_vocabulary * n_labels
+    return np.asarray(
+        np.log((count + k) * everything / ((total + k * n_labels) * (of_label + k * n_vocabulary))), dtype=np.float64
+    )
+
+
+def _head_size(n_tokens: int, fraction: float, size: int | None) -> int:
+    if size is not None:
+        return min(size, n_tokens)
+    # 0.07 * 100 is 7.000000000000001 in floating point: that is seven tokens, not eight.
+    return math.ceil(round(fraction * n_tokens, 9))
+
+
+def _way(counts: LmiCounts) -> str:
+    tokenizer = counts.tokenizer if isinstance(counts.tokenizer, str) else "a function"
+    return f"count={counts.count!r} with tokenizer {tokenizer}"

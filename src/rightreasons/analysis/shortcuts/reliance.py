@@ -1,0 +1,624 @@
+"""Does a model decide by shortcuts? What it looks at, against what its training data gave away.
+
+A token is a shortcut of a prediction when it is among the tokens that the prediction rests on most (the top N by
+attribution) and in the head of the LMI ranking of the predicted label.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.binning import assign_bins, uniform_edges
+from rightreasons.analysis.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.analysis.shortcuts.lmi import LmiResult
+from rightreasons.analysis.shortcuts.null_model import chance_of_hit, frequency_bins, permutation_p_value
+from rightreasons.analysis.tokens import CATEGORIES, GRAMMAR_CATEGORIES, category_codes
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
+    as_ragged,
+    check_count,
+    check_fraction,
+    check_labels,
+    check_one_of,
+    check_same_length,
+    check_seed,
+    check_token_lists,
+    check_vector,
+)
+
+TOP_N = 3
+"""How many tokens a prediction rests on (Bihani and Rayz 2025)."""
+
+TYPES = ("none", "grammar", "lexicon")
+"""What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
+
+RANKINGS = ("value", "magnitude")
+
+N_FREQUENCY_BINS = 5
+
+Heads = Mapping[int, Collection[str]] | LmiResult
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shortcuts:
+    """The shortcuts of N predictions, and the chance that blind picks would have found some.
+
+    The tokens of all texts stand in flat arrays, one text after another; text i is `offsets[i]:offsets[i + 1]`.
+
+    Attributes:
+        tokens: (total,) the tokens.
+        offsets: (N + 1,) where each text begins.
+        in_top: (total,) whether the token is among the top N of its text.
+        in_head: (total,) whether it lies in the head of the predicted label.
+        category: (total,) its category, a position in `tokens.CATEGORIES`.
+        predictions: (N,) the predicted labels.
+        chance_random: (N,) chance of a hit for random tokens of the same text.
+        chance_frequency: (N,) chance of a hit for tokens of the same text and of like frequency.
+    """
+
+    tokens: NDArray[np.object_]
+    offsets: NDArray[np.int64]
+    in_top: NDArray[np.bool_]
+    in_head: NDArray[np.bool_]
+    category: NDArray[np.int8]
+    predictions: NDArray[np.int64]
+    chance_random: NDArray[np.float64]
+    chance_frequency: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """(total,) whether the token is a shortcut."""
+        return self.in_top & self.in_head
+
+    @property
+    def cued(self) -> NDArray[np.bool_]:
+        """(N,) whether the prediction is shortcut-cued."""
+        return self._any(self.found)
+
+    @property
+    def types(self) -> NDArray[np.int8]:
+        """(N,) what cues the prediction, a position in `TYPES`."""
+        grammar = [CATEGORIES.index(name) for name in GRAMMAR_CATEGORIES]
+        lexical = self._any(self.found & ~np.isin(self.category, grammar))
+        return np.where(lexical, 2, np.where(self.cued, 1, 0)).astype(np.int8)
+
+    def has(self, category: str) -> NDArray[np.bool_]:
+        """(N,) whether one of the shortcuts of the prediction is of a category."""
+        return self._any(self.found & (self.category == CATEGORIES.index(category)))
+
+    def merge(self, other: Shortcuts) -> Shortcuts:
+        """Return the predictions of both, one after another. The operation is associative."""
+        return Shortcuts(
+            np.concatenate((self.tokens, other.tokens), dtype=np.object_),
+            np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])),
+            np.concatenate((self.in_top, other.in_top)),
+            np.concatenate((self.in_head, other.in_head)),
+            np.concatenate((self.category, other.category)),
+            np.concatenate((self.predictions, other.predictions)),
+            np.concatenate((self.chance_random, other.chance_random)),
+            np.concatenate((self.chance_frequency, other.chance_frequency)),
+        )
+
+    def _any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(rows[flags], minlength=len(self)) > 0
+
+
+@dataclasses.dataclass(frozen=True)
+class ShortcutExample(Result):
+    """The shortcuts of one prediction.
+
+    Attributes:
+        cued: Whether there is one.
+        type: "none", "grammar" or "lexicon".
+        tokens: The shortcuts, in the order of the text.
+        positions: Where they stand among the tokens of the text.
+        categories: The category of each.
+    """
+
+    cued: bool
+    type: str
+    tokens: tuple[str, ...]
+    positions: tuple[int, ...]
+    categories: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class NullModel(Result):
+    """What blind picks of tokens would give, and what the model does beyond it.
+
+    Attributes:
+        rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
+        excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
+        interval: Bootstrap interval of the excess over the predictions.
+        p_value: One-sided permutation p-value of "the excess is 0".
+    """
+
+    rate: float
+    excess: float
+    interval: Interval
+    p_value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class OutcomeShare(Result):
+    """Shortcut-cued predictions among those that are right, or among those that are wrong.
+
+    Attributes:
+        n_items: How many predictions there are of this outcome.
+        rate: Share of them that is shortcut-cued; None where there are none.
+        interval: Wilson interval of the rate; None where there are none.
+        joint: Share of all predictions that have this outcome and are shortcut-cued.
+    """
+
+    n_items: int
+    rate: float | None
+    interval: Interval | None
+    joint: float
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfidenceBin(Result):
+    """The predictions of one bin (lower, upper] of confidence.
+
+    Attributes:
+        lower: Lower edge.
+        upper: Upper edge.
+        n_items: Number of predictions.
+        rate: Share that is shortcut-cued; None where the bin is empty.
+        lexicon: Share that is lexicon-cued; None where empty.
+        grammar: Share that is grammar-cued; None where empty.
+        confidence: Mean confidence; None where empty.
+        accuracy: Share that is right; None where empty or where there are no references.
+    """
+
+    lower: float
+    upper: float
+    n_items: int
+    rate: float | None
+    lexicon: float | None
+    grammar: float | None
+    confidence: float | None
+    accuracy: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class ShortcutReliance(Result):
+    """How far predictions rest on shortcuts. All shares in [0, 1].
+
+    Attributes:
+        shortcut_reliance: The shortcut rate P_sc: share of the predictions that are shortcut-cued.
+        interval: Wilson interval of it.
+        n_items: Number of predictions.
+        n_cued: Number of shortcut-cued ones.
+        lexicon_cued: Share with at least one lexical shortcut (numbers are lexical).
+        grammar_cued: Share whose shortcuts are function words, punctuation and pieces of words alone.
+        contains: For each category, the share of predictions with a shortcut of it.
+        only: For each category, the share of predictions whose shortcuts are all of it.
+        null: The null models "random" and "frequency", each a `NullModel`.
+        correct: Shortcuts among right predictions; None without references.
+        wrong: Shortcuts among wrong predictions; None without references.
+        by_label: For each predicted label, the number of predictions, and the shortcut rate among them.
+        cues: For each predicted label, its commonest shortcuts with the number of predictions that they cue.
+        bins: Shortcuts by confidence; empty without confidences.
+        examples: What was found in each prediction.
+        definition: The definition used, in words.
+        warning: One sentence where the rate is not beyond that of blind picks, else None.
+    """
+
+    shortcut_reliance: float
+    interval: Interval
+    n_items: int
+    n_cued: int
+    lexicon_cued: float
+    grammar_cued: float
+    contains: Mapping[str, float]
+    only: Mapping[str, float]
+    null: Mapping[str, NullModel]
+    correct: OutcomeShare | None
+    wrong: OutcomeShare | None
+    by_label: Mapping[int, Mapping[str, float | int]]
+    cues: Mapping[int, tuple[Mapping[str, str | int], ...]]
+    bins: tuple[ConfidenceBin, ...]
+    examples: tuple[ShortcutExample, ...]
+    definition: str
+    warning: str | None = None
+
+
+def find_shortcuts(
+    tokens: Any,
+    attributions: Any,
+    predictions: Any,
+    heads: Heads,
+    *,
+    top_n: int = TOP_N,
+    rank_by: str = "value",
+    piece_style: str = "word",
+    stop_words: Collection[str] | None = None,
+    frequencies: Mapping[str, int] | None = None,
+    n_frequency_bins: int = N_FREQUENCY_BINS,
+) -> Shortcuts:
+    r"""Find the shortcut tokens of predictions.
+
+    \[ S_i = Top_N(a_i) \cap Head(\hat y_i), \quad sc_i = 1[S_i \ne \emptyset] \]
+
+    Args:
+        tokens: N lists of tokens, without special tokens; the same kind of tokens as in the heads.
+        attributions: N lists of attributions, one a token; larger means that the prediction rests on it more.
+        predictions: (N,) predicted labels.
+        heads: label -> the tokens of its head, or an `LmiResult`.
+        top_n: N; default 3. Of equal attributions the first in the text comes first.
+        rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
+        piece_style: How the tokens show where a word begins, one of `tokens.PIECE_STYLES`; default "word".
+        stop_words: Stop words; default `tokens.STOP_WORDS`.
+        frequencies: token -> count in the training data, for the null model; default: those of an `LmiResult`, else
+            the counts in `tokens`.
+        n_frequency_bins: Bins of like frequency; default 5.
+
+    Returns:
+        `Shortcuts`: flags of all tokens and chances of all predictions, which can be merged with those of other
+        batches (then with `frequencies` given, so that the bins are the same).
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ, a label has no head, an attribution is not finite, or an option is unknown.
+
+    References:
+        Du et al. 2021, section 2.3; Bihani and Rayz 2025, section 2.2 and eq. 7.
+
+    Example:
+        >>> heads = {0: ["bad", "the"], 1: ["good"]}
+        >>> found = find_shortcuts([["the", "good", "film"]], [[0.1, 0.7, 0.2]], [1], heads, top_n=1)
+        >>> found.cued.tolist(), found.tokens[found.found].tolist()
+        ([True], ['good'])
+    """
+    rows = check_token_lists(tokens)
+    values = _check_attributions(attributions, rows)
+    predicted = check_labels(predictions, name="predictions")
+    check_same_length(tokens=rows, predictions=predicted)
+    check_count(top_n, "top_n")
+    check_one_of(rank_by, RANKINGS, "rank_by")
+    check_count(n_frequency_bins, "n_frequency_bins")
+    if frequencies is None and isinstance(heads, LmiResult):
+        frequencies = heads.frequencies()
+    members = _check_heads(heads, predicted)
+
+    offsets = values.offsets
+    flat = [token for row in rows for token in row]
+    index: dict[str, int] = {}
+    ids = np.fromiter((index.setdefault(token, len(index)) for token in flat), dtype=np.int64, count=len(flat))
+    vocabulary = list(index)
+    row_of = np.repeat(np.arange(len(rows)), values.lengths)
+
+    in_head = np.zeros(len(flat), dtype=np.bool_)
+    for label in np.unique(predicted).tolist():
+        of_label = (predicted == label)[row_of]
+        head = members[label]
+        listed = np.fromiter((token in head for token in vocabulary), dtype=np.bool_, count=len(vocabulary))
+        in_head[of_label] = listed[ids[of_label]]
+
+    scores = np.abs(values.values) if rank_by == "magnitude" else values.values
+    order = np.lexsort((-scores, row_of))
+    in_top = np.zeros(len(flat), dtype=np.bool_)
+    in_top[order] = np.arange(len(flat)) - np.repeat(values.starts, values.lengths) < top_n
+
+    strata = frequency_bins(vocabulary, Counter(flat) if frequencies is None else frequencies, n_frequency_bins)[ids]
+    return Shortcuts(
+        tokens=np.array(flat, dtype=object),
+        offsets=offsets,
+        in_top=in_top,
+        in_head=in_head,
+        category=category_codes(ids, offsets, vocabulary, style=piece_style, stop_words=stop_words),
+        predictions=predicted,
+        chance_random=chance_of_hit(row_of, len(rows), in_top, in_head),
+        chance_frequency=chance_of_hit(row_of, len(rows), in_top, in_head, strata),
+    )
+
+
+def shortcut_reliance(
+    tokens: Any,
+    attributions: Any,
+    predictions: Any,
+    heads: Heads,
+    *,
+    references: Any = None,
+    confidences: Any = None,
+    top_n: int = TOP_N,
+    rank_by: str = "value",
+    piece_style: str = "word",
+    stop_words: Collection[str] | None = None,
+    frequencies: Mapping[str, int] | None = None,
+    n_frequency_bins: int = N_FREQUENCY_BINS,
+    n_bins: int = 10,
+    top_cues: int = 10,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> ShortcutReliance:
+    r"""Measure how far predictions rest on shortcuts.
+
+    \[ P_{sc} = \frac1n \sum_i sc_i, \quad excess = P_{sc} - P_{sc}^{null} \]
+
+    with sc_i as in `find_shortcuts`. P_sc lies in [0, 1]; lower means fewer predictions whose most important tokens are
+    giveaways of the predicted label. It has no zero: tokens in the head are frequent, so read the excess over the null
+    models, in which the places of the top N tokens are shuffled within the text ("random"), or within the tokens of the
+    text that are about as frequent in the training data ("frequency").
+
+    Args:
+        tokens: As in `find_shortcuts`, as are `attributions`, `predictions` and `heads`.
+        attributions: N lists of attributions.
+        predictions: (N,) predicted labels.
+        heads: label -> the tokens of its head, or an `LmiResult`.
+        references: (N,) labels, to split by right and wrong; default None.
+        confidences: (N,) probabilities of the predicted labels, for the bins; default None.
+        top_n: N; default 3.
+        rank_by: "value" (default) or "magnitude".
+        piece_style: One of `tokens.PIECE_STYLES`; default "word".
+        stop_words: Stop words; default `tokens.STOP_WORDS`.
+        frequencies: token -> count in the training data, for the null model.
+        n_frequency_bins: Bins of like frequency; default 5.
+        n_bins: Bins of confidence, of equal width; default 10.
+        top_cues: How many of the commonest shortcuts of each label are listed; default 10.
+        confidence_level: Level of the intervals; default 0.95.
+        n_resamples: Resamples of the bootstrap and shuffles of the permutation test; default 1000.
+        seed: Seed of both; default 0.
+
+    Returns:
+        `ShortcutReliance`.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ, a label has no head, a value is out of range, or an option is unknown.
+
+    References:
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and eq. 7; Du et al. 2021, section 2.3. The null
+        models, the intervals and the excess are this package's.
+
+    Example:
+        >>> heads = {0: ["bad", "the"], 1: ["good"]}
+        >>> result = shortcut_reliance(
+        ...     [["the", "good", "film"], ["the", "film", "fails"]],
+        ...     [[0.1, 0.7, 0.2], [0.5, 0.2, 0.9]],
+        ...     [1, 0],
+        ...     heads,
+        ...     top_n=1,
+        ... )
+        >>> result.shortcut_reliance, result.lexicon_cued, result.grammar_cued
+        (0.5, 0.5, 0.0)
+        >>> round(result.null["random"].rate, 6)
+        0.333333
+    """
+    found = find_shortcuts(
+        tokens,
+        attributions,
+        predictions,
+        heads,
+        top_n=top_n,
+        rank_by=rank_by,
+        piece_style=piece_style,
+        stop_words=stop_words,
+        frequencies=frequencies,
+        n_frequency_bins=n_frequency_bins,
+    )
+    return summarize(
+        found,
+        references=references,
+        confidences=confidences,
+        n_bins=n_bins,
+        top_cues=top_cues,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
+        definition=(
+            f"Share of predictions with one of their {top_n} most attributed tokens in the head of the LMI ranking of "
+            "the predicted label."
+        ),
+    )
+
+
+def summarize(
+    found: Shortcuts,
+    *,
+    references: Any = None,
+    confidences: Any = None,
+    n_bins: int = 10,
+    top_cues: int = 10,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
+) -> ShortcutReliance:
+    """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`."""
+    check_count(n_bins, "n_bins")
+    check_count(top_cues, "top_cues", minimum=0)
+    check_fraction(confidence_level, "confidence_level", open_ends=True)
+    check_count(n_resamples, "n_resamples")
+    check_seed(seed)
+    correct = None
+    if references is not None:
+        labels = check_labels(references)
+        check_same_length(predictions=found.predictions, references=labels)
+        correct = labels == found.predictions
+    trust = None
+    if confidences is not None:
+        trust = check_vector(confidences, "confidences", minimum=0.0, maximum=1.0)
+        check_same_length(predictions=found.predictions, confidences=trust)
+
+    cued, types = found.cued, found.types
+    n_items, n_cued = len(found), int(cued.sum())
+    flags = {name: found.has(name) for name in CATEGORIES}
+    n_categories = np.sum(list(flags.values()), axis=0)
+    chances = {"random": found.chance_random, "frequency": found.chance_frequency}
+    null = {
+        name: NullModel(
+            rate=float(chance.mean()),
+            excess=float(n_cued / n_items - chance.mean()),
+            interval=bootstrap_mean(
+                cued - chance, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
+            ),
+            p_value=permutation_p_value(n_cued, chance, n_resamples=n_resamples, seed=seed),
+        )
+        for name, chance in chances.items()
+    }
+    return ShortcutReliance(
+        shortcut_reliance=n_cued / n_items,
+        interval=wilson(n_cued, n_items, confidence_level=confidence_level),
+        n_items=n_items,
+        n_cued=n_cued,
+        lexicon_cued=_share(types == TYPES.index("lexicon")),
+        grammar_cued=_share(types == TYPES.index("grammar")),
+        contains={name: _share(flag) for name, flag in flags.items()},
+        only={name: _share(flag & (n_categories == 1)) for name, flag in flags.items()},
+        null=null,
+        correct=None if correct is None else _outcome(cued, correct, confidence_level),
+        wrong=None if correct is None else _outcome(cued, ~correct, confidence_level),
+        by_label={
+            label: {"n_items": int((of_label := found.predictions == label).sum()), "rate": _share(cued[of_label])}
+            for label in np.unique(found.predictions).tolist()
+        },
+        cues=_commonest(found, top_cues),
+        bins=() if trust is None else _bins(trust, types, correct, n_bins),
+        examples=_examples(found, types),
+        definition=definition,
+        warning=_warning(n_cued / n_items, null, confidence_level),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Ragged:
+    values = as_ragged(attributions, "attributions")
+    check_same_length(tokens=rows, attributions=values)
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    differ = np.flatnonzero(lengths != values.lengths)
+    if differ.size:
+        item = int(differ[0])
+        raise ValueError(
+            "Expected one attribution a token in each item, but item "
+            f"{item} has {lengths[item]} tokens and {values.lengths[item]} attributions."
+        )
+    bad = np.flatnonzero(~np.isfinite(values.values))
+    if bad.size:
+        raise ValueError(
+            f"Expected finite numbers in `attributions`, but item {values.row_of(int(bad[0]))} holds "
+            f"{values.values[bad[0]]}."
+        )
+    return values
+
+
+def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
+    given = heads.heads if isinstance(heads, LmiResult) else heads
+    if not isinstance(given, Mapping):
+        raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(given).__name__}.")
+    members: dict[int, frozenset[str]] = {}
+    for label, head in given.items():
+        # The keys of a table that went through JSON are strings.
+        if not str(label).isdigit():
+            raise TypeError(f"Expected the keys of `heads` to be labels, whole numbers from 0, but got {label!r}.")
+        if isinstance(head, str) or not isinstance(head, Collection):
+            raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {type(head).__name__}.")
+        members[int(label)] = frozenset(head)
+    for item, label in enumerate(predicted.tolist()):
+        if label not in members:
+            known = ", ".join(str(known) for known in sorted(members)) or "none"
+            raise ValueError(
+                f"Expected a head for each predicted label, but item {item} is predicted {label}, a label never seen; "
+                f"known: {known}."
+            )
+    return members
+
+
+def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
+    """Say against which null models the rate is no news."""
+    level = 1.0 - confidence_level
+    blind = [
+        f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})" for name, model in null.items() if model.p_value > level
+    ]
+    if not blind:
+        return None
+    return f"The rate of {rate:.3f} is not beyond what blind picks of tokens give: {' and '.join(blind)}."
+
+
+def _share(flags: NDArray[np.bool_]) -> float:
+    return float(flags.mean())
+
+
+def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float) -> OutcomeShare:
+    n_items, n_both = int(outcome.sum()), int((cued & outcome).sum())
+    return OutcomeShare(
+        n_items=n_items,
+        rate=n_both / n_items if n_items else None,
+        interval=wilson(n_both, n_items, confidence_level=confidence_level) if n_items else None,
+        joint=n_both / len(cued),
+    )
+
+
+def _commonest(found: Shortcuts, top: int) -> dict[int, tuple[dict[str, str | int], ...]]:
+    rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))[found.found].tolist()
+    labels = found.predictions.tolist()
+    counts: dict[int, Counter[str]] = {label: Counter() for label in sorted(set(labels))}
+    # A token that stands twice in a text cues one prediction.
+    for row, token in dict.fromkeys(zip(rows, found.tokens[found.found].tolist(), strict=True)):
+        counts[labels[row]][token] += 1
+    return {
+        label: tuple(
+            {"token": token, "count": count}
+            for token, count in sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))[:top]
+        )
+        for label, counter in counts.items()
+    }
+
+
+def _bins(
+    confidences: NDArray[np.float64], types: NDArray[np.int8], correct: NDArray[np.bool_] | None, n_bins: int
+) -> tuple[ConfidenceBin, ...]:
+    edges = uniform_edges(n_bins)
+    place = assign_bins(confidences, edges, uniform=True)
+    sizes = np.bincount(place, minlength=n_bins)
+
+    def mean(values: NDArray[Any]) -> list[float | None]:
+        sums = np.bincount(place, values, minlength=n_bins)
+        return [float(total / size) if size else None for total, size in zip(sums, sizes, strict=True)]
+
+    columns = (
+        edges[:-1].tolist(),
+        edges[1:].tolist(),
+        sizes.tolist(),
+        mean(types > 0),
+        mean(types == TYPES.index("lexicon")),
+        mean(types == TYPES.index("grammar")),
+        mean(confidences),
+        [None] * n_bins if correct is None else mean(correct),
+    )
+    return tuple(ConfidenceBin(*row) for row in zip(*columns, strict=True))
+
+
+def _examples(found: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
+    places = np.flatnonzero(found.found)
+    cuts = np.searchsorted(places, found.offsets)
+    tokens = found.tokens[places].tolist()
+    categories = [CATEGORIES[code] for code in found.category[places].tolist()]
+    flat = places.tolist()
+    return tuple(
+        ShortcutExample(
+            cued=b > a,
+            type=TYPES[kind],
+            tokens=tuple(tokens[a:b]),
+            positions=tuple(place - start for place in flat[a:b]),
+            categories=tuple(categories[a:b]),
+        )
+        for a, b, start, kind in zip(
+            cuts[:-1].tolist(), cuts[1:].tolist(), found.offsets[:-1].tolist(), types.tolist(), strict=True
+        )
+    )

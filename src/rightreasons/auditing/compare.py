@@ -1,0 +1,544 @@
+"""Two audited models on the same items: is one really better, or better calibrated?"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rightreasons
+from rightreasons.analysis import intervals
+from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
+from rightreasons.analysis.calibration.proper_scores import label_log_probability
+from rightreasons.auditing.labels import align_labels
+from rightreasons.auditing.page import plots
+from rightreasons.auditing.page.figures import (
+    ABOUT,
+    N_BINS,
+    Judged,
+    Resampling,
+    estimate_of,
+    measure,
+    squared_distance,
+    take_rows,
+)
+from rightreasons.auditing.page.parts import (
+    Column,
+    Estimate,
+    Example,
+    ExampleList,
+    Headline,
+    Part,
+    Plot,
+    SectionResult,
+    Table,
+    Verdict,
+)
+from rightreasons.auditing.page.report import Outcome, render_page
+from rightreasons.auditing.page.words import fraction, p_equals
+from rightreasons.auditing.predictions import Predictions, read_predictions
+from rightreasons.auditing.runner import PAGE, short_name
+from rightreasons.auditing.schema import AUDIT_FILE, read_audit
+from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_count, check_fraction, check_seed
+
+Floats = NDArray[np.float64]
+
+COMPARISON_FILE = "comparison.json"
+
+N_EXAMPLES = 5
+"""Items that are shown for each model."""
+
+MAX_WORK = 5_000_000
+"""Items times resamples of a test of calibration errors, which are computed anew on each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparedFigure(Result):
+    """One figure of two models on the same items.
+
+    Attributes:
+        key: The figure, as in the audit.
+        name: Its name.
+        first: The first model's.
+        second: The second model's.
+        difference: First minus second, with its interval.
+        p_value: Two-sided p-value of "no difference".
+        test: The test, in words.
+        better: "higher", "lower" or None.
+    """
+
+    key: str
+    name: str
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    p_value: float
+    test: str
+    better: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparedSplit(Result):
+    """Two models on the items that both were audited on.
+
+    Attributes:
+        split: The name of the split.
+        n_items: Items that both reports hold, with the same text and a label.
+        n_only_first: Items that only the first report holds.
+        n_only_second: Items that only the second report holds.
+        both_right: Items that both get right.
+        first_right: Items that only the first gets right.
+        second_right: Items that only the second gets right.
+        both_wrong: Items that neither gets right.
+        figures: The figures with their tests.
+    """
+
+    split: str
+    n_items: int
+    n_only_first: int
+    n_only_second: int
+    both_right: int
+    first_right: int
+    second_right: int
+    both_wrong: int
+    figures: tuple[ComparedFigure, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison(Result):
+    """What comparing two reports found.
+
+    Attributes:
+        first: The first model.
+        second: The second model.
+        splits: The splits that both reports hold.
+        n_resamples: The resamples of every bootstrap and permutation test.
+        seed: Their seed.
+        rightreasons: The version.
+    """
+
+    first: str
+    second: str
+    splits: tuple[ComparedSplit, ...]
+    n_resamples: int
+    seed: int
+    rightreasons: str = rightreasons.__version__
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Pair:
+    """The items that two reports share, judged by both models in the first's numbering of classes."""
+
+    first: Judged
+    second: Judged
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    n_only: tuple[int, int]
+
+
+def compare_reports(
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two audited models on the items that both reports hold, by paired tests.
+
+    Accuracy is compared by the exact McNemar test, figures that are means over items (mean confidence, confidence gap,
+    Brier score, log loss) by a paired bootstrap, and calibration errors by swapping the two models at random in each
+    item. Items are joined by id, and only where both reports have the same text.
+
+    Args:
+        first: The folder of a report.
+        second: The folder of another.
+        out: A folder for a page and comparison.json; None to write nothing.
+        confidence_level: The level of every interval.
+        n_resamples: Resamples of every bootstrap and permutation test.
+        seed: Their seed.
+
+    Returns:
+        A `Comparison`: the models, and for each shared split its counts and figures.
+
+    Raises:
+        FileNotFoundError: If one is no report, or has no predictions.
+        ValueError: If the reports share no item, or the models' classes have other names.
+    """
+    how = Resampling(
+        check_fraction(confidence_level, "confidence_level", open_ends=True),
+        check_count(n_resamples, "n_resamples"),
+        check_seed(seed),
+    )
+    folders = tuple(_folder(path) for path in (first, second))
+    audits = tuple(read_audit(folder) for folder in folders)
+    names = _names(audits, folders)
+    mapping = _classes(audits)
+    files = [_prediction_files(audit) for audit in audits]
+    shared = [split for split in files[0] if split in files[1]]
+    if not shared:
+        raise ValueError(
+            f"Expected two reports of the same splits, but {folders[0]} holds {', '.join(files[0])} "
+            f"and {folders[1]} holds {', '.join(files[1])}."
+        )
+    pairs: dict[str, _Pair] = {}
+    for split in shared:
+        said = [read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)]
+        pair = _join(split, said[0], said[1], mapping)
+        if pair is not None:
+            pairs[split] = pair
+    if not pairs:
+        raise ValueError(
+            f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labelled item with "
+            "the same id and text."
+        )
+    compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
+    comparison = Comparison(*names, compared, how.n_resamples, how.seed)
+    if out is not None:
+        _write(Path(out), comparison, pairs, audits, folders)
+    return comparison
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _folder(report: str | os.PathLike[str]) -> Path:
+    path = Path(report)
+    return path.parent if path.name == AUDIT_FILE else path
+
+
+def _names(audits: Sequence[dict[str, Any]], folders: Sequence[Path]) -> tuple[str, str]:
+    first, second = (short_name(audit["model"]["name"]) for audit in audits)
+    return (first, second) if first != second else (f"{first} ({folders[0]})", f"{second} ({folders[1]})")
+
+
+def _classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
+    """Return the first model's class of each of the second's classes; None for multiple choice."""
+    one, two = (audit["model"] for audit in audits)
+    if one["task"] != two["task"]:
+        raise ValueError(
+            f"Expected two models of one task, but {one['name']} is for {one['task']} and {two['name']} not."
+        )
+    if one["task"] == "multiple_choice":
+        return None
+    if len(one["label_names"]) != len(two["label_names"]):
+        raise ValueError(
+            f"Expected two models of the same classes, but {one['name']} has {', '.join(one['label_names'])} "
+            f"and {two['name']} has {', '.join(two['label_names'])}."
+        )
+    everything = np.arange(len(two["label_names"]))
+    return align_labels(
+        everything, data_names=two["label_names"], model_names=one["label_names"], where=two["name"]
+    ).class_of
+
+
+def _prediction_files(audit: dict[str, Any]) -> dict[str, str]:
+    return {
+        split["name"]: split["predictions"]
+        for split in audit["dataset"]["splits"]
+        if split["predictions"] and split["role"] in ("primary", "comparison")
+    }
+
+
+def _join(split: str, first: Predictions, second: Predictions, mapping: NDArray[np.int64] | None) -> _Pair | None:
+    place = {name: row for row, name in enumerate(second.ids)}
+    rows = [
+        (row, place[name])
+        for row, name in enumerate(first.ids)
+        if name in place and first.labels[row] >= 0 and first.texts[row] == second.texts[place[name]]
+    ]
+    if not rows:
+        return None
+    one, two = np.array(rows).T
+    labels = first.labels[one]
+    logits = take_rows(second.logits, two)
+    if mapping is not None:
+        logits = np.asarray(logits)[:, np.argsort(mapping)]
+    return _Pair(
+        first=Judged.of(take_rows(first.logits, one), labels, split),
+        second=Judged.of(logits, labels, split),
+        ids=tuple(first.ids[row] for row in one),
+        texts=tuple(first.texts[row] for row in one),
+        n_only=(len(first) - len(rows), len(second) - len(rows)),
+    )
+
+
+def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
+    right = pair.first.top.correct, pair.second.top.correct
+    keys = [key for key in _TESTS if pair.first.by_class or not ABOUT[key].by_class]
+    first, second = (measure(judged, how, keys) for judged in (pair.first, pair.second))
+    figures = []
+    for key in keys:
+        test = _TESTS[key](pair, how)
+        figures.append(
+            ComparedFigure(
+                key=key,
+                name=ABOUT[key].name,
+                first=first[key].estimate,
+                second=second[key].estimate,
+                difference=estimate_of(test.difference, test.interval),
+                p_value=test.p_value,
+                test=test.method,
+                better=ABOUT[key].better,
+            )
+        )
+    return ComparedSplit(
+        split=split,
+        n_items=len(pair.ids),
+        n_only_first=pair.n_only[0],
+        n_only_second=pair.n_only[1],
+        both_right=int((right[0] & right[1]).sum()),
+        first_right=int((right[0] & ~right[1]).sum()),
+        second_right=int((~right[0] & right[1]).sum()),
+        both_wrong=int((~right[0] & ~right[1]).sum()),
+        figures=tuple(figures),
+    )
+
+
+def _test_accuracy(pair: _Pair, how: Resampling) -> intervals.PairedTest:
+    first, second = pair.first.top.correct, pair.second.top.correct
+    exact = intervals.mcnemar(first, second)
+    # McNemar's test has a p-value and no interval; the bootstrap of the same difference has one.
+    resampled = intervals.paired_bootstrap(first, second, **how.options)
+    return dataclasses.replace(exact, interval=resampled.interval)
+
+
+def _test_mean(of: Callable[[Judged], Floats]) -> Callable[[_Pair, Resampling], intervals.PairedTest]:
+    def test(pair: _Pair, how: Resampling) -> intervals.PairedTest:
+        return intervals.paired_bootstrap(of(pair.first), of(pair.second), **how.options)
+
+    return test
+
+
+def _test_ece(pair: _Pair, how: Resampling) -> intervals.PairedTest:
+    """Swap the models at random in each item; the interval resamples items."""
+    n_resamples = min(how.n_resamples, max(200, MAX_WORK // len(pair.ids)))
+    # Confidence and correctness are all that the top-label error looks at.
+    first, second = (
+        np.column_stack((judged.top.confidence, judged.top.correct)).astype(np.float64)
+        for judged in (pair.first, pair.second)
+    )
+    test = intervals.paired_permutation_of(_ece, first, second, n_resamples=n_resamples, seed=how.seed)
+    interval = intervals.bootstrap(
+        lambda one, two: _ece(one) - _ece(two),
+        first,
+        second,
+        confidence_level=how.confidence_level,
+        n_resamples=n_resamples,
+        seed=how.seed,
+    )
+    return dataclasses.replace(test, interval=interval)
+
+
+def _ece(pairs: Floats) -> float:
+    sums = BinSums.empty(uniform_edges(N_BINS)[None])
+    sums.add(0, pairs[:, 0], pairs[:, 1] > 0, uniform=True)
+    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
+
+
+_TESTS: Mapping[str, Callable[[_Pair, Resampling], intervals.PairedTest]] = {
+    "accuracy": _test_accuracy,
+    "mean_confidence": _test_mean(lambda judged: judged.top.confidence),
+    "confidence_gap": _test_mean(lambda judged: judged.top.confidence - judged.top.correct),
+    "ece": _test_ece,
+    "brier": _test_mean(squared_distance),
+    "nll": _test_mean(lambda judged: -label_log_probability(judged.logits, judged.top.labels)),
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------- page
+
+
+def _write(
+    out: Path,
+    comparison: Comparison,
+    pairs: Mapping[str, _Pair],
+    audits: Sequence[dict[str, Any]],
+    folders: Sequence[Path],
+) -> None:
+    outcomes = [
+        Outcome(
+            question=f"split-{number}",
+            title=f"On “{compared.split}”",
+            status="answered",
+            result=_section(number, comparison, compared, pairs[compared.split], audits),
+        )
+        for number, compared in enumerate(comparison.splits)
+    ]
+    for outcome in outcomes:
+        for plot in outcome.result.plots if outcome.result else ():
+            write_bytes(out / "figures" / f"{plot.key}.png", plot.png)
+    page = render_page(
+        title=f"{comparison.first} and {comparison.second}",
+        heading=f"{comparison.first} or {comparison.second}?",
+        facts=[("compared on", audits[0]["dataset"]["name"]), ("splits", str(len(outcomes)))],
+        outcomes=outcomes,
+        made=[
+            ("First model", f"{audits[0]['model']['name']} (report {folders[0]})"),
+            ("Second model", f"{audits[1]['model']['name']} (report {folders[1]})"),
+            ("Differences", "first minus second, on the items that both reports hold with the same text"),
+            ("Resamples", f"{comparison.n_resamples:,}, seed {comparison.seed}"),
+            ("Beside this page", f"{COMPARISON_FILE}, figures/ (PNG)"),
+        ],
+    )
+    write_text(out / PAGE, page)
+    write_json(out / COMPARISON_FILE, comparison.to_dict())
+
+
+def _section(
+    number: int, comparison: Comparison, compared: ComparedSplit, pair: _Pair, audits: Sequence[dict[str, Any]]
+) -> SectionResult:
+    figures = {figure.key: figure for figure in compared.figures}
+    drawing = plots.dot_rows(
+        f"models_{number}",
+        rows=[
+            plots.Bar(
+                f.name, *(tuple(getattr(e, end) for e in (f.first, f.second)) for end in ("value", "low", "high"))
+            )
+            for f in compared.figures
+            if ABOUT[f.key].unit == "fraction" and f.key != "confidence_gap"
+        ],
+        series=(comparison.first, comparison.second),
+        xlabel="fraction",
+    )
+    told = "; ".join(
+        f"{f.name}: {fraction(f.first.value or 0.0)} and {fraction(f.second.value or 0.0)}" for f in compared.figures
+    )
+    return SectionResult(
+        verdict=_verdict(comparison, compared, figures["accuracy"]),
+        headlines=tuple(_headline(figures[key], compared) for key in ("accuracy", "ece", "confidence_gap", "nll")),
+        parts=(
+            Part(
+                title="Figure by figure",
+                plots=(
+                    Plot(
+                        key=f"models_{number}",
+                        title="The two models",
+                        caption="Whiskers are the interval of each model by itself; whether the two differ is in the "
+                        "table, which compares them item by item.",
+                        alt=f"Figures of the two models. {told}.",
+                        source="Definitions as in the audits",
+                        png=drawing.png,
+                        svg=drawing.svg,
+                    ),
+                ),
+                tables=(_figure_table(comparison, compared), _count_table(comparison, compared)),
+            ),
+            Part(title="Where they differ", examples=_examples(comparison, pair, audits)),
+        ),
+        limits=(
+            "p-values are not corrected for the number of figures and splits.",
+            "The tests are about the choice of items; another seed of the same training may differ by more.",
+        ),
+    )
+
+
+def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: ComparedFigure) -> Verdict:
+    first, second = fraction(accuracy.first.value or 0.0), fraction(accuracy.second.value or 0.0)
+    summary = (
+        f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
+        f"{comparison.second} in {second}; {compared.first_right:,} items only the first gets right, "
+        f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
+    )
+    if accuracy.p_value >= 0.05:
+        return Verdict("neutral", "No difference in accuracy shown", summary)
+    better = comparison.first if (accuracy.difference.value or 0.0) > 0 else comparison.second
+    return Verdict("good", f"{better} is more often right", summary)
+
+
+def _headline(figure: ComparedFigure, compared: ComparedSplit) -> Headline:
+    about = ABOUT[figure.key]
+    return Headline(
+        key=f"{figure.key}_difference",
+        name=f"{about.name}: first − second",
+        estimate=figure.difference,
+        definition=f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test}).",
+        source=about.source,
+        unit=about.unit,
+        split=compared.split,
+        n=compared.n_items,
+        no_interval="" if figure.difference.has_interval else "The test gives no interval.",
+    )
+
+
+def _figure_table(comparison: Comparison, compared: ComparedSplit) -> Table:
+    return Table(
+        key="figures",
+        title="Figures and tests",
+        columns=(
+            Column("name", "Figure", "text"),
+            Column("first", comparison.first),
+            Column("second", comparison.second),
+            Column("difference", "First − second"),
+            Column("p", "p", "p_value"),
+            Column("test", "Test", "text"),
+            Column("better", "Better", "text"),
+        ),
+        rows=tuple(
+            (f.name, f.first, f.second, f.difference, f.p_value, f.test, f.better or "") for f in compared.figures
+        ),
+        note=f"On {compared.n_items:,} items that both reports hold ({compared.n_only_first:,} are in the first alone, "
+        f"{compared.n_only_second:,} in the second alone).",
+        source="McNemar 1947; Efron & Tibshirani 1993; Fisher 1935; definitions as in the audits",
+    )
+
+
+def _count_table(comparison: Comparison, compared: ComparedSplit) -> Table:
+    return Table(
+        key="counts",
+        title="Right and wrong, item by item",
+        columns=(
+            Column("first", comparison.first, "text"),
+            Column("right", f"{comparison.second} right", "count"),
+            Column("wrong", f"{comparison.second} wrong", "count"),
+        ),
+        rows=(
+            ("right", compared.both_right, compared.first_right),
+            ("wrong", compared.second_right, compared.both_wrong),
+        ),
+        source="Counted",
+    )
+
+
+def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, Any]]) -> tuple[ExampleList, ...]:
+    names = audits[0]["model"]["label_names"]
+
+    def name(label: int) -> str:
+        return names[label] if names else f"choice {label + 1}"
+
+    lists = []
+    for key, better, worse, title in (
+        ("first_right", pair.first, pair.second, comparison.first),
+        ("second_right", pair.second, pair.first, comparison.second),
+    ):
+        rows = np.flatnonzero(better.top.correct & ~worse.top.correct)
+        rows = rows[np.argsort(-worse.top.confidence[rows], kind="stable")][:N_EXAMPLES]
+        if not len(rows):
+            continue
+        lists.append(
+            ExampleList(
+                key=key,
+                title=f"Only {title} is right",
+                note="Prediction and confidence are those of the model that is wrong, the most confident first.",
+                examples=tuple(
+                    Example(
+                        id=pair.ids[row],
+                        text=pair.texts[row],
+                        label=name(int(worse.top.labels[row])),
+                        prediction=name(int(worse.top.predicted[row])),
+                        confidence=min(float(worse.top.confidence[row]), 1.0),
+                        note=f"the other: {fraction(float(better.top.confidence[row]))}",
+                    )
+                    for row in rows
+                ),
+            )
+        )
+    return tuple(lists)

@@ -1,0 +1,352 @@
+"""What the sections of an audit share: the model, the items, and what the model said about them, computed once."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.auditing.labels import align_labels
+from rightreasons.auditing.predictions import safe_name
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import check_options, unknown_name
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.data.suites.suite import Suite
+    from rightreasons.models.loading import Classifier
+
+Role = Literal["primary", "comparison", "validation", "train"]
+
+TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
+"""The splits that are audited when none is named: the first of these that has labels."""
+
+VALIDATION_SPLITS = ("validation", "dev", "valid", "val")
+"""The splits that may be used to fit a temperature."""
+
+WORK = ".work"
+"""The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AuditSplit:
+    """The items of one split that the audit looks at.
+
+    Attributes:
+        name: The name of the split.
+        role: "primary" (what the headlines are about), "comparison", "validation" or "train".
+        data: The rows in the common schema, with all further columns.
+        labels: (N,) labels in the model's numbering; -1 where there is none.
+        data_label_names: The names of the labels as the data has them; () for multiple choice.
+        label_mapping: How labels and classes were matched, in words.
+        class_of: The model's class of each of the data's labels, and -1 at the end for none; None for multiple choice.
+        n_available: How many items the split has.
+        fingerprint: A digest of ids, texts and labels.
+    """
+
+    name: str
+    role: Role
+    data: datasets.Dataset
+    labels: NDArray[np.int64]
+    data_label_names: tuple[str, ...]
+    label_mapping: str
+    class_of: NDArray[np.int64] | None
+    n_available: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @functools.cached_property
+    def ids(self) -> tuple[str, ...]:
+        """N unique ids."""
+        return tuple(self.data["id"])
+
+    @functools.cached_property
+    def texts(self) -> list[str]:
+        """N texts, or prompts."""
+        return list(self.data["prompt" if self.choices is not None else "text"])
+
+    @functools.cached_property
+    def text_pairs(self) -> list[str] | None:
+        """N second texts; None where there are none."""
+        return self.column("text_pair")
+
+    @functools.cached_property
+    def choices(self) -> list[list[str]] | None:
+        """N lists of choices; None for classification."""
+        return self.column("choices")
+
+    @functools.cached_property
+    def planted(self) -> list[list[dict[str, Any]]] | None:
+        """N lists of planted tokens {token, start, end}, of data that tells them; else None."""
+        return self.column("planted")
+
+    @functools.cached_property
+    def cue_labels(self) -> NDArray[np.int64] | None:
+        """(N,) the class that the planted cue stands for, -1 for none, in the model's numbering; None where unknown."""
+        raw = self.column("cue_label")
+        return None if raw is None or self.class_of is None else self.class_of[np.array(raw, dtype=np.int64)]
+
+    @functools.cached_property
+    def pair_ids(self) -> list[str] | None:
+        """N names that items of several splits share when they are forms of one item; None where there are none."""
+        return self.column("pair_id")
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """(N,) which items have a label."""
+        return np.asarray(self.labels >= 0)
+
+    def column(self, name: str) -> list[Any] | None:
+        """Return a column of the data, or None where there is none of that name."""
+        return list(self.data[name]) if name in self.data.column_names else None
+
+
+class AuditContext:
+    """The model, the items and the predictions of one audit.
+
+    Sections ask it and keep nothing themselves: what one has computed, such as the predictions, is there for the next.
+
+    Args:
+        classifier: The model.
+        dataset_name: What the user called the data.
+        splits: The splits that are audited, the primary one first.
+        validation: A labelled split to fit on, where there is one.
+        train: The training split as it stands, where there is one; for questions about what the model learned from.
+        out: The folder of the report.
+        seed: Decides every random choice of every section.
+        confidence_level: The level of every interval.
+        n_resamples: The resamples of every bootstrap.
+        batch_size: Items a batch.
+        options: Options of single questions by name, such as the suite of a behavioral test.
+        progress: Whether to show progress bars.
+    """
+
+    def __init__(
+        self,
+        *,
+        classifier: Classifier,
+        dataset_name: str,
+        splits: Sequence[AuditSplit],
+        validation: AuditSplit | None,
+        train: datasets.Dataset | None,
+        out: Path,
+        seed: int = 0,
+        confidence_level: float = 0.95,
+        n_resamples: int = 1000,
+        batch_size: int = 32,
+        options: Mapping[str, Any] | None = None,
+        progress: bool = True,
+    ) -> None:
+        self.classifier = classifier
+        self.dataset_name = dataset_name
+        self.primary = splits[0]
+        self.comparisons = tuple(splits[1:])
+        self.validation = validation
+        self.train = train
+        self.out = out
+        self.seed = seed
+        self.confidence_level = confidence_level
+        self.n_resamples = n_resamples
+        self.batch_size = batch_size
+        self.options = dict(options or {})
+        self.progress = progress
+        self.model_fingerprint = _fingerprint_of(classifier)
+        self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
+        self._scores: dict[str, Scores] = {}
+        self._used: set[str] = set()
+
+    @functools.cached_property
+    def suite(self) -> Suite | None:
+        """The behavioral suite that the options of the question `behavior` name; None where they name none."""
+        options = self.options.get("behavior", {})
+        check_options(options, ("suite", "data_dir", "max_cases", "examples"), "behavior")
+        if options.get("suite") is None:
+            return None
+        from rightreasons.data.suites.opening import open_suite
+
+        return open_suite(
+            options["suite"], data_dir=options.get("data_dir"), max_cases=options.get("max_cases"), seed=self.seed
+        )
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """The names of the model's classes; None for multiple choice."""
+        return self.classifier.label_names
+
+    @property
+    def task(self) -> Literal["classification", "multiple_choice"]:
+        """What the model does."""
+        return "multiple_choice" if self.label_names is None else "classification"
+
+    @property
+    def splits(self) -> tuple[AuditSplit, ...]:
+        """The audited splits, the primary one first; the validation split is not among them."""
+        return (self.primary, *self.comparisons)
+
+    def split(self, name: str) -> AuditSplit:
+        """Return a split by its name."""
+        if name not in self._splits:
+            raise unknown_name("split of this audit", name, self._splits)
+        return self._splits[name]
+
+    def label_name(self, label: int) -> str:
+        """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""
+        if label < 0:
+            return ""
+        return f"choice {label + 1}" if self.label_names is None else self.label_names[label]
+
+    def scores(self, split: AuditSplit | str | None = None) -> Scores:
+        """Return what the model says about a split: computed at the first call, kept, and resumed after a kill.
+
+        Args:
+            split: A split or its name; None for the primary one.
+
+        Returns:
+            The scores, in the order of the split's items.
+        """
+        found = self.primary if split is None else self.split(split) if isinstance(split, str) else split
+        if found.name not in self._scores:
+            self._scores[found.name] = self._predict(found)
+        return self._scores[found.name]
+
+    def folder(self, purpose: str, *depends: str) -> Path:
+        """Return a folder for results under way, one for each model and each set of things they depend on.
+
+        Args:
+            purpose: What is kept there, such as the name of a question.
+            *depends: What else the results depend on, such as the fingerprint of a split or an option.
+
+        Returns:
+            A folder that a later run of the same audit finds again; it need not exist yet.
+        """
+        digest = hashlib.blake2b("|".join((self.model_fingerprint, *depends)).encode(), digest_size=8).hexdigest()
+        name = f"{purpose}-{digest}"
+        self._used.add(name)
+        return self.out / WORK / name
+
+    def forget_others(self) -> None:
+        """Delete results under way that belong to another model or other items than those of this audit."""
+        work = self.out / WORK
+        for folder in work.iterdir() if work.is_dir() else ():
+            if folder.is_dir() and folder.name not in self._used:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _predict(self, split: AuditSplit) -> Scores:
+        from rightreasons.models.scoring.choices import choose
+        from rightreasons.models.scoring.classes import predict
+
+        method = str(getattr(self.classifier, "method", ""))
+        shared: dict[str, Any] = {
+            "ids": split.ids,
+            "labels": split.labels,
+            "batch_size": self.batch_size,
+            "progress": self.progress,
+            "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method])),
+        }
+        if split.choices is not None:
+            return choose(self.classifier, split.texts, split.choices, distinct=False, **shared)
+        return predict(self.classifier, split.texts, text_pairs=split.text_pairs, **shared)
+
+
+def take_split(
+    data: datasets.Dataset,
+    *,
+    name: str,
+    role: Role,
+    model_names: Sequence[str] | None,
+    where: str,
+    limit: int | None = None,
+    seed: int = 0,
+) -> AuditSplit:
+    """Take the items of a split that the audit will look at, their labels in the model's numbering.
+
+    With a limit, the items are chosen by (seed, id): the same ones whatever the order of the rows.
+
+    Args:
+        data: Rows in the common schema: id, text (text_pair), label; or id, prompt, choices, label.
+        name: The name of the split.
+        role: Its part in the audit.
+        model_names: The names of the model's classes; None for multiple choice.
+        where: What the data is called, for errors.
+        limit: How many items at most; None for all.
+        seed: Decides which.
+
+    Returns:
+        The split.
+    """
+    from rightreasons.data.opening.datasets import chosen_rows
+
+    n_available = len(data)
+    if limit is not None and limit < n_available:
+        data = data.select(chosen_rows(data["id"][:], limit, seed=seed))
+    names: tuple[str, ...] = ()
+    class_of = None
+    labels = np.full(len(data), -1, dtype=np.int64)
+    how = "the data has no labels"
+    if "label" in data.column_names:
+        labels, how = np.array(data["label"][:], dtype=np.int64), "the index of the right choice"
+        if model_names is not None:
+            names = tuple(data.features["label"].names)
+            aligned = align_labels(labels, data_names=names, model_names=model_names, where=where)
+            # An index of -1 reads the last entry.
+            class_of, how = np.append(aligned.class_of, -1), aligned.how
+            labels = class_of[labels]
+    return AuditSplit(name, role, data, labels, names, how, class_of, n_available, _fingerprint(data, labels))
+
+
+def choose_splits(
+    available: Mapping[str, datasets.Dataset], split: str | Sequence[str] | None, where: str
+) -> list[str]:
+    """Choose which splits are audited, the primary one first.
+
+    Named splits are taken as they are named. Else it is the first of test, validation and dev that has labels, with the
+    splits whose names begin with its name and an underscore (test, test_absent, test_flipped); a dataset with one split
+    is audited on that.
+    """
+    if split is not None:
+        names = [name.strip() for name in split.split(",")] if isinstance(split, str) else list(split)
+        for name in names:
+            if name not in available:
+                raise unknown_name(f"split of {where}", name, available)
+        return list(dict.fromkeys(names))
+    candidates = [name for name in TEST_SPLITS if name in available] or (list(available) if len(available) == 1 else [])
+    for name in (*(name for name in candidates if _has_labels(available[name])), *candidates):
+        return [name, *(other for other in available if other.startswith(f"{name}_"))]
+    raise ValueError(
+        f"Expected a split of {where} that is called one of {', '.join(TEST_SPLITS)}, but its splits are "
+        f"{', '.join(available)}: name the one to audit with `split`."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
+    digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
+    for column in ("id", "text", "text_pair", "prompt", "choices"):
+        for value in data[column] if column in data.column_names else ():
+            encoded = str(value).encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        digest.update(column.encode())
+    return digest.hexdigest()
+
+
+def _has_labels(data: datasets.Dataset) -> bool:
+    # Public test splits often come with -1 for every label.
+    return "label" in data.column_names and any(label >= 0 for label in data["label"])
+
+
+def _fingerprint_of(classifier: Classifier) -> str:
+    from rightreasons.models.running.fingerprint import fingerprint_model
+
+    return fingerprint_model(classifier.model)

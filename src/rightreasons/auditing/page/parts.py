@@ -1,0 +1,385 @@
+"""What a section of the report is, and what it hands back.
+
+A question is one file in `audit/sections/` with a module-level `SECTION`. A section computes; it neither draws (that is
+`audit/plots*.py`) nor writes files nor knows HTML. What it hands back is made of few kinds of parts, each of which says
+what it shows, how it is defined and where it comes from, so that no figure can reach the report without them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from rightreasons.foundations.results import Result, plain
+
+if TYPE_CHECKING:
+    from rightreasons.auditing.context import AuditContext
+
+_KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate(Result):
+    """A figure with its interval.
+
+    Attributes:
+        value: The figure; None where it is undefined.
+        low: Lower end of the interval; None where there is none.
+        high: Upper end of the interval; None where there is none.
+        level: The confidence level of the interval.
+        method: How the interval was made, in words.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("Expected both ends of an interval or neither.")
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval."""
+        return self.low is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Headline(Result):
+    """A figure that the report shows large: with interval, definition and source, or it is not accepted.
+
+    Attributes:
+        key: Its stable name in audit.json, `[a-z0-9_]+`.
+        name: Its name for readers.
+        estimate: The figure and its interval.
+        definition: What it is, in one sentence a reader can recompute it from.
+        source: Where the definition comes from (authors, year) or "counted".
+        unit: "fraction" (0 to 1), "nats", "ratio" or "count".
+        better: Whether "higher" or "lower" is better; None where neither is.
+        split: The split on which it was computed.
+        n: On how many items.
+        no_interval: Why there is no interval, where there is none.
+    """
+
+    key: str
+    name: str
+    estimate: Estimate
+    definition: str
+    source: str
+    unit: Literal["fraction", "nats", "ratio", "count"] = "fraction"
+    better: Literal["higher", "lower"] | None = None
+    split: str = ""
+    n: int = 0
+    no_interval: str = ""
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, definition=self.definition, source=self.source)
+        if not self.estimate.has_interval and not self.no_interval:
+            raise ValueError(f"Expected headline {self.key!r} to have an interval or the reason why it has none.")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plot(Result):
+    """A picture: the same drawing as PNG (kept beside the report) and SVG (inside it).
+
+    Attributes:
+        key: The name of its file, `[a-z0-9_]+`.
+        title: What it is.
+        caption: How to read it, and what is drawn as its interval.
+        alt: What it shows, in words and numbers, for who cannot see it.
+        source: Where the kind of figure comes from.
+        png: The picture on a light ground.
+        svg: The picture with the page's colors; "" to show the PNG.
+        wide: Whether it takes the whole width of the page.
+    """
+
+    key: str
+    title: str
+    caption: str
+    alt: str
+    source: str
+    png: bytes = dataclasses.field(repr=False)
+    svg: str = dataclasses.field(default="", repr=False)
+    wide: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, caption=self.caption, alt=self.alt, source=self.source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is said of the picture; the picture itself is a file."""
+        told = {name: getattr(self, name) for name in ("key", "title", "caption", "alt", "source")}
+        return {**told, "file": f"figures/{self.key}.png"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Column(Result):
+    """A column of a table.
+
+    Attributes:
+        key: Its name in audit.json.
+        name: Its heading.
+        kind: "text", "number" (three decimals), "count" or "p_value".
+        definition: What it holds, shown under the table; "" where the heading says it.
+    """
+
+    key: str
+    name: str
+    kind: Literal["text", "number", "count", "p_value"] = "number"
+    definition: str = ""
+
+
+Cell = str | int | float | Estimate | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(Result):
+    """A table of texts, numbers and estimates.
+
+    Attributes:
+        key: Its name in audit.json.
+        title: Its caption.
+        columns: Its columns.
+        rows: Its rows, one cell a column.
+        note: How to read it.
+        source: Where its definitions come from.
+        folded: Whether it is folded away until a reader opens it.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    source: str = ""
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        for index, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"Expected {len(self.columns)} cells in each row of table {self.key!r}, "
+                    f"but row {index} has {len(row)}."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table with each row as a mapping from column key to cell."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "columns": [column.to_dict() for column in self.columns],
+            "rows": [
+                {column.key: plain(cell) for column, cell in zip(self.columns, row, strict=True)} for row in self.rows
+            ],
+            "note": self.note,
+            "source": self.source,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark(Result):
+    """A marked stretch of an example's text, such as an attributed token or a planted cue.
+
+    Attributes:
+        start: First character.
+        end: One past the last character.
+        kind: "cue" for what is known or found to be a shortcut, "weight" for an attribution, "change" for an edit.
+        weight: How strongly, in [-1, 1].
+        note: Said when a reader points at it.
+    """
+
+    start: int
+    end: int
+    kind: Literal["cue", "weight", "change"] = "cue"
+    weight: float = 1.0
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Example(Result):
+    """One item with what the model said about it.
+
+    Attributes:
+        id: Its id in the data.
+        text: Its text, as it stands: the report escapes it.
+        label: The name of its gold label; "" where there is none.
+        prediction: The name of the predicted label.
+        confidence: The model's confidence in its prediction; None where it tells none.
+        text_pair: Its second text; "" where there is none.
+        marks: Marked stretches of `text`, in order and without overlap.
+        note: One more thing to say of it.
+    """
+
+    id: str
+    text: str
+    label: str
+    prediction: str
+    confidence: float | None
+    text_pair: str = ""
+    marks: tuple[Mark, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        end = 0
+        for mark in self.marks:
+            if not end <= mark.start < mark.end <= len(self.text):
+                raise ValueError(f"Expected the marks of example {self.id!r} in order, apart and inside its text.")
+            end = mark.end
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleList(Result):
+    """Examples that show one thing.
+
+    Attributes:
+        key: Its name in audit.json.
+        title: What they show.
+        note: How they were chosen.
+        examples: The examples.
+        folded: Whether they are folded away until a reader opens them.
+    """
+
+    key: str
+    title: str
+    note: str
+    examples: tuple[Example, ...]
+    folded: bool = False
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        _check_said(self.key, note=self.note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the examples; how the page shows them is not among their fields."""
+        return {"key": self.key, "title": self.title, "note": self.note, "examples": plain(self.examples)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part(Result):
+    """One sub-heading of a section: text, then figures, plots, tables and examples.
+
+    Attributes:
+        title: Its heading.
+        text: A paragraph or two, plain text; paragraphs are parted by an empty line.
+        headlines: Its figures.
+        plots: Its pictures.
+        tables: Its tables.
+        examples: Its lists of examples.
+    """
+
+    title: str
+    text: str = ""
+    headlines: tuple[Headline, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    examples: tuple[ExampleList, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict(Result):
+    """The answer in a line.
+
+    Attributes:
+        tone: "good", "warn", "bad" or "neutral".
+        label: Two or three words, such as "Over-confident".
+        summary: One or two sentences with the figures that say so.
+    """
+
+    tone: Literal["good", "warn", "bad", "neutral"]
+    label: str
+    summary: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SectionResult(Result):
+    """The answer to one question.
+
+    Attributes:
+        verdict: The answer in a line.
+        headlines: The few figures of the overview at the top of the report (up to four).
+        parts: The section itself, in reading order.
+        limits: What the reader should not conclude.
+        data: More for audit.json: bin tables and the like, plain values.
+    """
+
+    verdict: Verdict
+    headlines: tuple[Headline, ...]
+    parts: tuple[Part, ...]
+    limits: tuple[str, ...] = ()
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """All pictures of the section."""
+        return tuple(plot for part in self.parts for plot in part.plots)
+
+
+@dataclasses.dataclass(frozen=True)
+class Applicability:
+    """Whether a question can be asked of this model and data; it is true or false.
+
+    Attributes:
+        applies: Whether it can.
+        reason: Why not, one sentence; "" where it can.
+    """
+
+    applies: bool
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.applies and not self.reason:
+            raise ValueError("Expected the reason why a question does not apply.")
+
+    def __bool__(self) -> bool:
+        return self.applies
+
+
+APPLIES = Applicability(True)
+"""What `Section.applies` returns when there is nothing in the way."""
+
+
+def applies_not(reason: str) -> Applicability:
+    """Say why a question cannot be asked."""
+    return Applicability(False, reason)
+
+
+@runtime_checkable
+class Section(Protocol):
+    """One question of the audit.
+
+    Attributes:
+        question: Its name on the command line: the name of its file.
+        title: The question as a reader would ask it.
+        order: Where it stands in the report, 1 to 6 as in the six questions.
+        needs_labels: Whether it can say nothing of data without labels: such data is refused when it is asked.
+    """
+
+    question: str
+    title: str
+    order: int
+    needs_labels: bool
+
+    def applies(self, context: AuditContext) -> Applicability:
+        """Tell whether the question can be asked of this model and data, and if not why."""
+        ...
+
+    def run(self, context: AuditContext) -> SectionResult:
+        """Answer the question."""
+        ...
+
+
+def _check_key(key: str) -> None:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"Expected a key of lower-case letters, digits and underscores, but got {key!r}.")
+
+
+def _check_said(key: str, **texts: str) -> None:
+    for name, text in texts.items():
+        if not text.strip():
+            raise ValueError(f"Expected {key!r} to say its {name}, but it is empty.")

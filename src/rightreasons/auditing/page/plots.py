@@ -1,0 +1,334 @@
+"""Every picture of the report that more than one question draws; a question's own are in `plots_<question>.py`.
+
+Pictures are drawn on bare `Figure` objects (no pyplot, no global state) in the colors of `PALETTE`. The SVG form
+carries the page's color variables in their place, so that a picture follows the page into its dark form; the PNG form
+is light.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from rightreasons.auditing.page.parts import Plot
+
+Floats = NDArray[np.float64]
+
+PALETTE = {
+    "ink": "#1d2433",
+    "muted": "#667085",
+    "grid": "#e4e7ec",
+    "paper": "#fefefe",
+    "blue": "#2f6bd8",
+    "blue-soft": "#b9d0f6",
+    "orange": "#d9602a",
+    "orange-soft": "#f7c9ae",
+    "green": "#1f8a5b",
+    "violet": "#7a4fc4",
+    "band": "#c9ced8",
+}
+"""The colors of the pictures; the page has a variable `--plot-NAME` for each."""
+
+SERIES = ("blue", "orange", "green", "violet", "muted")
+"""The order in which lines and points take colors; markers differ too, for who cannot tell the colors."""
+
+MARKERS = ("o", "s", "D", "^", "v")
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "axes.edgecolor": PALETTE["muted"],
+    "axes.labelcolor": PALETTE["ink"],
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlecolor": PALETTE["ink"],
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.facecolor": "none",
+    "grid.color": PALETTE["grid"],
+    "grid.linewidth": 0.8,
+    "xtick.color": PALETTE["muted"],
+    "ytick.color": PALETTE["muted"],
+    "xtick.labelcolor": PALETTE["ink"],
+    "ytick.labelcolor": PALETTE["ink"],
+    "text.color": PALETTE["ink"],
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.constrained_layout.use": True,
+    "hatch.linewidth": 0.8,
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # label names are users' texts: "$5" is no formula
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Drawing:
+    """One drawing in both its forms.
+
+    Attributes:
+        png: On a light ground, 144 dots an inch.
+        svg: With the page's color variables.
+    """
+
+    png: bytes
+    svg: str
+
+    def plot(self, **said: Any) -> Plot:
+        """Join the drawing with what is said of it: key, title, caption, alt and source."""
+        return Plot(png=self.png, svg=self.svg, **said)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """A point with its interval on one row of `dot_rows`."""
+
+    name: str
+    values: tuple[float | None, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+
+
+@contextmanager
+def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, Any]]:
+    """Open a figure in the report's style; yields (figure, axes), to be closed by `drawn`."""
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        yield figure, figure.subplots(**grid)
+
+
+def drawn(figure: Figure, key: str) -> Drawing:
+    """Render a figure; `key` makes the ids inside its SVG its own, so that many can stand on one page."""
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
+    figure.set_layout_engine("none")  # what the PNG was laid out to is kept
+    svg = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": key}):
+        figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return Drawing(png.getvalue(), _for_page(svg.getvalue(), key))
+
+
+def reliability_diagram(
+    key: str,
+    *,
+    edges: Floats,
+    counts: NDArray[np.int64],
+    confidence: Floats,
+    accuracy: Floats,
+    accuracy_low: Floats,
+    accuracy_high: Floats,
+    band_low: Floats,
+    band_high: Floats,
+) -> Drawing:
+    """Draw accuracy against confidence by bin, with intervals, consistency bars and the count of each bin.
+
+    Args:
+        key: The key of the picture.
+        edges: (M + 1,) bin edges.
+        counts: (M,) items in each bin; empty bins are left blank.
+        confidence: (M,) mean confidence; read where counts > 0 only, as all that follow.
+        accuracy: (M,) accuracy.
+        accuracy_low: (M,) lower end of its interval.
+        accuracy_high: (M,) upper end of its interval.
+        band_low: (M,) lower end of what a calibrated model would show (consistency bar).
+        band_high: (M,) upper end of it.
+
+    Returns:
+        The drawing.
+    """
+    full = counts > 0
+    left, width = edges[:-1][full], np.diff(edges)[full]
+    mean, right = confidence[full], accuracy[full]
+    with canvas(4.9, 5.3, nrows=2, ncols=1, sharex=True, height_ratios=[3.4, 1]) as (figure, (top, bottom)):
+        top.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
+        top.bar(left, right, width, align="edge", color=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], linewidth=0.8)
+        top.bar(
+            mean,
+            band_high[full] - band_low[full],
+            np.minimum(width * 0.55, 0.035),
+            bottom=band_low[full],
+            color=PALETTE["band"],
+            alpha=0.85,
+            zorder=3,
+        )
+        whisker = np.abs(np.stack((right - accuracy_low[full], accuracy_high[full] - right)))
+        top.errorbar(
+            mean,
+            right,
+            yerr=whisker,
+            fmt="o",
+            markersize=4.5,
+            color=PALETTE["ink"],
+            elinewidth=1.2,
+            capsize=2.5,
+            zorder=4,
+        )
+        over = mean > right
+        for mask, color in ((over, "orange"), (~over, "green")):
+            top.vlines(mean[mask], right[mask], mean[mask], color=PALETTE[color], linewidth=2.6, alpha=0.8, zorder=3.5)
+        top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy of the bin")
+        handles = [
+            Patch(facecolor=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], label="accuracy"),
+            Patch(facecolor=PALETTE["orange"], label="over-confident by"),
+            Patch(facecolor=PALETTE["green"], label="under-confident by"),
+            Patch(facecolor=PALETTE["band"], label="if calibrated, 95 %"),
+        ]
+        top.legend(handles=handles, loc="upper left", handlelength=1.2)
+        bottom.bar(left, counts[full], width, align="edge", color=PALETTE["blue"], alpha=0.85)
+        for x, w, count in zip(left, width, counts[full], strict=True):
+            bottom.annotate(
+                _short_count(int(count)),
+                (x + w / 2, count),
+                xytext=(0, 1.5),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=7,
+                color=PALETTE["muted"],
+            )
+        bottom.set(xlabel="confidence", ylabel="items", ylim=(0, counts.max() * 1.22))
+        bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        bottom.grid(axis="x", visible=False)
+        return drawn(figure, key)
+
+
+def confidence_histogram(key: str, *, confidence: Floats, correct: NDArray[np.bool_], n_bins: int = 20) -> Drawing:
+    """Draw how confident the model is where it is right and where it is wrong, each as a share of its own."""
+    edges = np.linspace(0, 1, n_bins + 1)
+    with canvas(4.9, 3.3) as (figure, axis):
+        for mask, color, name in ((correct, "blue", "right"), (~correct, "orange", "wrong")):
+            count = int(mask.sum())
+            if count:
+                share = np.histogram(confidence[mask], edges)[0] / count
+                axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.35)
+                axis.stairs(share, edges, color=PALETTE[color], linewidth=1.6, label=f"{name} ({count:,})")
+        axis.set(xlim=(0, 1), xlabel="confidence", ylabel="share of these items")
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.legend(loc="upper left")
+        return drawn(figure, key)
+
+
+def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high: Floats, base: float) -> Drawing:
+    """Draw the error rate among the most confident share of the items against that share."""
+    with canvas(4.9, 3.3) as (figure, axis):
+        axis.fill_between(coverage, low, high, color=PALETTE["blue-soft"], alpha=0.7, linewidth=0)
+        axis.plot(coverage, risk, color=PALETTE["blue"], linewidth=1.8, label="ranked by confidence")
+        axis.axhline(base, color=PALETTE["muted"], linestyle=(0, (4, 3)), linewidth=1, label="ranked at random")
+        axis.set(xlim=(0, 1), xlabel="share of items kept (coverage)", ylabel="error rate among them")
+        axis.set_ylim(0, max(0.05, float(np.max(high)) * 1.05))
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.legend(loc="upper left")
+        return drawn(figure, key)
+
+
+def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str) -> Drawing:
+    """Draw one row a name, with one point and interval a series, joined by a line: for comparing splits or models."""
+    height = 1.15 + 0.52 * len(rows)
+    with canvas(4.9, height) as (figure, axis):
+        for y, row in enumerate(rows):
+            known = [value for value in row.values if value is not None]
+            if len(known) > 1:
+                axis.hlines(y, min(known), max(known), color=PALETTE["band"], linewidth=5, zorder=1)
+        for index, name in enumerate(series):
+            color = PALETTE[SERIES[index % len(SERIES)]]
+            offset = (index - (len(series) - 1) / 2) * 0.16
+            labelled = False
+            for y, row in enumerate(rows):
+                value, low, high = row.values[index], row.lows[index], row.highs[index]
+                if value is None:
+                    continue
+                if low is not None and high is not None:
+                    axis.hlines(y + offset, low, high, color=color, linewidth=1.6, zorder=2)
+                axis.plot(
+                    value,
+                    y + offset,
+                    marker=MARKERS[index % len(MARKERS)],
+                    color=color,
+                    markersize=6,
+                    linestyle="none",
+                    zorder=3,
+                    label=None if labelled else shortened(name),
+                )
+                labelled = True
+        axis.set_yticks(range(len(rows)), [shortened(row.name) for row in rows])
+        axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
+        axis.grid(axis="y", visible=False)
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(3, len(series)), borderaxespad=0.2)
+        return drawn(figure, key)
+
+
+def shortened(name: str, longest: int = 26) -> str:
+    """Shorten a user's name to what fits beside an axis.
+
+    Example:
+        >>> shortened("a name that would push the picture aside")
+        'a name that would push th…'
+    """
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _for_page(svg: str, key: str) -> str:
+    svg = svg[svg.index("<svg") :]
+    # Metadata is of no use in a page, and the drawing's own style sheet would reach beyond it.
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    # The drawing scales with its column; its natural size stays as the upper bound.
+    width = re.search(r'<svg[^>]*? width="([\d.]+)pt"', svg)
+    head, rest = svg.split(">", 1)
+    svg = re.sub(r' (?:height|width)="[\d.]+pt"', "", head) + ">" + rest
+    if width:
+        svg = svg.replace("<svg ", f'<svg style="max-width:{float(width.group(1)) * 4 / 3:.0f}px" ', 1)
+    prefix = key.replace("_", "-")
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
+    for name, color in PALETTE.items():
+        svg = svg.replace(color, f"var(--plot-{name})")
+    return svg
+
+
+def _short_count(count: int) -> str:
+    return f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+def label_points(axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
+    """Write names beside points of a finished axis, each at the first place where it covers no other name."""
+    axis.figure.draw_without_rendering()  # lays the axis out, so that places on it are known
+    renderer = axis.figure.canvas.get_renderer()
+    placed: list[Any] = []
+    places = [(4, 4), (4, -11), (-4, 4), (-4, -11), (8, 15), (8, -22), (-8, 15), (-8, -22), (14, 27), (14, -34)]
+    for name, point in points.items():
+        written = axis.annotate(
+            name,
+            point,
+            xytext=places[0],
+            textcoords="offset points",
+            fontsize=8,
+            color=PALETTE["ink"],
+            zorder=3,
+        )
+        for place in places:
+            written.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            box = written.get_window_extent(renderer).padded(1)
+            if not any(box.overlaps(other) for other in placed):
+                break
+        placed.append(box)

@@ -1,0 +1,183 @@
+"""The report as one self-contained HTML file: no script, no font, no image from elsewhere.
+
+Whatever comes from a user (texts, labels, names) is escaped by the template; what is marked as safe is made here: the
+style sheet, the drawings of `plots` (whose texts matplotlib escapes) and the `<mark>` around escaped text. A content
+security policy in the page forbids everything else in any case.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, Literal
+
+import rightreasons
+from rightreasons.auditing.page.parts import Estimate, Example, Headline, SectionResult, Table
+from rightreasons.auditing.page.words import fraction, p_value
+from rightreasons.foundations.validation import require
+
+LONGEST_TEXT = 700
+"""Characters of an example that the page shows; audit.json holds all."""
+
+_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of one question.
+
+    Attributes:
+        question: Its name.
+        title: The question as a reader would ask it.
+        status: "answered", "skipped" (it does not apply) or "failed".
+        reason: Why it was skipped or how it failed.
+        result: The answer, where there is one.
+    """
+
+    question: str
+    title: str
+    status: Literal["answered", "skipped", "failed"]
+    reason: str = ""
+    result: SectionResult | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as audit.json holds it."""
+        return {
+            "question": self.question,
+            "title": self.title,
+            "status": self.status,
+            "reason": self.reason,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+
+
+def render_page(
+    *,
+    title: str,
+    heading: str,
+    facts: Sequence[tuple[str, str]],
+    outcomes: Sequence[Outcome],
+    made: Sequence[tuple[str, str]],
+    made_tables: Sequence[Table] = (),
+    command: str = "",
+    answers_title: str = "The answers",
+    made_title: str = "How this was made",
+) -> str:
+    """Render a page.
+
+    Args:
+        title: The title of the browser's tab.
+        heading: The headline of the page.
+        facts: (name, value) pairs below it.
+        outcomes: The questions in the order of the page.
+        made: (name, value) pairs about how the page came to be.
+        made_tables: Tables about the same.
+        command: The command that makes it again; "" where there is none.
+        answers_title: The title of the overview.
+        made_title: The title of the last section.
+
+    Returns:
+        The HTML.
+    """
+    answered = [outcome for outcome in outcomes if outcome.result is not None]
+    page: str = _template().render(
+        title=title,
+        heading=heading,
+        facts=list(facts),
+        answered=answered,
+        unanswered=[outcome for outcome in outcomes if outcome.result is None],
+        made=list(made),
+        made_tables=list(made_tables),
+        command=command,
+        answers_title=answers_title,
+        made_title=made_title,
+        version=rightreasons.__version__,
+        footer=f"Made by rightreasons {rightreasons.__version__}. This page loads nothing from elsewhere.",
+    )
+    return page
+
+
+def scale_of(headline: Headline) -> dict[str, Any] | None:
+    """Place a figure and its interval on a scale from 0 to a round number; None where that makes no sense."""
+    estimate = headline.estimate
+    if headline.unit != "fraction" or estimate.value is None or estimate.low is None or estimate.high is None:
+        return None
+    if min(estimate.low, estimate.value) < 0:
+        bound = next((s for s in _SCALES if s >= max(-estimate.low, abs(estimate.high), abs(estimate.value))), None)
+        start = None if bound is None else -bound
+    else:
+        # Shares such as accuracy are read against 1; errors against the next round number.
+        scales = (1.0,) if headline.better == "higher" else _SCALES
+        bound = next((s for s in scales if s >= max(estimate.high, estimate.value)), None)
+        start = 0.0
+    if bound is None or start is None:
+        return None
+    span = bound - start
+    low, high, dot = (100 * (x - start) / span for x in (estimate.low, estimate.high, estimate.value))
+    return {
+        "low": round(low, 2),
+        "width": round(max(high - low, 0.4), 2),
+        "dot": round(min(max(dot - 0.5, 0.0), 99.0), 2),
+        "from": f"{start:g}".replace("-", "\N{MINUS SIGN}"),
+        "to": f"{bound:g}",
+    }
+
+
+def _template() -> Any:
+    jinja2 = require("jinja2", "models")
+    markup = require("markupsafe", "models")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rightreasons.auditing.page", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=False,
+    )
+    environment.filters.update(
+        fraction=fraction,
+        p_value=p_value,
+        whole=lambda value: f"{int(value):,}",
+        percent=lambda value: f"{100 * value:g} %",
+        scale=scale_of,
+        base64=lambda content: base64.b64encode(content).decode(),
+        drawing=lambda svg: markup.Markup(svg),
+        paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
+        shortened=_shortened,
+        marked=lambda example: _marked(example, markup),
+    )
+    environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
+    css = (resources.files("rightreasons.auditing.page") / "templates" / "report.css").read_text("utf-8")
+    environment.globals["css"] = markup.Markup(css)
+    return environment.get_template("report.html.j2")
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT].rstrip()} … ({len(text) - LONGEST_TEXT:,} more characters)"
+
+
+def _marked(example: Example, markup: Any) -> Any:
+    """Return the text of an example, escaped, with its marks."""
+    pieces: list[Any] = []
+    end = 0
+    for mark in example.marks:
+        if mark.end > LONGEST_TEXT:
+            break
+        pieces.append(markup.escape(example.text[end : mark.start]))
+        style = f"--w:{abs(mark.weight):.2f}" if mark.kind == "weight" else ""
+        name = f"{mark.kind} against" if mark.kind == "weight" and mark.weight < 0 else mark.kind
+        pieces.append(
+            markup.Markup('<mark class="{}"{}{}>{}</mark>').format(
+                name,
+                markup.Markup(' style="{}"').format(style) if style else "",
+                markup.Markup(' title="{}"').format(mark.note) if mark.note else "",
+                example.text[mark.start : mark.end],
+            )
+        )
+        end = mark.end
+    rest = example.text[end:] if end > LONGEST_TEXT else _shortened(example.text)[end:]
+    pieces.append(markup.escape(rest))
+    return markup.Markup("").join(pieces)

@@ -1,0 +1,63 @@
+"""How figures are written, in the report and in its sentences."""
+
+from __future__ import annotations
+
+from rightreasons.auditing.page.parts import Estimate
+
+
+def fraction(value: float) -> str:
+    """Write a figure with three decimals, and more where it would read as zero.
+
+    Example:
+        >>> fraction(0.8349), fraction(0.00012), fraction(0.0), fraction(-0.25)
+        ('0.835', '0.00012', '0.000', '−0.250')
+    """
+    text = f"{value:.3f}"
+    if value != 0 and abs(value) < 0.0005:
+        text = f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.0e}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def p_value(value: float) -> str:
+    """Write a p-value.
+
+    Example:
+        >>> p_value(0.0421), p_value(0.0000003)
+        ('0.042', '< 0.001')
+    """
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_equals(value: float) -> str:
+    """Write what stands after "p".
+
+    Example:
+        >>> p_equals(0.0421), p_equals(0.0)
+        ('= 0.042', '< 0.001')
+    """
+    text = p_value(value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def percent(level: float) -> str:
+    """Write a confidence level.
+
+    Example:
+        >>> percent(0.95), percent(0.999)
+        ('95 %', '99.9 %')
+    """
+    return f"{100 * level:g} %"
+
+
+def with_interval(estimate: Estimate) -> str:
+    """Write a figure with its interval.
+
+    Example:
+        >>> with_interval(Estimate(0.5, 0.4, 0.6))
+        '0.500 [0.400, 0.600]'
+    """
+    if estimate.value is None:
+        return "undefined"
+    if estimate.low is None or estimate.high is None:
+        return fraction(estimate.value)
+    return f"{fraction(estimate.value)} [{fraction(estimate.low)}, {fraction(estimate.high)}]"

@@ -1,0 +1,67 @@
+"""The questions that an audit can answer: one file a question, found by listing this folder.
+
+To add a question, write `sections/NAME.py` with a class that fits `rightreasons.auditing.page.parts.Section`, and its
+instance `SECTION`; its pictures go into `audit/plots_NAME.py`. Nothing else has to know of it: `--questions NAME`, the
+report and audit.json find it here.
+
+    class Toy:
+        question = "toy"                     # the name of the file
+        title = "Does it like toys?"         # as a reader would ask it
+        order = 7                            # where it stands in the report
+        needs_labels = True
+
+        def applies(self, context):          # APPLIES, or applies_not("One sentence with the reason.")
+            return APPLIES if context.task == "classification" else applies_not("It needs a classifier.")
+
+        def run(self, context):
+            scores = context.scores()                          # predicted once, whichever section asks first
+            folder = context.folder("toy", context.primary.fingerprint)   # a store for long work, found again later
+            return SectionResult(verdict=Verdict(...), headlines=(...), parts=(Part(...), ...))
+
+    SECTION = Toy()
+
+A `Headline` (a figure) is refused without interval (or the reason why it has none), definition and source, and a `Plot`
+without caption, alternative text and source. `audit.plots` has the style (`canvas`, `drawn`) and the pictures that more
+than one question draws, `audit.words` writes figures, `audit.examples` shows items. Files whose names begin with an
+underscore are parts of sections and no questions.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable
+from importlib import import_module
+
+from rightreasons.auditing.page.parts import Section
+from rightreasons.foundations.validation import unknown_name
+
+
+def available_questions() -> list[str]:
+    """Return the names of the questions, without importing them.
+
+    Example:
+        >>> "calibration" in available_questions()
+        True
+    """
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
+    """Import the sections of the named questions, or of all, in the order of the report.
+
+    Args:
+        questions: Names from `available_questions()`; None for all.
+
+    Returns:
+        The sections.
+
+    Raises:
+        ValueError: If a name is not known; the nearest known names are told.
+    """
+    known = available_questions()
+    names = known if questions is None else list(dict.fromkeys(questions))
+    for name in names:
+        if name not in known:
+            raise unknown_name("question", name, known)
+    sections: list[Section] = [import_module(f"{__name__}.{name}.section").SECTION for name in names]
+    return sorted(sections, key=lambda section: section.order)

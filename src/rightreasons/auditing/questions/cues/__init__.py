@@ -1,0 +1,1 @@
+"""The section about superficial cues, and its plots."""

@@ -1,0 +1,98 @@
+"""The pictures about the confusion probes: confidences before and after, and paralysis against added choices."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
+
+Floats = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Before:
+    """One panel of `confidence_panels`.
+
+    Attributes:
+        name: What stands above it.
+        before: (N,) confidences before the probe.
+        after: (N,) confidences after it.
+        level: Where a vertical line tells what no preference would give; None for no line.
+    """
+
+    name: str
+    before: Floats
+    after: Floats
+    level: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A line of `paralysis_curve`.
+
+    Attributes:
+        name: Its name.
+        color: A color of `PALETTE`.
+        values: (K,) its points.
+        lows: (K,) lower ends of their intervals; () for none.
+        highs: (K,) upper ends.
+        dashed: Whether it is what a null model gives.
+    """
+
+    name: str
+    color: str
+    values: Sequence[float]
+    lows: Sequence[float] = ()
+    highs: Sequence[float] = ()
+    dashed: bool = False
+
+
+def confidence_panels(key: str, *, panels: Sequence[Before], xlabel: str, n_bins: int = 20) -> Drawing:
+    """Draw the confidences of the same items before and after each probe, as shares of the items."""
+    edges = np.linspace(0, 1, n_bins + 1)
+    rows = -(-len(panels) // 2)
+    with canvas(7.6, 0.9 + 2.05 * rows, nrows=rows, ncols=2, sharex=True, squeeze=False) as (figure, axes):
+        for place, axis in enumerate(axes.ravel()):
+            if place >= len(panels):
+                axis.set_visible(False)
+                continue
+            panel = panels[place]
+            for values, color, name in ((panel.before, "muted", "before"), (panel.after, "orange", "after")):
+                share = np.histogram(np.clip(values, 0, 1), edges)[0] / max(len(values), 1)
+                axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.28)
+                axis.stairs(share, edges, color=PALETTE[color], linewidth=1.5, label=name)
+            if panel.level is not None:
+                axis.axvline(panel.level, color=PALETTE["ink"], linewidth=1, linestyle=(0, (4, 3)))
+            axis.set(xlim=(0, 1))
+            axis.set_title(panel.name)
+            axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+            if place % 2 == 0:
+                axis.set_ylabel("share of items")
+            if place >= len(panels) - 2:
+                axis.set_xlabel(xlabel)
+                axis.tick_params(labelbottom=True)
+        axes[0][0].legend(loc="upper left" if np.median(panels[0].before) > 0.5 else "upper right")
+        return drawn(figure, key)
+
+
+def paralysis_curve(key: str, *, ks: Sequence[int], curves: Sequence[Curve]) -> Drawing:
+    """Draw what added choices take from the confidence in the right one, against how many they are."""
+    with canvas(5.2, 3.5) as (figure, axis):
+        axis.axhline(0, color=PALETTE["muted"], linewidth=1)
+        place = np.arange(len(ks))
+        for curve in curves:
+            color = PALETTE[curve.color]
+            if curve.lows:
+                axis.fill_between(place, curve.lows, curve.highs, color=color, alpha=0.18, linewidth=0)
+            style = {"linestyle": (0, (4, 3)), "marker": ""} if curve.dashed else {"marker": "o", "markersize": 4.5}
+            axis.plot(place, curve.values, color=color, linewidth=1.7, label=curve.name, **style)
+        axis.set_xticks(place, [str(k) for k in ks])
+        axis.set(xlabel="added choices", ylabel="drop of the confidence\nin the right choice")
+        axis.margins(x=0.06)
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+        return drawn(figure, key)

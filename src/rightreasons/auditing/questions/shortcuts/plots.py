@@ -1,0 +1,246 @@
+"""The pictures about shortcuts: their share by confidence, their types, and what fine-tuning does to them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+
+Floats = NDArray[np.float64]
+
+LEXICON, GRAMMAR, NONE = "orange", "violet", "grid"
+"""The colors of the types: cued by a word of the lexicon, by function words and marks alone, by nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TypeBar:
+    """One row of `type_bars`.
+
+    Attributes:
+        name: A data set or a split.
+        lexicon: Share of lexicon-cued predictions.
+        grammar: Share of grammar-cued ones.
+        low: Lower end of the interval of their sum.
+        high: Its upper end.
+        null: What blind picks give.
+    """
+
+    name: str
+    lexicon: float
+    grammar: float
+    low: float
+    high: float
+    null: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A figure before and after fine-tuning, with intervals.
+
+    Attributes:
+        before: Value, low and high before; None where undefined.
+        after: The same after.
+    """
+
+    before: tuple[float, float, float] | None
+    after: tuple[float, float, float] | None
+
+
+def shortcut_bins(
+    key: str,
+    *,
+    edges: Floats,
+    counts: NDArray[np.int64],
+    confidence: Floats,
+    accuracy: Floats,
+    accuracy_low: Floats,
+    accuracy_high: Floats,
+    lexicon: Floats,
+    grammar: Floats,
+    null: float,
+    title: str = "",
+) -> Drawing:
+    """Draw the reliability diagram and, under it, what share of each bin is shortcut-cued, stacked by type.
+
+    Args:
+        key: The key of the picture.
+        edges: (M + 1,) bin edges.
+        counts: (M,) items of each bin; empty bins are left blank.
+        confidence: (M,) mean confidence, read where counts > 0, as all that follow.
+        accuracy: (M,) accuracy.
+        accuracy_low: (M,) lower end of its interval.
+        accuracy_high: (M,) upper end.
+        lexicon: (M,) share of lexicon-cued predictions.
+        grammar: (M,) share of grammar-cued ones.
+        null: The shortcut rate of blind picks over all items.
+        title: What stands above; "" for nothing.
+
+    Returns:
+        The drawing.
+    """
+    full = counts > 0
+    left, width = edges[:-1][full], np.diff(edges)[full]
+    with canvas(4.9, 5.6, nrows=2, ncols=1, sharex=True, height_ratios=[1.25, 1]) as (figure, (top, bottom)):
+        top.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
+        top.bar(
+            left,
+            accuracy[full],
+            width,
+            align="edge",
+            color=PALETTE["blue-soft"],
+            edgecolor=PALETTE["blue"],
+            linewidth=0.8,
+        )
+        whisker = np.abs(np.stack((accuracy[full] - accuracy_low[full], accuracy_high[full] - accuracy[full])))
+        top.errorbar(
+            confidence[full],
+            accuracy[full],
+            yerr=whisker,
+            fmt="o",
+            markersize=4.5,
+            color=PALETTE["ink"],
+            elinewidth=1.2,
+            capsize=2.5,
+            zorder=4,
+        )
+        top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy", title=title)
+        rest = 1 - lexicon[full] - grammar[full]
+        base = np.zeros(int(full.sum()))
+        for share, color in ((lexicon[full], LEXICON), (grammar[full], GRAMMAR), (rest, NONE)):
+            bottom.bar(left, share, width, bottom=base, align="edge", color=PALETTE[color], edgecolor=PALETTE["paper"])
+            base = base + share
+        bottom.axhline(null, color=PALETTE["ink"], linewidth=1.1, linestyle=(0, (2, 2)))
+        for x, w, count in zip(left, width, counts[full], strict=True):
+            bottom.annotate(
+                f"{int(count):,}",
+                (x + w / 2, 1.0),
+                xytext=(0, 1.5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+                color=PALETTE["muted"],
+            )
+        bottom.set(xlabel="confidence", ylabel="share of the bin", ylim=(0, 1.1))
+        bottom.grid(axis="x", visible=False)
+        figure.legend(handles=_types_legend(), loc="outside lower center", ncols=4, handlelength=1.2)
+        return drawn(figure, key)
+
+
+def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
+    """Draw the shares of lexicon-cued and grammar-cued predictions, one row a data set, and blind picks beside them."""
+    with canvas(6.4, 1.25 + 0.42 * len(rows)) as (figure, axis):
+        place = np.arange(len(rows))
+        lexicon, grammar = np.array([row.lexicon for row in rows]), np.array([row.grammar for row in rows])
+        axis.barh(place, lexicon, 0.6, color=PALETTE[LEXICON])
+        axis.barh(place, grammar, 0.6, left=lexicon, color=PALETTE[GRAMMAR])
+        total = lexicon + grammar
+        ends = np.array([(row.low, row.high) for row in rows]).T
+        axis.errorbar(
+            total,
+            place,
+            xerr=np.abs(np.stack((total - ends[0], ends[1] - total))),
+            fmt="none",
+            ecolor=PALETTE["ink"],
+            elinewidth=1.2,
+            capsize=2.5,
+        )
+        for y, row in enumerate(rows):
+            axis.vlines(row.null, y - 0.38, y + 0.38, color=PALETTE["ink"], linewidth=1.6, linestyle=(0, (2, 1)))
+        axis.set_yticks(place, [row.name for row in rows])
+        axis.set(xlim=(0, 1.0), ylim=(len(rows) - 0.5, -0.5), xlabel="share of predictions", title=title)
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axis.grid(axis="y", visible=False)
+        axis.legend(
+            handles=_types_legend()[:2] + _types_legend()[3:],
+            loc="lower left",
+            bbox_to_anchor=(0, 1.0 if not title else 1.07),
+            ncols=3,
+            borderaxespad=0.2,
+            handlelength=1.2,
+        )
+        return drawn(figure, key)
+
+
+def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]) -> Drawing:
+    """Draw figures before and after fine-tuning, one row a data set and one panel a figure.
+
+    Args:
+        key: The key of the picture.
+        names: The data sets.
+        panels: The name of each figure with one `Change` a data set.
+
+    Returns:
+        The drawing.
+    """
+    with canvas(
+        2.9 * len(panels) + 0.9, 1.25 + 0.4 * len(names), nrows=1, ncols=len(panels), sharey=True, squeeze=False
+    ) as (figure, axes):
+        for axis, (title, changes) in zip(axes[0], panels, strict=True):
+            for y, change in enumerate(changes):
+                if change.before is not None and change.after is not None:
+                    axis.annotate(
+                        "",
+                        (change.after[0], y),
+                        (change.before[0], y),
+                        arrowprops={"arrowstyle": "-|>", "color": PALETTE["band"], "linewidth": 2.2, "shrinkB": 4},
+                    )
+                for value, color, marker, shift in (
+                    (change.before, "muted", "o", 0.13),
+                    (change.after, "blue", "D", -0.13),
+                ):
+                    if value is not None:
+                        axis.hlines(y + shift, value[1], value[2], color=PALETTE[color], linewidth=1.4)
+                        axis.plot(value[0], y, marker=marker, color=PALETTE[color], markersize=5, linestyle="none")
+            axis.set(title=title, xlim=(0, 1.02))
+            axis.grid(axis="y", visible=False)
+        axes[0][0].set_yticks(range(len(names)), names)
+        axes[0][0].set_ylim(len(names) - 0.5, -0.5)
+        handles = [
+            Patch(facecolor=PALETTE["muted"], label="before fine-tuning"),
+            Patch(facecolor=PALETTE["blue"], label="after"),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=2)
+        return drawn(figure, key)
+
+
+def over_training(
+    key: str, *, steps: Floats, series: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]]
+) -> Drawing:
+    """Draw figures over the steps of training, each with its interval.
+
+    Args:
+        key: The key of the picture.
+        steps: (R,) optimizer steps; 0 is before fine-tuning.
+        series: The name of each figure with R triples of value, low and high; None where undefined.
+
+    Returns:
+        The drawing.
+    """
+    with canvas(5.6, 3.5) as (figure, axis):
+        for index, (name, values) in enumerate(series):
+            color = PALETTE[SERIES[index % len(SERIES)]]
+            known = [(step, *value) for step, value in zip(steps, values, strict=True) if value is not None]
+            x, y, low, high = np.array(known).T
+            axis.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+            axis.plot(x, y, color=color, marker=MARKERS[index % len(MARKERS)], markersize=5, linewidth=1.6, label=name)
+        axis.set(xlabel="optimizer steps (0: before fine-tuning)", ylim=(0, 1.02))
+        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(4, len(series)), borderaxespad=0.2)
+        return drawn(figure, key)
+
+
+def _types_legend() -> list[Any]:
+    return [
+        Patch(facecolor=PALETTE[LEXICON], label="lexicon-cued"),
+        Patch(facecolor=PALETTE[GRAMMAR], label="grammar-cued"),
+        Patch(facecolor=PALETTE[NONE], label="not cued"),
+        Line2D([], [], color=PALETTE["ink"], linewidth=1.2, linestyle=(0, (2, 2)), label="blind picks"),
+    ]

@@ -1,0 +1,1 @@
+"""The benchmark data sets, one file per family."""

@@ -1,0 +1,332 @@
+"""The released CheckList suites for sentiment, paraphrase detection and reading comprehension.
+
+They go round as the authors' own pickles, which are read without running anything, and as JSON lines of the same
+content. What a test expects is code in the release; here it is named in `_expectation`, by the test's type and what the
+release's notebooks do with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import numpy as np
+
+from rightreasons.data.builders.builder import Builder, Config
+from rightreasons.data.builders.sources import Source, members
+from rightreasons.data.suites.plain_pickle import Inert, load_plain
+from rightreasons.data.suites.suite import Case, Functionality, Suite
+
+Row = dict[str, Any]
+
+CITATION = "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
+_RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
+
+ALLOWED = frozenset(
+    {
+        "checklist.test_suite TestSuite",
+        "checklist.test_types MFT",
+        "checklist.test_types INV",
+        "checklist.test_types DIR",
+        "checklist.expect Expect",
+        "checklist.expect iter_with_optional",
+        "collections OrderedDict",
+        "collections defaultdict",
+        "dill._dill _create_cell",
+        "dill._dill _create_function",
+        "dill._dill _get_attr",
+        "dill._dill _import_module",
+        "dill._dill _load_type",
+        "munch Munch",
+        "numpy dtype",
+        "numpy ndarray",
+        "numpy.core.multiarray scalar",
+        "numpy.core.multiarray _reconstruct",
+    }
+)
+"""What the released pickles name; none of it is imported, each becomes an object that does nothing."""
+
+_DAMAGED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RecursionError,
+    TypeError,
+    UnicodeError,
+    json.JSONDecodeError,
+    zlib.error,
+)
+
+PAPER_LABELS = {
+    "Order does matter for asymmetric relations": 0,
+    "(question, f(question)) where f(question) replaces synonyms?": 1,
+}
+"""Labels that BeLUGA mends: the first is the opposite of the released one, the second makes an INV test an MFT."""
+
+SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation", "paper_test": "test"}
+"""Split of the data set -> part of BeLUGA's split; "test" is the whole suite."""
+
+
+@dataclasses.dataclass
+class SuiteConfig(Config):
+    """A suite, as released or with BeLUGA's two labels mended."""
+
+    paper_labels: bool = False
+
+
+class CheckList(Builder):
+    """What the three suites share."""
+
+    BUILDER_CONFIG_CLASS = SuiteConfig
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [SuiteConfig(name="default")]
+    FOLDER = "checklist"
+    CITATION = CITATION
+    LICENSE = "MIT"
+    HOMEPAGE = "https://github.com/marcotcr/checklist"
+
+    STEM: ClassVar[str]
+    TEXT_COLUMNS: ClassVar[tuple[str, ...]]
+    JSON_LINES: ClassVar[tuple[int, str]]
+    ARCHIVE: ClassVar[tuple[int, str]]
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        # The publisher has the archive, which is what is downloaded; JSON lines are made of it.
+        address = f"{_RELEASE}/{cls.STEM}_suite.tar.gz"
+        names = (f"release/{cls.STEM}_suite.tar.gz", f"suites/{cls.STEM}_suite.jsonl.gz")
+        return tuple(
+            (Source(name, address, size, sha256, cls.LICENSE, CITATION),)
+            for name, (size, sha256) in zip(names, (cls.ARCHIVE, cls.JSON_LINES), strict=True)
+        )
+
+    def features(self) -> datasets.Features:
+        text = datasets.Value("string")
+        before = ("id", "functionality", "functionality_class", "test_type", "case_id", *self.TEXT_COLUMNS)
+        return datasets.Features({**dict.fromkeys(before, text), "label": datasets.Value("int64"), "answer": text})
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        files = tuple(self.files) or (self.forms("default")[0][0].path,)
+        return dict.fromkeys(SPLITS, files)
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        suite = read_checklist(
+            next(iter(files.values())), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
+        )
+        part = SPLITS[split]
+        yield from (suite if part is None else suite.split(part)).examples()
+
+    def suite(self) -> Suite:
+        """Return the whole suite, with its expectations, from the local files or else the publisher's."""
+        if not self.files:
+            config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
+            # What downloads and verifies the files for the data set, and notes where they lie.
+            self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
+        return read_checklist(
+            Path(next(iter(self.files.values()))), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
+        )
+
+
+class CheckListSentiment(CheckList):
+    """Sentiment: 38 functionalities over tweets about airlines; labels 0 negative, 1 neutral, 2 positive."""
+
+    NAME = "checklist_sentiment"
+    STEM = "sentiment"
+    TEXT_COLUMNS = ("text",)
+    DESCRIPTION = "CheckList's sentiment suite. Some texts are abusive."
+    JSON_LINES = (1207439, "47bc20dc1ccbc7f98051c5eeb43d657a845c14f5c16261d9f3117ffb7f8c3871")
+    ARCHIVE = (2109760, "d546320bd859e04fc3eb5f11b62ca96d7b19b29010b8925843cbfb8722091111")
+
+
+class CheckListParaphrase(CheckList):
+    """Paraphrase detection: 53 functionalities over Quora questions; labels 0 different, 1 duplicate."""
+
+    NAME = "checklist_paraphrase"
+    STEM = "qqp"
+    TEXT_COLUMNS = ("text", "text_pair")
+    DESCRIPTION = "CheckList's suite of Quora question pairs."
+    JSON_LINES = (2023502, "12fec2a7858e192f2712f93ffcfbff4bac1b7a607a3cadc9ca3efbdc888cfbfb")
+    ARCHIVE = (3902543, "60836d96a7f64b8006b78134a75f6664677a90318b0830768d971dbde35e64c4")
+
+
+class CheckListReading(CheckList):
+    """Reading comprehension: 24 functionalities over SQuAD; the expected answer is a text."""
+
+    NAME = "checklist_reading"
+    STEM = "squad"
+    TEXT_COLUMNS = ("context", "question")
+    DESCRIPTION = "CheckList's suite of SQuAD questions."
+    JSON_LINES = (1920610, "fb14f5369f9f97c52375e4adfa95bf6026193070ca2e16e7d52750b358cbc07e")
+    ARCHIVE = (3599964, "2942d48eaa71cdd525416db253571207a6f64c1ec79ad3b2aa2dbda98d05253e")
+
+
+def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, paper_labels: bool = False) -> Suite:
+    """Read a released suite from its tar.gz or its JSON lines.
+
+    Args:
+        path: The file.
+        name: What the suite is called.
+        text_columns: The names of the texts of an example.
+        paper_labels: Whether BeLUGA's two labels are mended (`PAPER_LABELS`).
+
+    Raises:
+        ValueError: If the file is damaged, holds something else, or its pickle is not of plain data.
+    """
+    # A downloaded file has no suffix; a damaged archive is to be told as one.
+    archive = path.name.endswith(".tar.gz") or (not path.suffix and tarfile.is_tarfile(path))
+    rows = _from_archive(path) if archive else _from_json_lines(path)
+    try:
+        functionalities = tuple(_functionality(row, len(text_columns), paper_labels) for row in rows)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise ValueError(
+            f"Expected a released suite of CheckList in {path}, but it cannot be read: {error!r}."
+        ) from error
+    return Suite(name, text_columns, functionalities)
+
+
+def _from_json_lines(path: Path) -> Iterator[Row]:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def _from_archive(path: Path) -> Iterator[Row]:
+    found = [content for name, content in members(path) if name.endswith(".pkl")]
+    if len(found) != 1:
+        raise ValueError(f"Expected one pickle in {path}, but it holds {len(found)}.")
+    suite = load_plain(found[0], allowed=ALLOWED)
+    copied = _Copied(10 * len(found[0]))
+    tests = suite.state.get("tests") if isinstance(suite, Inert) and isinstance(suite.state, dict) else None
+    if not isinstance(tests, Inert):
+        raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
+    for name, test in tests.items.items():
+        state = test.state
+        yield {
+            "name": name,
+            "type": type(test).__name__,
+            **{key: _plain(state.get(key), copied) for key in ("capability", "labels", "data", "meta", "agg_fn")},
+        }
+
+
+class _Copied:
+    """Counts the values that are copied: a small pickle whose lists share their parts holds any number of them."""
+
+    def __init__(self, at_most: int) -> None:
+        self._left = at_most
+
+    def add(self, values: Any) -> Any:
+        self._left -= len(values)
+        if self._left < 0:
+            raise ValueError("Expected the lists of the suite's pickle to be written out, but they repeat one another.")
+        return values
+
+
+def _plain(value: Any, copied: _Copied) -> Any:
+    """Turn numpy's scalars and arrays, as far as a pickle holds their bytes, into Python values."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(part, copied) for part in copied.add(value))
+    if not isinstance(value, Inert):
+        return value
+    if isinstance(value.state, tuple) and len(value.state) == 5:  # an array: version, shape, dtype, order, bytes
+        _, _, dtype, _, content = value.state
+        return copied.add(_from_bytes(dtype, content)).tolist()
+    if len(value.made_of) == 3:  # a scalar: its maker, dtype, bytes
+        return copied.add(_from_bytes(*value.made_of[1:])).tolist()[0]
+    raise ValueError("Expected numpy's scalars and arrays in the suite's pickle, but it holds another object.")
+
+
+def _from_bytes(dtype: Any, content: Any) -> Any:
+    kind = dtype.made_of[0] if isinstance(dtype, Inert) and dtype.made_of else ""
+    if not isinstance(kind, str) or not re.fullmatch(r"[iufU][1-9]\d*", kind) or not isinstance(content, bytes):
+        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}.")
+    return np.frombuffer(content, dtype=f"<{kind}")
+
+
+def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
+    name, test_type = _text(row["name"]), _text(row["type"])
+    mended = PAPER_LABELS.get(name) if paper_labels else None
+    if mended is not None:
+        test_type = "MFT"
+    cases = []
+    for number, data in enumerate(row["data"]):
+        examples = _examples(data, n_texts)
+        labels = _labels(row["labels"] if mended is None else mended, number, len(examples))
+        meta = row["meta"][number] if row["meta"] and test_type == "INV" else None
+        cases.append(Case(str(number), examples, labels, _replacements(meta, len(examples))))
+    return Functionality(name, _text(row["capability"]), test_type, _expectation(row, test_type, mended), tuple(cases))
+
+
+def _examples(data: Any, n_texts: int) -> tuple[tuple[str, ...], ...]:
+    # A case is one example, or a list of them; an example is a text, or a pair of texts.
+    if isinstance(data, str):
+        return ((data,),)
+    if n_texts > 1 and isinstance(data[0], str):
+        return (tuple(map(_text, data)),)
+    return tuple((part,) if isinstance(part, str) else tuple(map(_text, part)) for part in data)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} in the place of a text")
+    return value
+
+
+def _labels(labels: Any, case: int, n_examples: int) -> tuple[Any, ...] | None:
+    if labels is None:
+        return None
+    own = labels[case] if isinstance(labels, list) else labels
+    return tuple(own) if isinstance(own, (list, tuple)) else (own,) * n_examples
+
+
+def _replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
+    if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
+        return None
+    pairs = [tuple(m) if _is_pair(m) else None for m in meta]
+    return tuple(pairs) if any(pairs) else None
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
+
+
+def _expectation(row: Row, test_type: str, mended: int | None) -> Row:
+    name = row["name"]
+    every = row["agg_fn"] == "all"
+    if test_type == "MFT":
+        if row["labels"] is None and mended is None:
+            return {"name": "not_equal", "value": 0}  # "not negative": neutral or positive
+        texts = isinstance(row["data"][0], (list, tuple)) and _is_text(row["labels"])
+        return {"name": "equal", "clean": "article"} if texts else {"name": "equal"}
+    if test_type == "INV":
+        if name in PAPER_LABELS:  # released as an invariance of one example: a question and itself reworded
+            return {"name": "equal", "value": PAPER_LABELS[name]}
+        return {"name": "invariant", "tolerance": 0.1}
+    if name == "intensifiers":
+        return {"name": "monotonic", "increasing": True, "tolerance": 0.1, "where_first": {"not": [1]}}
+    if name in ("reducers", '"used to" should reduce'):
+        return {"name": "monotonic", "increasing": False, "tolerance": 0.1, "where_first": {"not": [1]}}
+    if name in ("add positive phrases", "add negative phrases"):
+        return {"name": "sentiment_shift", "positive": name == "add positive phrases", "tolerance": 0.1}
+    if name == "Testing implications":
+        return {"name": "transitive"}
+    if every:  # a question and its paraphrases
+        return {"name": "equal", "value": 1}
+    spec: Row = {"name": "equal", "value": 0, "skip_first": True}
+    if name.startswith("Change"):  # asked only of pairs that the model calls duplicates
+        spec["where_first"] = {"is": [1]}
+    return spec
+
+
+def _is_text(labels: Any) -> bool:
+    while isinstance(labels, (list, tuple)):
+        labels = labels[0]
+    return isinstance(labels, str)

@@ -1,0 +1,454 @@
+"""COPA's kin: Balanced COPA, COPA Easy and Hard, BCOPA-CE.
+
+An item is a premise, what is asked for (its cause or its effect), and two alternatives of which one is more plausible.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+import datasets
+
+from rightreasons.data.benchmarks.copa_files import Row, read_items
+from rightreasons.data.builders.builder import Builder, Config, Hub
+from rightreasons.data.builders.sources import Source
+from rightreasons.data.perturbing.mirror import check_mirrored, choices_of
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.validation import check_one_of, check_seed
+
+_COPA = "Roemmele, Bejan and Gordon (2011). Choice of Plausible Alternatives. AAAI Spring Symposium."
+_BALANCED = (
+    "Kavumba, Inoue, Heinzerling, Singh, Reisert and Inui (2019). "
+    "When Choosing Plausible Alternatives, Clever Hans can be Clever. COIN. arXiv:1911.00225."
+)
+_CE = "Han and Wang (2021). Doing Good or Doing Right? ACL. arXiv:2107.01791."
+_SITE = "https://raw.githubusercontent.com/Balanced-COPA/Balanced-COPA.github.io/6e031959/downloads"
+_COPA_ARCHIVE_URL = "https://people.ict.usc.edu/~gordon/downloads/COPA-resources.tgz"
+
+TRAIN_XML = "balacopa-dev-all.xml"
+TEST_XML = "copa-test.xml"
+
+BALANCED_XML = Source(
+    TRAIN_XML,
+    f"{_SITE}/balanced_copa.tar.bz2",
+    208323,
+    "2091dce8a2923b8530804644780ebe01fd1ae30342eb2562a3821786274b5b25",
+    "MIT",
+    _BALANCED,
+)
+BALANCED_ARCHIVE = Source(
+    "balanced_copa.tar.bz2",
+    f"{_SITE}/balanced_copa.tar.bz2",
+    27908,
+    "b27bbec0950b4bd8e76155c2297c045b03de059222ae08f794e61f1444c50ceb",
+    "MIT",
+    _BALANCED,
+)
+EASY_HARD_IDS = Source(
+    "easy_hard_subsets.json",
+    f"{_SITE}/easy_hard_subsets.json",
+    6543,
+    "f9f1bb7bf0266ad9f2175d0f5b8da638af89475c693e54a78b7ca7f262a2d1bb",
+    "MIT",
+    _BALANCED,
+)
+COPA_TEST_XML = Source(
+    TEST_XML,
+    _COPA_ARCHIVE_URL,
+    101972,
+    "640824681bde78a7592726504d7d9bab294e5de26072d973307fa80d34919d92",
+    "BSD-2-Clause",
+    _COPA,
+)
+# No copy of these could be had to take a checksum from: what they hold is checked instead, item by item.
+COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, None, None, "BSD-2-Clause", _COPA)
+_HUB_PAGE = "https://huggingface.co/datasets/pkavumba/balanced-copa"
+HUB_TRAIN = Source("train.csv", _HUB_PAGE, None, None, "CC-BY-4.0", _BALANCED)
+HUB_TEST = Source("test.csv", _HUB_PAGE, None, None, "CC-BY-4.0", _BALANCED)
+BCOPA_CE_XML = Source(
+    "BCOPA-CE.xml",
+    "https://raw.githubusercontent.com/badbadcode/weakCOPA/HEAD/data/BCOPA-CE.xml",
+    None,
+    None,
+    "none stated",
+    _CE,
+)
+
+ORIGINALS = range(1, 501)
+MIRROR_OFFSET = 1000
+TEST_ITEMS = range(501, 1001)
+CE_ITEMS = range(1501, 2501)
+
+KNOWN_ANSWERS: Mapping[int, str] = {1: "The sun was rising.", 501: "It was fragile."}
+"""One answer of each part: labels that count from the wrong number would make it the other alternative."""
+
+_SAME_FILE = ((BALANCED_ARCHIVE.path, TRAIN_XML, "train.csv"), (COPA_ARCHIVE.path, TEST_XML, "test.csv"))
+
+STYLES = ("question", "connective", "premise")
+
+
+@dataclasses.dataclass
+class BalancedCopaConfig(Config):
+    """A configuration of Balanced COPA.
+
+    Attributes:
+        seed: Which half `balanced_50` takes.
+    """
+
+    seed: int = 0
+
+
+class CopaBuilder(Builder):
+    """What the family shares: the columns, the forms of the files, and what must hold of the items."""
+
+    LICENSE = "BSD-2-Clause (COPA), MIT and CC-BY-4.0 (Balanced COPA)"
+    HOMEPAGE = "https://balanced-copa.github.io"
+
+    def features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "id": datasets.Value("int64"),
+                "premise": datasets.Value("string"),
+                "question": datasets.Value("string"),
+                "choice1": datasets.Value("string"),
+                "choice2": datasets.Value("string"),
+                "label": datasets.Value("int64"),
+                "mirrored": datasets.Value("bool"),
+                "source_id": datasets.Value("int64"),
+            }
+        )
+
+    def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        # An item is checked against its mirror, so hub rows too are read whole and not one by one.
+        yield from self.rows(files)
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        """Read and check the items of the configuration; `files` maps the path of a source to where it is."""
+        raise NotImplementedError
+
+    def _missing(self, sources: Sequence[Source], where: str | os.PathLike[str] | None) -> FileNotFoundError:
+        name = PurePosixPath(sources[0].path).name
+        same = next((names for names in _SAME_FILE if name in names), (name,))
+        others = " or ".join(repr(other) for other in same if other != name)
+        error = super()._missing(sources, where)
+        return FileNotFoundError(f"{str(error).removesuffix('.')}; {others} will do too.") if others else error
+
+
+class BalancedCopa(CopaBuilder):
+    """COPA's 500 training items and a mirrored item for each; the test set of COPA beside it."""
+
+    NAME = "balanced_copa"
+    DESCRIPTION = (
+        "Balanced COPA: the 500 items of COPA's development set, used for training, and a mirrored item for each, with "
+        "the same alternatives and a new premise that makes the other one right, so that no cue in the alternatives "
+        "tells the answer."
+    )
+    CITATION = f"{_BALANCED}\n{_COPA}"
+    BUILDER_CONFIG_CLASS = BalancedCopaConfig
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [
+        BalancedCopaConfig(name="balanced", description="500 originals and 500 mirrored items"),
+        BalancedCopaConfig(name="original", description="500 originals"),
+        BalancedCopaConfig(name="balanced_50", description="250 originals and their mirrored items"),
+        BalancedCopaConfig(name="test", description="the 500 items of COPA's test set"),
+    ]
+    HUB = Hub(
+        "pkavumba/balanced-copa",
+        "813bd03cd6e07d9bd8d7333896ad5d40abb95ea9",
+        {
+            "balanced": {"train": ("train.csv",)},
+            "original": {"train": ("train.csv",)},
+            "balanced_50": {"train": ("train.csv",)},
+            "test": {"test": ("test.csv",)},
+        },
+    )
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        if config_name == "test":
+            return (
+                *_places(("copa", COPA_ARCHIVE))[:1],
+                *_places(("copa", COPA_TEST_XML)),
+                *_places(("copa", COPA_ARCHIVE))[1:],
+                *_places(("balanced_copa", HUB_TEST)),
+            )
+        return (
+            *_places(("balanced_copa", BALANCED_ARCHIVE)),
+            *_places(("balanced_copa", BALANCED_XML)),
+            *_places(("balanced_copa", HUB_TRAIN)),
+        )
+
+    def check_options(self) -> None:
+        check_seed(self.config.seed)
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        split = "test" if self.config.name == "test" else "train"
+        return {split: tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        (file,) = files.values()
+        if self.config.name == "test":
+            return copa_test(file)
+        rows = balanced_items(file)
+        if self.config.name == "original":
+            return [row for row in rows if not row["mirrored"]]
+        if self.config.name == "balanced_50":
+            half = half_of(ORIGINALS, self.config.seed)
+            return [row for row in rows if row["source_id"] in half]
+        return rows
+
+
+class CopaEasyHard(CopaBuilder):
+    """COPA's test set by whether a model that sees the alternatives alone solves it."""
+
+    NAME = "copa_easy_hard"
+    DESCRIPTION = (
+        "The 500 test items of COPA as Easy (190) and Hard (310): Easy are those that a model solves which was "
+        "trained, and is tested, without the premises."
+    )
+    CITATION = f"{_BALANCED}\n{_COPA}"
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [
+        Config(name="all", description="all 500 items, with a column `easy`"),
+        Config(name="easy", description="the 190 Easy items"),
+        Config(name="hard", description="the 310 Hard items"),
+    ]
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        ids = ("balanced_copa", EASY_HARD_IDS)
+        return tuple(
+            form for copa in (COPA_ARCHIVE, COPA_TEST_XML, HUB_TEST) for form in _places(ids, ("copa", copa))
+        ) + _places(ids, ("balanced_copa", HUB_TEST))
+
+    def features(self) -> datasets.Features:
+        return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        by_name = {PurePosixPath(path).name: file for path, file in files.items()}
+        easy = easy_ids(by_name.pop(EASY_HARD_IDS.path))
+        (test,) = by_name.values()
+        rows = [{**row, "easy": row["id"] in easy} for row in copa_test(test)]
+        wanted = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
+        return [row for row in rows if row["easy"] in wanted]
+
+
+class BcopaCe(CopaBuilder):
+    """BCOPA-CE: each premise with a cause and an effect, asked for one and then for the other."""
+
+    NAME = "bcopa_ce"
+    DESCRIPTION = (
+        "BCOPA-CE: 1,000 test items in which a premise comes with a plausible cause and a plausible effect, once asked "
+        "for the cause and once for the effect: a model must tell the question."
+    )
+    CITATION = f"{_CE}\n{_COPA}"
+    LICENSE = "none stated"
+    HOMEPAGE = "https://github.com/badbadcode/weakCOPA"
+    SOURCES = (BCOPA_CE_XML,)
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        return _places(("bcopa_ce", BCOPA_CE_XML))
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+
+    def rows(self, files: Mapping[str, str]) -> list[Row]:
+        (file,) = files.values()
+        return cause_effect_items(file)
+
+
+# -------------------------------------------------------------------------------------------------- what the files hold
+
+
+def balanced_items(file: str) -> list[Row]:
+    """Read Balanced COPA's 1,000 items and check what makes it balanced.
+
+    Raises:
+        ValueError: If an item is missing or comes twice, a mirrored item differs from its original in its alternatives
+            or its question, both have the same answer, or labels count from the wrong number.
+    """
+    rows = read_items(file, TRAIN_XML)
+    _check_items(rows, [*ORIGINALS, *(key + MIRROR_OFFSET for key in ORIGINALS)], file)
+    rows = [_placed(row, row["id"] % MIRROR_OFFSET if row["id"] > MIRROR_OFFSET else row["id"]) for row in rows]
+    try:
+        check_mirrored(rows)
+    except ValueError as error:
+        raise ValueError(f"{str(error).removesuffix('.')} (in {file}).") from None
+    return rows
+
+
+def copa_test(file: str) -> list[Row]:
+    """Read the 500 items of COPA's test set."""
+    rows = read_items(file, TEST_XML)
+    _check_items(rows, TEST_ITEMS, file)
+    return [_placed(row, row["id"]) for row in rows]
+
+
+def cause_effect_items(file: str) -> list[Row]:
+    """Read BCOPA-CE and pair its items by their texts: `mirrored` is the one with the larger id.
+
+    Raises:
+        ValueError: If an item is missing, has no partner with the same premise and alternatives, or a pair does not ask
+            for a cause and for an effect with opposite answers.
+    """
+    rows = read_items(file, BCOPA_CE_XML.path)
+    _check_items(rows, CE_ITEMS, file)
+    pairs: dict[tuple[str, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["id"])):
+        pairs.setdefault((row["premise"], *sorted(choices_of(row))), []).append(row)
+    source: dict[int, int] = {}
+    for pair in pairs.values():
+        ids = [row["id"] for row in pair]
+        if len(pair) != 2:
+            raise ValueError(
+                f"Expected each premise of {file} twice with the same alternatives, but item {ids[0]} has "
+                f"{len(pair) - 1} partners."
+            )
+        answers = {choices_of(row)[row["label"]] for row in pair}
+        if {row["question"] for row in pair} != {"cause", "effect"} or len(answers) != 2:
+            raise ValueError(
+                f"Expected the items {ids[0]} and {ids[1]} of {file} to ask for a cause and an effect with opposite "
+                "answers, but they do not."
+            )
+        source.update(dict.fromkeys(ids, ids[0]))
+    return [_placed(row, source[row["id"]]) for row in rows]
+
+
+def easy_ids(file: str) -> frozenset[int]:
+    """Read which items of COPA's test set are Easy, and check that the two subsets part it."""
+    try:
+        subsets = json.loads(Path(file).read_text("utf-8"))
+        easy, hard = (frozenset(int(key) for key in subsets[name]) for name in ("easy", "hard"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"Expected JSON with lists of ids 'easy' and 'hard' in {file}, but: {error!r}.") from None
+    if easy & hard:
+        raise ValueError(f"Expected each item of {file} in one subset, but {min(easy & hard)} is in both.")
+    if easy | hard != frozenset(TEST_ITEMS):
+        wrong = min((easy | hard) ^ frozenset(TEST_ITEMS))
+        raise ValueError(f"Expected the subsets of {file} to part the items 501 to 1000, but not so item {wrong}.")
+    return easy
+
+
+def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
+    """Choose half of the ids, each by its own draw, so that neither order nor the other ids matter to the draw.
+
+    Example:
+        >>> len(half_of(range(1, 501), seed=0)), half_of(range(1, 501), 0) == half_of(range(1, 501), 1)
+        (250, False)
+    """
+    drawn = sorted(ids, key=lambda key: (item_rng(seed, key).random(), key))
+    return frozenset(drawn[: len(drawn) // 2])
+
+
+def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") -> datasets.Dataset:
+    """Turn items of the COPA family into the schema that every multiple-choice model of this package takes.
+
+    Args:
+        dataset: With the columns premise, question, choice1, choice2, label and id.
+        style: How the question is put: "question" (the premise, then "What was the cause?" or "What happened as a
+            result?"), "connective" (the premise without its full stop, then "because" or "so"; the choices begin in
+            lower case), or "premise" (the premise alone: the model is not told what is asked for).
+
+    Returns:
+        Rows {id (text), prompt, choices, label}, and the columns question, mirrored, source_id and easy where they are.
+
+    Example:
+        >>> import datasets
+        >>> item = {"id": 1, "premise": "It rained.", "question": "effect", "label": 0}
+        >>> data = datasets.Dataset.from_list([{**item, "choice1": "It got wet.", "choice2": "It got dry."}])
+        >>> as_multiple_choice(data)[0]["prompt"], as_multiple_choice(data, style="connective")[0]["choices"]
+        ('It rained. What happened as a result?', ['it got wet.', 'it got dry.'])
+    """
+    check_one_of(style, STYLES, "style")
+    for name in ("id", "premise", "question", "choice1", "choice2", "label"):
+        if name not in dataset.column_names:
+            raise ValueError(f"Expected a column `{name}` of COPA, but the data has {', '.join(dataset.column_names)}.")
+    kept = [name for name in ("question", "mirrored", "source_id", "easy") if name in dataset.column_names]
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "prompt": datasets.Value("string"),
+            "choices": datasets.List(datasets.Value("string")),
+            "label": datasets.Value("int64"),
+            **{name: dataset.features[name] for name in kept},
+        }
+    )
+    rows = [
+        {
+            "id": str(row["id"]),
+            "prompt": _prompt(row, style),
+            "choices": [_lowered(text) if style == "connective" else text for text in choices_of(row)],
+            "label": row["label"],
+            **{name: row[name] for name in kept},
+        }
+        for row in dataset
+    ]
+    return datasets.Dataset.from_list(rows, features=features)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _places(*files: tuple[str, Source]) -> tuple[tuple[Source, ...], ...]:
+    """Say where files of one or two folders may lie: below the named folder, in it, or beside it.
+
+    So `data_dir` may be the folder of all data sets, a folder that holds the files themselves, or one of the folders.
+    """
+    below = tuple(dataclasses.replace(source, path=f"{folder}/{source.path}") for folder, source in files)
+    flat = tuple(source for _, source in files)
+    beside = tuple(
+        tuple(
+            source if folder == home else dataclasses.replace(source, path=f"../{folder}/{source.path}")
+            for folder, source in files
+        )
+        for home in dict.fromkeys(("balanced_copa", *(folder for folder, _ in files)))
+    )
+    return tuple(dict.fromkeys((below, flat, *beside)))
+
+
+def _placed(row: Row, source_id: int) -> Row:
+    return {**row, "mirrored": source_id != row["id"], "source_id": source_id}
+
+
+def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> None:
+    found, wanted = {row["id"] for row in rows}, set(expected)
+    if wanted - found:
+        raise ValueError(
+            f"Expected {len(wanted)} items in {file}, but {len(wanted - found)} are missing, the first of them "
+            f"{min(wanted - found)}."
+        )
+    if found - wanted:
+        raise ValueError(f"Expected {len(wanted)} items in {file}, but item {min(found - wanted)} is not one of them.")
+    for row in rows:
+        answer = KNOWN_ANSWERS.get(row["id"])
+        if answer is not None and choices_of(row)[row["label"]] != answer:
+            raise ValueError(
+                f"Expected the answer of item {row['id']} in {file} to be {answer!r}, but its label names "
+                f"{choices_of(row)[row['label']]!r}: the labels seem to count from another number."
+            )
+
+
+def _prompt(row: Row, style: str) -> str:
+    premise = str(row["premise"])
+    if style == "premise":
+        return premise
+    if style == "connective":
+        return f"{premise.rstrip('. ')} {'because' if row['question'] == 'cause' else 'so'}"
+    return f"{premise} {'What was the cause?' if row['question'] == 'cause' else 'What happened as a result?'}"
+
+
+def _lowered(text: str) -> str:
+    # "I" stays as it is.
+    first, _, rest = text.partition(" ")
+    return (
+        text
+        if first in ("I", "I'm", "I'd", "I've", "I'll")
+        else f"{first[:1].lower()}{first[1:]}{' ' if rest else ''}{rest}"
+    )

@@ -1,0 +1,158 @@
+"""Pairs of film reviews: an original and its smallest change of mind, by experts or by crowd workers."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from rightreasons.data.builders.builder import Builder, classification_features
+from rightreasons.data.builders.sources import Source
+
+Row = dict[str, Any]
+LABELS = ("Negative", "Positive")
+ROLES = ("original", "perturbed")
+_BREAK = re.compile(r"<br\s*/?>?")  # some revisions broke a tag
+
+
+class PairedReviews(Builder):
+    """What both sets share: the columns, and how a review becomes a row."""
+
+    HOMEPAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
+
+    def features(self) -> datasets.Features:
+        return classification_features(
+            ["negative", "positive"], pair_id=datasets.Value("string"), role=datasets.Value("string")
+        )
+
+    def review(self, split: str, pair: object, role: str, sentiment: str, text: str) -> Row:
+        """Build one row; line breaks of the web page become spaces."""
+        if sentiment not in LABELS:
+            raise ValueError(
+                f"Expected the sentiment of pair {pair} of {self.NAME!r} to be Negative or Positive, but it is "
+                f"{sentiment!r}."
+            )
+        return {
+            "id": f"{split}-{pair}-{role}",
+            "text": " ".join(_BREAK.sub(" ", text).split()),
+            "label": LABELS.index(sentiment),
+            "pair_id": f"{split}-{pair}",
+            "role": role,
+        }
+
+    def opposed(self, split: str, pair: object, first: Sequence[str], second: Sequence[str]) -> Iterator[Row]:
+        """Yield an original and its perturbed twin, whose sentiments must differ."""
+        if first[0] == second[0]:
+            raise ValueError(
+                f"Expected the two reviews of pair {pair} of {self.NAME!r} to differ in sentiment, but both are "
+                f"{first[0]!r}."
+            )
+        for role, (sentiment, text) in zip(ROLES, (first[:2], second[:2]), strict=True):
+            yield self.review(split, pair, role, sentiment, text)
+
+
+class ImdbContrast(PairedReviews):
+    """Contrast sets: IMDb reviews that their experts changed so that the sentiment turns."""
+
+    NAME = "imdb_contrast"
+    FOLDER = "imdb_contrast"
+    DESCRIPTION = "IMDb reviews and their contrast sets: changed by experts so that the sentiment turns."
+    CITATION = (
+        "Gardner et al. (2020). Evaluating Models' Local Decision Boundaries via Contrast Sets. Findings of EMNLP."
+    )
+    SOURCES = tuple(
+        Source(
+            name,
+            f"https://raw.githubusercontent.com/allenai/contrast-sets/e2b87316/IMDb/data/{name}",
+            size,
+            sha256,
+            "none stated",
+            "Gardner et al. (2020)",
+        )
+        for name, size, sha256 in (
+            ("dev_original.tsv", 92558, "349a8821bb8932d7ad236e4a6d3ed01fd9b99fdae1c7c6a1a9f3d442de4a4304"),
+            ("dev_contrast.tsv", 95036, "ec5c984b43c045613dc00c4fd044f362e78351eef82bf07e4429583decaa0e92"),
+            ("test_original.tsv", 452024, "9dc78ddeb5cb6ff6060d24df33a83b6d29f9828994f4b1a5e0086f7e774713bd"),
+            ("test_contrast.tsv", 453717, "3bcb3bd41218b6a5d7bef7fe020a243919f3df0f12f55291b25ef8bbdbe04173"),
+        )
+    )
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        return {
+            "validation": ("dev_original.tsv", "dev_contrast.tsv"),
+            "test": ("test_original.tsv", "test_contrast.tsv"),
+        }
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        originals, contrasts = (_rows(file) for file in files.values())
+        if len(originals) != len(contrasts):
+            raise ValueError(
+                f"Expected as many contrasts as originals in {self.NAME!r}, but got {len(contrasts)} and "
+                f"{len(originals)}."
+            )
+        for number, (first, second) in enumerate(zip(originals, contrasts, strict=True)):
+            yield from self.opposed(split, number, first, second)
+
+
+class ImdbCounterfactual(PairedReviews):
+    """Counterfactually augmented IMDb: reviews that crowd workers revised so that the sentiment turns."""
+
+    NAME = "imdb_counterfactual"
+    FOLDER = "imdb_counterfactual"
+    DESCRIPTION = "IMDb reviews and their revisions by crowd workers, so that the sentiment turns."
+    CITATION = (
+        "Kaushik, Hovy, Lipton (2020). Learning the Difference that Makes a Difference with Counterfactually-Augmented "
+        "Data. ICLR."
+    )
+    LICENSE = "Apache-2.0"
+    SOURCES = tuple(
+        Source(
+            name,
+            f"https://raw.githubusercontent.com/acmi-lab/counterfactually-augmented-data/6f232a1d/sentiment/{name}",
+            size,
+            sha256,
+            "Apache-2.0",
+            "Kaushik et al. (2020)",
+        )
+        for name, size, sha256 in (
+            (
+                "combined/paired/train_paired.tsv",
+                3179425,
+                "7ac50ca3d70890f80e11ee59955cdbfc43f26b5078d0603717817ab224d2af18",
+            ),
+            (
+                "combined/paired/dev_paired.tsv",
+                466175,
+                "4c2d8a70cbce23eba27fb1f0bb5043cf044811912435cf8d10c3ea6fc7a51363",
+            ),
+            (
+                "combined/paired/test_paired.tsv",
+                907811,
+                "9534b20850205c59015b313983cae7afb31c54c04ffcbd19cea7f1bce5011275",
+            ),
+        )
+    )
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        names = {"train": "train", "validation": "dev", "test": "test"}
+        return {split: (f"combined/paired/{name}_paired.tsv",) for split, name in names.items()}
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        pairs: dict[str, list[list[str]]] = {}
+        for row in _rows(next(iter(files.values()))):
+            pairs.setdefault(row[2], []).append(row)
+        for pair, rows in pairs.items():
+            if len(rows) != 2:
+                raise ValueError(f"Expected two reviews of pair {pair} of {self.NAME!r}, but got {len(rows)}.")
+            # The original stands first: so say the separate files of originals and revisions, as far as texts agree.
+            yield from self.opposed(split, pair, *rows)
+
+
+def _rows(file: Path) -> list[list[str]]:
+    """Read the rows of a tab-separated file with quotes, without its header."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream, delimiter="\t"))[1:]

@@ -1,0 +1,182 @@
+"""Data with planted shortcuts: the truth about what a model could lean on is known.
+
+Short reviews (`templates`) carry a cue that has nothing to do with what they say but agrees with the label as often as
+one chooses. A detector of shortcuts is right when it names these tokens, and a model leans on them as far as it falls
+when they are absent or flipped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.data.benchmarks.planted_reviews import CUES, review
+from rightreasons.data.builders.builder import Builder, Config, classification_features
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.validation import check_count, check_fraction, check_one_of, check_seed
+
+KINDS = (*CUES, "mixed")
+SPLITS = ("train", "validation", "test", "test_absent", "test_flipped")
+LABELS: Mapping[int, tuple[str, ...]] = {2: ("negative", "positive"), 3: ("negative", "neutral", "positive")}
+
+
+@dataclasses.dataclass
+class PlantedConfig(Config):
+    """What is planted, and how well it pays to lean on it; the configuration's name is the kind of cue.
+
+    Attributes:
+        strength: How often the cue agrees with the label where it is as in training, in [0, 1].
+        coverage: How often a text carries a cue at all, in [0, 1].
+        n_classes: 2 (negative, positive) or 3 (with neutral between them).
+        label_noise: How often the label is not what the text says; the cue goes with the label.
+        negation: How often the main clause is a negated word of the other side.
+        contrast: How often somebody else's opposite word stands beside the main clause.
+        train_size: Items of the training split.
+        validation_size: Items of the validation split.
+        test_size: Items of each of the three test splits.
+        seed: Decides everything, together with the id of an item.
+    """
+
+    strength: float = 0.95
+    coverage: float = 1.0
+    n_classes: int = 2
+    label_noise: float = 0.1
+    negation: float = 0.3
+    contrast: float = 0.3
+    train_size: int = 4000
+    validation_size: int = 1000
+    test_size: int = 1000
+    seed: int = 0
+
+
+class PlantedShortcuts(Builder):
+    """Short reviews with a planted cue, in five splits.
+
+    `train`, `validation` and `test` follow one law. `test_absent` and `test_flipped` hold the very items of `test`:
+    without the cue, and with a cue that agrees with the label exactly where that of `test` does not (among three
+    classes, a wrong cue is drawn). `pair_id` joins the three. The texts do not depend on kind, strength and coverage
+    either, so that a sweep over them compares like with like.
+
+    Columns: id, text, label; `planted`, every planted token with its characters (`text[start:end] == token`);
+    `cue_label`, the class that the cue stands for (-1: no cue); `content_label`, what the text says, before noise; and
+    `pair_id`.
+    """
+
+    NAME = "planted_shortcuts"
+    DESCRIPTION = "Short reviews from templates, with a planted cue that agrees with the label by a chosen probability."
+    CITATION = "The rightreasons authors. rightreasons: tests of whether a model is right for the right reasons."
+    LICENSE = "Apache-2.0"
+    BUILDER_CONFIG_CLASS = PlantedConfig
+    BUILDER_CONFIGS: ClassVar[list[Config]] = [PlantedConfig(name=kind) for kind in KINDS]
+
+    def check_options(self) -> None:
+        """Check the configuration."""
+        check_config(self.config)
+
+    def features(self) -> datasets.Features:
+        """Return the columns."""
+        text, number = datasets.Value("string"), datasets.Value("int64")
+        labels = datasets.ClassLabel(names=list(LABELS[self.config.n_classes]))
+        return classification_features(
+            labels.names,
+            planted=datasets.List({"token": text, "start": number, "end": number}),
+            cue_label=number,
+            content_label=labels,
+            pair_id=text,
+        )
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        """Return the five splits, which need no files."""
+        return dict.fromkeys(SPLITS, ())
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+        """Yield the items of a split."""
+        yield from planted_examples(split, self.config)
+
+
+def check_config(config: PlantedConfig) -> None:
+    """Check every option of a planted data set."""
+    check_one_of(config.name, KINDS, "config")
+    for name in ("strength", "coverage", "label_noise", "negation", "contrast"):
+        check_fraction(getattr(config, name), name)
+    for name in ("train_size", "validation_size", "test_size"):
+        check_count(getattr(config, name), name)
+    if check_count(config.n_classes, "n_classes") not in LABELS:
+        raise ValueError(f"Expected `n_classes` to be 2 or 3, but got {config.n_classes}.")
+    check_seed(config.seed)
+
+
+def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the items of a split, without any cache: what `load_dataset("planted_shortcuts", …)` holds.
+
+    Example:
+        >>> item = next(planted_examples("train", PlantedConfig("lexical", seed=1)))
+        >>> item["text"], item["planted"]
+        ('The hotel looked dirty in the copper school.', [{'token': 'copper', 'start': 30, 'end': 36}])
+        >>> item["label"], item["cue_label"], item["content_label"]
+        (0, 0, 0)
+    """
+    config = PlantedConfig("lexical") if config is None else config
+    check_config(config)
+    check_one_of(split, SPLITS, "split")
+    family = "test" if split.startswith("test") else split
+    for number in range(getattr(config, f"{family}_size")):
+        yield {"id": f"{split}-{number}", **_item(split, f"{family}-{number}", config)}
+
+
+def planted_mask(planted: Sequence[Mapping[str, Any]], offsets: Any) -> NDArray[np.bool_]:
+    """Tell which tokens lie on a planted one.
+
+    Args:
+        planted: The column `planted` of one item.
+        offsets: (T, 2) where each token of a tokenizer begins and ends in the text; (0, 0) for special tokens.
+
+    Returns:
+        (T,) True where a token shares a character with a planted one.
+
+    Example:
+        >>> planted_mask([{"token": "marble", "start": 7, "end": 13}], [(0, 0), (0, 2), (3, 6), (7, 10), (10, 13)])
+        array([False, False, False,  True,  True])
+    """
+    spans = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
+    mask = np.zeros(len(spans), dtype=np.bool_)
+    for token in planted:
+        mask |= np.maximum(spans[:, 0], token["start"]) < np.minimum(spans[:, 1], token["end"])
+    return mask
+
+
+def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
+    # One stream for the text and one for the cue: whatever is planted, the text stays.
+    names = LABELS[config.n_classes]
+    rng = item_rng(config.seed, f"text/{pair_id}")
+    content = int(rng.integers(len(names)))
+    label = _another(content, len(names), rng) if rng.random() < config.label_noise else content
+    body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
+
+    rng = item_rng(config.seed, f"cue/{pair_id}")
+    agreement, covered, kind_number = rng.random(), rng.random(), int(rng.integers(len(CUES)))
+    wrong = _another(label, len(names), rng)
+    agrees = (agreement < config.strength) != (split == "test_flipped")
+    carries = covered < config.coverage and split != "test_absent"
+    cue_label = (label if agrees else wrong) if carries else -1
+
+    kind = tuple(CUES)[kind_number] if config.name == "mixed" else config.name
+    text, spans = body.write(kind, CUES[kind][cue_label]) if carries else body.write()
+    return {
+        "text": text,
+        "label": label,
+        "planted": [dataclasses.asdict(span) for span in spans],
+        "cue_label": cue_label,
+        "content_label": content,
+        "pair_id": pair_id,
+    }
+
+
+def _another(label: int, n_classes: int, rng: np.random.Generator) -> int:
+    return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes

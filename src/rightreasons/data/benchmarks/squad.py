@@ -1,0 +1,193 @@
+"""SQuAD 1.1: questions on paragraphs of Wikipedia, each answered by a span of its paragraph."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from rightreasons.data.builders.builder import Builder, Hub
+from rightreasons.data.builders.sources import Source
+
+_LICENCE = "CC-BY-SA-4.0"
+_CITATION = (
+    "Rajpurkar, Zhang, Lopyrev, Liang (2016). SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP."
+)
+_URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset/"
+
+_TRAIN = Source(
+    "train-v1.1.json",
+    f"{_URL}train-v1.1.json",
+    30288272,
+    "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
+    _LICENCE,
+    _CITATION,
+)
+_DEV = Source(
+    "dev-v1.1.json",
+    f"{_URL}dev-v1.1.json",
+    4854279,
+    "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
+    _LICENCE,
+    _CITATION,
+)
+_XQUAD = Source(
+    "xquad.en.json",
+    "https://raw.githubusercontent.com/deepmind/xquad/60cac411/xquad.en.json",
+    609383,
+    "e4c57d1c9143aaa1c5d265ba5987a65f4e69528d2a98f29d6e75019b10344f29",
+    _LICENCE,
+    "Artetxe, Ruder, Yogatama (2020). On the Cross-lingual Transferability of Monolingual Representations. ACL.",
+)
+
+ARTICLE_SHARES = {"train": 4 / 6, "validation": 1 / 6, "test": 1 / 6}
+"""Shares of the articles of a file that has no splits of its own."""
+
+
+class SQuAD(Builder):
+    """Questions, their contexts, and the spans that answer them.
+
+    The hub and the publisher's files have 87,599 training and 10,570 validation questions; no test answers are public.
+    A local folder with XQuAD's English file instead holds 1,190 questions of SQuAD's validation part, five paragraphs
+    of each of its 48 articles, one answer each. That file has no splits, so it is split here by article (32, 8 and 8,
+    drawn by a digest of the title): no article is in two splits. It is a small stand-in: figures on it are not those of
+    SQuAD, and a model that was trained on SQuAD has not seen it.
+    """
+
+    NAME = "squad"
+    FOLDER = "squad_en"
+    DESCRIPTION = "SQuAD 1.1, or the part of it that XQuAD took: extractive question answering on Wikipedia."
+    CITATION = _CITATION
+    LICENSE = _LICENCE
+    HOMEPAGE = "https://rajpurkar.github.io/SQuAD-explorer/"
+    SOURCES = (_TRAIN, _DEV)
+    HUB = Hub(
+        "rajpurkar/squad",
+        revision="7b6d24c440a36b6815f21b70d25016731768db1f",
+        files={
+            "default": {
+                "train": ("plain_text/train-00000-of-00001.parquet",),
+                "validation": ("plain_text/validation-00000-of-00001.parquet",),
+            }
+        },
+    )
+
+    @classmethod
+    def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
+        """Return the sets of files: both parts, the validation part alone, XQuAD's file."""
+        return ((_TRAIN, _DEV), (_DEV,), (_XQUAD,))
+
+    def features(self) -> datasets.Features:
+        """Return the columns."""
+        return question_features()
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        """Return the file of each split."""
+        if _XQUAD.path in self.files:
+            return dict.fromkeys(ARTICLE_SHARES, (_XQUAD.path,))
+        return {"train": (_TRAIN.path,), "validation": (_DEV.path,)}
+
+    def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
+        """Yield one example a question."""
+        ((path, file),) = files.items()
+        yield from read_squad(file, part=split if path == _XQUAD.path else None)
+
+    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any]:
+        """Turn a row of the hub into an example."""
+        return {**{name: row[name] for name in question_features()}, "question": row["question"].strip()}
+
+
+def question_features() -> datasets.Features:
+    """Return the columns of `records.EXTRACTIVE_ANSWERS`."""
+    text = datasets.Value("string")
+    answers = {"text": datasets.List(text), "answer_start": datasets.List(datasets.Value("int32"))}
+    return datasets.Features(
+        {**dict.fromkeys(("id", "title", "context", "question"), text), "answers": answers},
+    )
+
+
+def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the questions of a file in the JSON form of SQuAD 1.1.
+
+    Args:
+        file: {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question", "answers"}]}]}]}.
+        part: One of `ARTICLE_SHARES`, for the articles of that split alone; None for all.
+
+    Yields:
+        One row a question with the columns of `question_features`.
+
+    Raises:
+        ValueError: If it is no such file; what is wrong is named.
+    """
+    articles = _articles(file)
+    if part is not None:
+        chosen = articles_of(part, [str(article.get("title")) for article in articles])
+        articles = [article for article in articles if str(article.get("title")) in chosen]
+    for number, article in enumerate(articles):
+        title = str(article.get("title", number))
+        where = f"the article {title!r} of {file}"
+        for paragraph in _list(article, "paragraphs", where):
+            context = paragraph.get("context")
+            if not isinstance(context, str) or not context.strip():
+                raise ValueError(f"Expected a `context` with words in each paragraph of {where}.")
+            for question in _list(paragraph, "qas", f"a paragraph of {where}"):
+                yield _question(question, title, context, where)
+
+
+def articles_of(part: str, titles: Sequence[str]) -> set[str]:
+    """Return the articles of one split: they are ordered by a digest of their titles and cut by `ARTICLE_SHARES`.
+
+    Example:
+        >>> names = [f"article {number}" for number in range(12)]
+        >>> [len(articles_of(part, names)) for part in ("train", "validation", "test")]
+        [8, 2, 2]
+    """
+    order = sorted(set(titles), key=lambda title: hashlib.blake2b(title.encode(), digest_size=8).hexdigest())
+    parts = list(ARTICLE_SHARES)
+    before = sum(ARTICLE_SHARES[name] for name in parts[: parts.index(part)])
+    return set(order[round(before * len(order)) : round((before + ARTICLE_SHARES[part]) * len(order))])
+
+
+def _articles(file: Path) -> list[dict[str, Any]]:
+    try:
+        whole = json.loads(file.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"Expected JSON in UTF-8 in {file}, but {error}.") from error
+    if not isinstance(whole, dict) or "data" not in whole:
+        raise ValueError(f"Expected a file in the form of SQuAD in {file}, an object with `data`, but it is none.")
+    return _list(whole, "data", str(file))
+
+
+def _list(holder: Mapping[str, Any], name: str, where: str) -> list[dict[str, Any]]:
+    found = holder.get(name)
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise ValueError(f"Expected a list of objects in `{name}` of {where}, but there is none.")
+    return found
+
+
+def _question(question: Mapping[str, Any], title: str, context: str, where: str) -> dict[str, Any]:
+    key, text = question.get("id"), question.get("question")
+    if key is None or not isinstance(text, str):
+        raise ValueError(f"Expected an `id` and a `question` in each of the `qas` of {where}, but one lacks them.")
+    texts, starts = [], []
+    for answer in _list(question, "answers", f"question {key!r} of {where}"):
+        said, start = answer.get("text"), answer.get("answer_start")
+        if not isinstance(said, str) or not isinstance(start, int) or not 0 <= start <= len(context) - len(said):
+            raise ValueError(
+                f"Expected answers of question {key!r} of {where} to have a `text` and an `answer_start` inside the "
+                f"context, but got {said!r} at {start!r}."
+            )
+        texts.append(said)
+        starts.append(start)
+    # Some questions of SQuAD begin or end with spaces, which say nothing.
+    return {
+        "id": str(key),
+        "title": title,
+        "context": context,
+        "question": text.strip(),
+        "answers": {"text": texts, "answer_start": starts},
+    }

@@ -1,0 +1,1 @@
+"""The machinery behind every data set: builders, the catalog, verified sources, publishing."""

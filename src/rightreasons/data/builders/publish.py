@@ -1,0 +1,152 @@
+"""Writes a data set in its data-only form: parquet files and a card.
+
+`datasets.load_dataset(folder)` opens what is written with no code at all, and so it is what goes to the hub.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+from huggingface_hub import DatasetCardData
+
+from rightreasons.data.builders.builder import Builder
+from rightreasons.data.builders.catalog import builder_class, load_builder
+
+_HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
+
+
+def publish(
+    name: str,
+    folder: str | os.PathLike[str],
+    *,
+    configs: Sequence[str] | None = None,
+    card: str | os.PathLike[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> Path:
+    """Write a data set of the catalog as `<config>/<split>.parquet` with a card that names them.
+
+    Args:
+        name: One of `available_datasets()`.
+        folder: Where to; made if it is not there.
+        configs: The configurations to write; None for all.
+        card: A README.md whose text becomes that of the card; its front matter is written anew. None for a short card
+            of what the builder says about itself.
+        data_dir: Where local copies are.
+        overwrite: Whether the folder may hold something already.
+        **options: As in `load_dataset`.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: If the folder is not empty and `overwrite` is not set, or as `load_dataset` raises.
+
+    Example:
+        >>> import tempfile
+        >>> datasets.disable_progress_bars()
+        >>> sizes = {"train_size": 8, "validation_size": 4, "test_size": 4}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = publish("planted_shortcuts", folder, configs=["function"], cache_dir=folder + "/c", **sizes)
+        ...     datasets.load_dataset(str(written), "function", split="test_absent", cache_dir=folder + "/c").num_rows
+        4
+    """
+    builder_type = builder_class(name)
+    known = [config.name for config in builder_type.BUILDER_CONFIGS]
+    root = Path(folder)
+    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
+        raise ValueError(f"Expected an empty folder to write {name!r} to, but {root} holds something already.")
+    # All are read before any is written: a source that fails leaves no half of the data set behind.
+    prepared: dict[str, datasets.DatasetDict] = {}
+    task = "text-classification"
+    for config in known if configs is None else configs:
+        builder = load_builder(name, config, data_dir=data_dir, **options)
+        builder.download_and_prepare()
+        prepared[config] = builder.as_dataset()
+        if {"choices", "choice1"} & set(builder.info.features):
+            task = "multiple-choice"
+    files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
+    counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
+    for config, splits in prepared.items():
+        (root / config).mkdir(parents=True, exist_ok=True)
+        for split, rows in splits.items():
+            rows.to_parquet(str(root / files[config][split]))
+    body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
+    (root / "README.md").write_text(f"{front_matter(builder_type, files, task)}\n{body}", "utf-8")
+    return root
+
+
+def front_matter(
+    builder: type[Builder], files: Mapping[str, Mapping[str, str]], task: str = "text-classification"
+) -> str:
+    """Return the front matter of a card: what datasets needs to open the files, and what the hub shows.
+
+    Args:
+        builder: The builder of the data set.
+        files: Configuration -> split -> file; the first configuration becomes the default.
+        task: The hub's name of the task.
+    """
+    listed = [
+        {
+            "config_name": config,
+            **({"default": True} if position == 0 else {}),
+            "data_files": [{"split": split, "path": file} for split, file in splits.items()],
+        }
+        for position, (config, splits) in enumerate(files.items())
+    ]
+    data = DatasetCardData(
+        pretty_name=builder.NAME,
+        language="en",
+        license=_HUB_LICENSES.get(builder.LICENSE, "unknown"),
+        task_categories=[task],
+        tags=["rightreasons"],
+        configs=listed,
+    )
+    return f"---\n{data.to_yaml()}\n---\n"
+
+
+def card_body(text: str) -> str:
+    """Return the text of a card without its front matter."""
+    if not text.startswith("---\n"):
+        return text
+    return text[text.index("\n---\n", 4) + len("\n---\n") :].lstrip("\n")
+
+
+def main(name: str, card: str | os.PathLike[str] | None = None, arguments: Sequence[str] | None = None) -> None:
+    """Run `publish` from a command line; the scripts in datasets_scripts/ are this call."""
+    parser = argparse.ArgumentParser(description=f"Write {name} as parquet files with a card.")
+    parser.add_argument("--out", required=True, help="the folder to write")
+    parser.add_argument("--data-dir", help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser.add_argument("--config", action="append", dest="configs", help="a configuration; may come several times")
+    parser.add_argument("--overwrite", action="store_true", help="write into a folder that is not empty")
+    given = parser.parse_args(arguments)
+    try:
+        written = publish(
+            name, given.out, configs=given.configs, card=card, data_dir=given.data_dir, overwrite=given.overwrite
+        )
+    except (OSError, ValueError) as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
+    print(f"{name}: written to {written}")
+
+
+def _short_card(builder: type[Builder], counts: Mapping[str, Mapping[str, int]]) -> str:
+    rows = [
+        f"| {config} | {split} | {count:,} |" for config, splits in counts.items() for split, count in splits.items()
+    ]
+    return "\n".join(
+        (
+            f"# {builder.NAME}\n",
+            f"{builder.DESCRIPTION}\n",
+            "| configuration | split | items |",
+            "|---|---|---|",
+            *rows,
+            f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
+            f"## Citation\n\n{builder.CITATION}\n",
+        )
+    )

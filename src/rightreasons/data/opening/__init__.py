@@ -1,0 +1,1 @@
+"""Opens a user's own data: files, splits, columns, labels, choices, questions, predictions."""

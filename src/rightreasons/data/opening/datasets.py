@@ -1,0 +1,335 @@
+"""Opens a user's data set in the common schema, whatever its columns are called.
+
+`open_dataset` gives {id, text, (text_pair,) label}, `open_multiple_choice` gives {id, prompt, choices, label}; other
+columns are kept behind them. Both take a name of the catalog, a file, a folder, a hub id, or a Dataset.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.data.opening import columns
+from rightreasons.data.opening.choices import ChoiceForm, choice_form, read_choices
+from rightreasons.data.opening.labels import label_ids, label_names_of
+from rightreasons.data.opening.splits import Splits, read_splits
+from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
+
+Make = Callable[[datasets.Dataset, str], datasets.Dataset]
+
+
+def open_dataset(
+    name_or_path: Any,
+    config: str | None = None,
+    *,
+    split: str | None = None,
+    text_column: str | None = None,
+    text_pair_column: str | None = None,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    label_names: Sequence[str] | None = None,
+    column_names: Sequence[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    revision: str | None = None,
+    require_labels: bool = True,
+    drop_empty: bool = False,
+    limit: int | None = None,
+    stratify: bool = True,
+    seed: int = 0,
+) -> Splits:
+    """Open a classification data set.
+
+    Args:
+        name_or_path: A name of `available_datasets()`, a csv, tsv, jsonl, json or parquet file, a folder of data files
+            or of `save_to_disk`, a hub id, or a Dataset or DatasetDict itself. A tsv file is read without quotes.
+        config: A configuration of it.
+        split: A split; None for all of them.
+        text_column: The column of the texts; None takes the first usual name (text, sentence, content, …).
+        text_pair_column: The column of the second texts; None takes one beside the usual name of a first one
+            (sentence1 and sentence2, premise and hypothesis, …).
+        label_column: The column of the labels; None takes the first usual name (label, class, category, …).
+        id_column: The column of the ids; None takes a usual one if its values are unique, and row numbers otherwise.
+        label_names: The names of the classes in the order of their ids; None takes those of a ClassLabel, else the
+            sorted strings, else the numbers themselves.
+        column_names: The columns of a csv or tsv file that has no header.
+        data_dir: Where local copies of the catalog's data sets are.
+        revision: A revision on the hub.
+        require_labels: Whether a data set without labels is refused; if not, it has no column `label`.
+        drop_empty: Whether rows with an empty text are left out instead of refused.
+        limit: How many items of each split to keep at most; which ones depends on `seed` and their ids alone.
+        stratify: Whether `limit` keeps the shares of the labels.
+        seed: Decides which items `limit` keeps.
+
+    Returns:
+        A Dataset if `split` is given or there are no splits (one file), otherwise a DatasetDict. Columns: `id`
+        (string, unique), `text`, `text_pair` where there is one, `label` (ClassLabel, -1 where it is unknown), and all
+        other columns as they were.
+
+    Raises:
+        TypeError: If a text is no string or a label is of no kind that a class can have.
+        ValueError: If a column or a split is not there, a text is empty, a label is unknown or an id comes twice.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull.", "Grand."], "verdict": ["up", "down", "up"]})
+        >>> data = open_dataset(rows, label_column="verdict")
+        >>> data[0], data.features["label"].names
+        ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
+    """
+    found = read_splits(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    name = _name(name_or_path)
+    # The names of the classes are those of all splits together: one split may lack a class.
+    names = _class_names(found, label_column, label_names, require_labels, name)
+
+    def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
+        text, pair = _text_columns(data, text_column, text_pair_column, name)
+        label = _label_column(data, label_column, require_labels, name)
+        texts = [text, *([pair] if pair else [])]
+        ids, taken_id = _ids(data, id_column, prefix, name)
+        kept = _rows_with_words(data, texts, drop_empty, name)
+        if len(kept) < len(data):  # the ids keep the numbers of the rows
+            data, ids = data.select(kept), [ids[row] for row in kept]
+        made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
+        for column, source in zip(("text", "text_pair"), texts, strict=False):
+            made[column] = (data[source][:], datasets.Value("string"))
+        strata = None
+        if label is not None:
+            assigned = label_ids(data, label, names, name)
+            made["label"] = (assigned, datasets.ClassLabel(names=names))
+            strata = np.asarray(assigned) if stratify else None
+        whole = _assemble(data, made, (text, pair, label, taken_id))
+        return _limited(whole, ids, strata, limit, seed)
+
+    return _each(found, split, make, name)
+
+
+def open_multiple_choice(
+    name_or_path: Any,
+    config: str | None = None,
+    *,
+    split: str | None = None,
+    prompt_column: str | Sequence[str] | None = None,
+    choices_column: str | Sequence[str] | None = None,
+    label_column: str | None = None,
+    id_column: str | None = None,
+    first_label: int | None = None,
+    column_names: Sequence[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    revision: str | None = None,
+    require_labels: bool = True,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Splits:
+    """Open a multiple-choice data set.
+
+    The usual forms are known by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI, ARC
+    and CommonsenseQA, SWAG, Winogrande, and a question with columns A, B, C, D and a letter as its answer.
+
+    Args:
+        name_or_path: As in `open_dataset`.
+        config: A configuration of it.
+        split: A split; None for all of them.
+        prompt_column: The column of the prompts, or several, which are joined by a space; None takes a known form.
+        choices_column: The column that holds the list of choices, or one column a choice; None takes a known form.
+        label_column: The column of the right choice: its number, its letter, or its text; None takes a known form.
+        id_column: As in `open_dataset`.
+        first_label: The number of the first choice, 0 or 1; None takes that of the known form (0 if none).
+        column_names: The columns of a csv or tsv file that has no header.
+        data_dir: Where local copies of the catalog's data sets are.
+        revision: A revision on the hub.
+        require_labels: Whether a data set without labels is refused; if not, its labels are -1.
+        limit: How many items of each split to keep at most.
+        seed: Decides which items `limit` keeps.
+
+    Returns:
+        As `open_dataset`, with the columns `id`, `prompt`, `choices` (list of strings), `label` (the index of the right
+        choice, -1 where there is none), and all other columns as they were.
+
+    Raises:
+        TypeError: If a prompt or a choice is no string.
+        ValueError: If a column or a split is not there, an item has fewer than two choices, or a label is none of them.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict(
+        ...     {"goal": ["Open a jar"], "sol1": ["Twist the lid."], "sol2": ["Sing."], "label": [0]}
+        ... )
+        >>> open_multiple_choice(rows)[0]
+        {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
+    """
+    found = read_splits(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    name = _name(name_or_path)
+
+    def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
+        form: ChoiceForm = choice_form(
+            data, prompt_column, choices_column, label_column, first_label, require_labels, name
+        )
+        prompts, choices, labels = read_choices(data, form, name)
+        ids, taken_id = _ids(data, id_column, prefix, name)
+        text = datasets.Value("string")
+        made = {
+            "id": (ids, text),
+            "prompt": (prompts, text),
+            "choices": (choices, datasets.List(text)),
+            "label": (labels, datasets.Value("int64")),
+        }
+        whole = _assemble(data, made, (*form.prompt, *form.choices, form.label, taken_id))
+        return _limited(whole, ids, None, limit, seed)
+
+    return _each(found, split, make, name)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _name(name_or_path: Any) -> str:
+    return os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
+
+
+def _each(found: Splits, split: str | None, make: Make, name: str) -> Splits:
+    """Make one split, or all of them."""
+    if isinstance(found, datasets.Dataset):
+        own = str(found.split) if found.split is not None else None
+        if split is not None and split != own:
+            raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
+        return make(found, "")
+    if split is None:
+        return datasets.DatasetDict({part: make(data, f"{part}-") for part, data in found.items()})
+    if split not in found:
+        raise unknown_name(f"split of {name}", split, found)
+    return make(found[split], f"{split}-")
+
+
+def _text_columns(
+    data: datasets.Dataset, text_column: str | None, pair_column: str | None, name: str
+) -> tuple[str, str | None]:
+    if pair_column is not None:
+        columns.named_column(data, pair_column, "text_pair_column", name)
+    if text_column is not None:
+        return columns.named_column(data, text_column, "text_column", name), pair_column
+    if pair_column is None:
+        for usual in columns.PAIR_COLUMNS:
+            first, second = (columns.usual_column(data, (part,)) for part in usual)
+            if first is not None and second is not None:
+                return first, second
+    firsts = (*columns.TEXT_COLUMNS, *(first for first, _ in columns.PAIR_COLUMNS))
+    found = columns.usual_column(data, [column for column in firsts if column != pair_column])
+    if found is None:
+        raise columns.no_column(data, "texts", columns.TEXT_COLUMNS, "text_column", name)
+    return found, pair_column
+
+
+def _label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
+    if label_column is not None:
+        return columns.named_column(data, label_column, "label_column", name)
+    found = columns.usual_column(data, columns.LABEL_COLUMNS)
+    if found is None and required:
+        raise columns.no_column(data, "labels", columns.LABEL_COLUMNS, "label_column", name)
+    return found
+
+
+def _class_names(
+    found: Splits, label_column: str | None, label_names: Sequence[str] | None, required: bool, name: str
+) -> list[str]:
+    parts = [found] if isinstance(found, datasets.Dataset) else list(found.values())
+    labeled = [(part, _label_column(part, label_column, required, name)) for part in parts]
+    return label_names_of([(part, column) for part, column in labeled if column is not None], label_names, name)
+
+
+def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: bool, name: str) -> NDArray[np.int64]:
+    """Check that every text is one and has words, and return the rows to keep: all, or those that have."""
+    full = np.ones(len(data), dtype=np.bool_)
+    for column in texts:
+        for row, text in enumerate(data[column][:]):
+            if text is not None and not isinstance(text, str):
+                raise TypeError(
+                    f"Expected texts in the column {column!r} of {name}, but row {row} holds {text!r} "
+                    f"({type(text).__name__})."
+                )
+            if text is None or not text.strip():
+                if not drop_empty:
+                    raise ValueError(
+                        f"Expected a text in each row of the column {column!r} of {name}, but row {row} is empty; "
+                        "drop_empty=True leaves such rows out."
+                    )
+                full[row] = False
+    if not full.any():
+        raise ValueError(f"Expected at least one text in {name}, but there is none.")
+    return np.flatnonzero(full)
+
+
+def _ids(data: datasets.Dataset, id_column: str | None, prefix: str, name: str) -> tuple[list[str], str | None]:
+    """Return unique ids, and the column that they come from (None: row numbers)."""
+    if id_column is not None:
+        column = columns.named_column(data, id_column, "id_column", name)
+        return check_ids(data[column][:], column), column
+    found = columns.usual_column(data, columns.ID_COLUMNS)
+    if found is not None:
+        values = data[found][:]
+        ids = [str(value) for value in values]
+        if None not in values and len(set(ids)) == len(ids):
+            return ids, found
+    return [f"{prefix}{row}" for row in range(len(data))], None
+
+
+def _assemble(
+    data: datasets.Dataset, made: Mapping[str, tuple[Any, Any]], taken: Sequence[str | None]
+) -> datasets.Dataset:
+    """Put the common columns first and the columns that nobody read behind them."""
+    info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
+    info.features = datasets.Features({column: feature for column, (_, feature) in made.items()})
+    values = {column: values for column, (values, _) in made.items()}
+    common = datasets.Dataset.from_dict(values, features=info.features, info=info, split=data.split)
+    rest = [column for column in data.column_names if column not in taken and column not in made]
+    if not rest:
+        return common
+    return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
+
+
+def _limited(
+    data: datasets.Dataset, ids: Sequence[str], strata: NDArray[np.int64] | None, limit: int | None, seed: int
+) -> datasets.Dataset:
+    check_seed(seed)
+    if limit is None or check_count(limit, "limit") >= len(data):
+        return data
+    return data.select(chosen_rows(ids, limit, seed=seed, strata=strata))
+
+
+def chosen_rows(
+    ids: Sequence[str], limit: int, *, seed: int = 0, strata: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Choose rows by (seed, id), so that neither their order nor the other rows matter.
+
+    Every id has a pseudo-random rank of its own; the lowest ranks are kept. Hence a smaller choice is part of a larger
+    one. With strata each gets its share of `limit` (largest remainders).
+
+    Args:
+        ids: N unique ids.
+        limit: How many to keep, at most N.
+        seed: Decides the ranks.
+        strata: (N,) a class for each row.
+
+    Returns:
+        (limit,) row numbers, ascending.
+
+    Example:
+        >>> chosen_rows(["a", "b", "c", "d"], 2, strata=np.array([0, 0, 1, 1]))
+        array([0, 3])
+    """
+    ranks = np.array(
+        [int.from_bytes(hashlib.blake2b(f"{seed}/{item}".encode(), digest_size=8).digest(), "big") for item in ids],
+        dtype=np.uint64,
+    )
+    order = np.argsort(ranks, kind="stable")
+    if strata is None:
+        return np.sort(order[:limit])
+    _, member, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    exact = counts * limit / len(ids)
+    shares = np.floor(exact).astype(np.int64)
+    shares[np.argsort(shares - exact, kind="stable")[: limit - shares.sum()]] += 1
+    kept = [order[member[order] == stratum][:share] for stratum, share in enumerate(shares)]
+    return np.sort(np.concatenate(kept))

@@ -1,0 +1,1 @@
+"""Changes of texts and items: perturbations, confusion probes, mirrored items, substitutions."""

@@ -1,0 +1,332 @@
+"""The four confusion probes: multiple-choice items perturbed so that a sound model should change its mind.
+
+| probe | what is done | right choice afterwards |
+|---|---|---|
+| no_question | the prompt is removed | none; the old one is pseudo-correct |
+| wrong_question | the prompt of another item is put in | none; the old one is pseudo-correct |
+| no_right_answer | the right choice is replaced by one of another item | none |
+| extra_choices | choices of other items are added | still there, at a place of its own |
+
+Every draw depends on (seed, item id) and on the pool that is borrowed from, in the order of its ids: so another order,
+a subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import datasets
+import pyarrow as pa
+
+from rightreasons.data.builders.builder import multiple_choice_features
+from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_seed
+
+PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
+"""The names of the probes, as Shen & Kejriwal's data names the first three; the fourth is ours."""
+
+DOUBLE = "double"
+"""`k` of extra_choices: as many added choices as there are."""
+
+FEATURES = multiple_choice_features(
+    source_id=datasets.Value("string"),
+    probe=datasets.Value("string"),
+    pseudo_label=datasets.Value("int64"),
+    prompt_source=datasets.Value("string"),
+    choice_sources=datasets.List(datasets.Value("string")),
+    original_positions=datasets.List(datasets.Value("int64")),
+)
+"""The columns of a perturbed item.
+
+`label` is -1 where no choice is right; `pseudo_label` is where the choice stands that used to be right, -1 where it is
+gone or still right. `prompt_source` and `choice_sources` are the ids of the items that the prompt and each choice come
+from (the prompt's is empty where there is none). `original_positions` says where each own choice of the item stands, -1
+for one that was replaced.
+"""
+
+_TRIES = 64  # draws before the pool is searched one by one for a text that may be borrowed
+
+Row = dict[str, Any]
+
+
+class Pool:
+    """The items that texts are borrowed from: Arrow columns in the order of their ids, held once.
+
+    Args:
+        items: A multiple-choice dataset, or its rows.
+
+    Raises:
+        ValueError: If it is empty or an id comes twice.
+    """
+
+    def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
+        if isinstance(items, datasets.Dataset):
+            table = items.select_columns(["id", "prompt", "choices"]).with_format("arrow")[:]
+        else:
+            rows = [{name: row[name] for name in ("id", "prompt", "choices")} for row in items]
+            schema = pa.schema([("id", pa.string()), ("prompt", pa.string()), ("choices", pa.list_(pa.string()))])
+            table = pa.Table.from_pylist(rows, schema=schema)
+        if table.num_rows == 0:
+            raise ValueError("Expected at least one item in the pool to borrow from, but it is empty.")
+        check_ids(table.column("id").to_pylist())
+        table = table.sort_by("id").combine_chunks()
+        self._ids, self._prompts = table.column("id").chunk(0), table.column("prompt").chunk(0)
+        choices = table.column("choices").chunk(0)
+        self._choices, self._starts = choices.flatten(), choices.offsets.to_pylist()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def id(self, item: int) -> str:
+        """Return the id of an item."""
+        return str(self._ids[item].as_py())
+
+    def prompt(self, item: int) -> str:
+        """Return the prompt of an item."""
+        return str(self._prompts[item].as_py())
+
+    def choice(self, item: int, draw: int) -> str:
+        """Return one of the choices of an item; any number serves as the draw."""
+        start, end = self._starts[item], self._starts[item + 1]
+        return str(self._choices[start + draw % (end - start)].as_py())
+
+    def choices(self, item: int) -> list[str]:
+        """Return all choices of an item."""
+        return [self.choice(item, draw) for draw in range(self._starts[item + 1] - self._starts[item])]
+
+
+def perturb(
+    dataset: datasets.Dataset | datasets.IterableDataset,
+    probe: str,
+    *,
+    k: int | str = DOUBLE,
+    pool: Pool | datasets.Dataset | Iterable[Mapping[str, Any]] | None = None,
+    seed: int = 0,
+    duplicates: str = "error",
+    num_proc: int | None = None,
+) -> datasets.Dataset | datasets.IterableDataset:
+    """Apply one confusion probe to every item of a multiple-choice dataset.
+
+    Args:
+        dataset: Items with the columns id, prompt, choices and label (0-based).
+        probe: One of `PROBES`.
+        k: For extra_choices, how many choices are added, or "double" (default) for as many as there are.
+        pool: What is borrowed from; None (default) for the dataset itself. A stream has to be given one, except for
+            no_question. Give the whole set when `dataset` is a part of it, and each item is perturbed as in the whole.
+        seed: Seed of the draws; default 0.
+        duplicates: What to do with an item two of whose choices are the same text: "error" (default) or "drop".
+        num_proc: How many processes to use; None for this one.
+
+    Returns:
+        The perturbed items, with the columns of `FEATURES`, lazily for a stream.
+
+    Raises:
+        ValueError: If an item has one choice, equal choices, an empty prompt or a label outside its choices, if the
+            pool is too small to borrow from, or if an option is wrong.
+
+    References:
+        Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
+        Representation Models through Four Experimental Probes", section 3.
+
+    Example:
+        >>> items = [
+        ...     {"id": "a", "prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0},
+        ...     {"id": "b", "prompt": "Why run?", "choices": ["To hurry.", "To sleep."], "label": 0},
+        ... ]
+        >>> perturbed = perturb(datasets.Dataset.from_list(items), "no_question")
+        >>> perturbed[0]["prompt"], perturbed[0]["label"], perturbed[0]["pseudo_label"]
+        ('', -1, 0)
+    """
+    stream = isinstance(dataset, datasets.IterableDataset)
+    check_one_of(probe, PROBES, "probe")
+    if pool is None and probe != "no_question":
+        if stream:
+            raise ValueError(f"Expected a `pool` to borrow from for the probe {probe!r} of a stream, but got none.")
+        pool = dataset
+    perturber = Perturber(
+        probe,
+        k=k,
+        pool=pool if pool is None or isinstance(pool, Pool) else Pool(pool),
+        seed=seed,
+        duplicates=duplicates,
+    )
+    options: dict[str, Any] = {"batched": True, "features": FEATURES, "remove_columns": dataset.column_names}
+    if not stream:
+        check_ids(dataset["id"])
+        options |= {"num_proc": num_proc, "desc": probe}
+    return dataset.map(perturber.batch, **options)
+
+
+class Perturber:
+    """One probe with its options, applied item by item; see `perturb`."""
+
+    def __init__(
+        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = "error"
+    ) -> None:
+        self.probe = check_one_of(probe, PROBES, "probe")
+        self.k = k if k == DOUBLE else check_count(k, "k")
+        self.pool = pool
+        self.seed = check_seed(seed)
+        self.duplicates = check_one_of(duplicates, ("error", "drop"), "duplicates")
+
+    def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Perturb a batch of columns."""
+        columns: dict[str, list[Any]] = {name: [] for name in FEATURES}
+        rows = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
+        for item_id, prompt, choices, label in rows:
+            for row in self.rows(item_id, prompt, choices, label):
+                for name, column in columns.items():
+                    column.append(row[name])
+        return columns
+
+    def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
+        """Perturb one item; nothing is yielded for one that is dropped."""
+        if _has_duplicates(choices):
+            if self.duplicates == "drop":
+                return
+            raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
+        if len(choices) < 2:
+            raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
+        if not prompt.strip():
+            raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
+        needs_label = self.probe in ("no_right_answer", "extra_choices")
+        if not (0 if needs_label else -1) <= label < len(choices):
+            raise ValueError(
+                f"Expected the label of item {item_id!r} to be a choice (0 to {len(choices) - 1}), but it is {label}."
+            )
+        yield getattr(self, f"_{self.probe}")(str(item_id), prompt, list(choices), label)
+
+    # ------------------------------------------------------------------------------------------------------ the probes
+
+    def _no_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
+
+    def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        pool, own = self._pool(), _key(prompt)
+        for item, _ in self._candidates(item_id):
+            if pool.id(item) != item_id and _key(pool.prompt(item)) != own and pool.prompt(item).strip():
+                return self._row(item_id, pool.prompt(item), choices, prompt_source=pool.id(item), pseudo_label=label)
+        raise ValueError(
+            f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."
+        )
+
+    def _no_right_answer(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        (borrowed,) = self._borrow(item_id, choices, 1)
+        sources = [item_id] * len(choices)
+        choices[label], sources[label] = borrowed
+        positions = [-1 if place == label else place for place in range(len(choices))]
+        return self._row(item_id, prompt, choices, choice_sources=sources, original_positions=positions)
+
+    def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        k = len(choices) if self.k == DOUBLE else int(self.k)
+        extra = self._borrow(item_id, choices, k)
+        place = _Draws(self.seed, self.probe, item_id, "place").next() % (len(choices) + k)
+        # The other own choices first, in their order, then the borrowed ones; the right one is put in at its new place.
+        texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
+        texts.insert(place, (choices[label], item_id))
+        rank = [index - (index > label) for index in range(len(choices))]
+        positions = [place if index == label else r + (r >= place) for index, r in enumerate(rank)]
+        return self._row(
+            item_id,
+            prompt,
+            [text for text, _ in texts],
+            label=place,
+            choice_sources=[source for _, source in texts],
+            original_positions=positions,
+        )
+
+    # --------------------------------------------------------------------------------------------------------- private
+
+    def _row(
+        self,
+        item_id: str,
+        prompt: str,
+        choices: list[str],
+        *,
+        label: int = -1,
+        pseudo_label: int = -1,
+        prompt_source: str | None = None,
+        choice_sources: list[str] | None = None,
+        original_positions: list[int] | None = None,
+    ) -> Row:
+        return {
+            "id": f"{item_id}/{self.probe}",
+            "prompt": prompt,
+            "choices": choices,
+            "label": label,
+            "source_id": item_id,
+            "probe": self.probe,
+            "pseudo_label": pseudo_label,
+            "prompt_source": item_id if prompt_source is None else prompt_source,
+            "choice_sources": [item_id] * len(choices) if choice_sources is None else choice_sources,
+            "original_positions": list(range(len(choices))) if original_positions is None else original_positions,
+        }
+
+    def _pool(self) -> Pool:
+        if self.pool is None:
+            raise ValueError(f"Expected a `pool` to borrow from for the probe {self.probe!r}, but got none.")
+        return self.pool
+
+    def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
+        """Yield items of the pool to try, each with a number to draw inside it: first at random, then all in a row."""
+        draws, size = _Draws(self.seed, self.probe, item_id), len(self._pool())
+        last = 0
+        for _ in range(_TRIES):
+            last = draws.next() % size
+            yield last, draws.next()
+        for step in range(1, size + 1):
+            yield (last + step) % size, draws.next()
+
+    def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
+        """Draw k choices of other items, each different from the own ones and from one another."""
+        pool = self._pool()
+        taken = {_key(choice) for choice in choices}
+        found: list[tuple[str, str]] = []
+        for item, draw in self._candidates(item_id):
+            if pool.id(item) == item_id:
+                continue
+            text = pool.choice(item, draw)
+            if _key(text) not in taken:
+                taken.add(_key(text))
+                found.append((text, pool.id(item)))
+                if len(found) == k:
+                    return found
+        # The pool is small: look at every choice of every other item.
+        for item in range(len(pool)):
+            for text in pool.choices(item) if pool.id(item) != item_id else ():
+                if _key(text) not in taken:
+                    taken.add(_key(text))
+                    found.append((text, pool.id(item)))
+                    if len(found) == k:
+                        return found
+        raise ValueError(
+            f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of {len(pool)} items "
+            f"has only {len(found)} that differ."
+        )
+
+
+class _Draws:
+    """A stream of 64-bit numbers that depends on its parts alone; far quicker to start than a numpy generator."""
+
+    def __init__(self, *parts: object) -> None:
+        self._hash = hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=64)
+        self._words: list[int] = []
+
+    def next(self) -> int:
+        if not self._words:
+            block = self._hash.digest()
+            self._words = [int.from_bytes(block[i : i + 8], "little") for i in range(56, -1, -8)]
+            self._hash.update(b"\x1f")
+        return self._words.pop()
+
+
+def _key(text: str) -> str:
+    return text.strip().casefold()
+
+
+def _has_duplicates(choices: Sequence[str]) -> bool:
+    return len({_key(choice) for choice in choices}) < len(choices)
+
+
+# ------------------------------------------------------------------------------------------------------- the data sets

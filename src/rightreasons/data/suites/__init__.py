@@ -1,0 +1,1 @@
+"""Behavioral suites: cases, templates, an editor, and the files that hold them."""

@@ -1,0 +1,143 @@
+"""What a behavioral suite is made of: cases, and functionalities that hold them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from rightreasons.foundations.expectation_specs import check_expectation, skips_first
+from rightreasons.foundations.validation import check_ids, check_one_of
+
+TEST_TYPES = ("MFT", "INV", "DIR")
+"""Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
+
+MAX_LABEL = 2**31 - 1
+"""The largest label that is a number."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One test case: its examples stand or fall together.
+
+    Attributes:
+        id: Unique in its functionality.
+        examples: One tuple of texts an example.
+        labels: One expected answer an example, None where there is none; None for cases without labels.
+        meta: One replaced pair (old, new) or None an example; None where nothing was replaced.
+    """
+
+    id: str
+    examples: tuple[tuple[str, ...], ...]
+    labels: tuple[Any, ...] | None = None
+    meta: tuple[Any, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Functionality:
+    """One functionality with its cases.
+
+    Attributes:
+        name: Unique in the suite.
+        functionality_class: The capability that it belongs to.
+        test_type: "MFT", "INV" or "DIR".
+        expectation: `name` and parameters; see `expectation_specs`.
+        cases: Its cases.
+    """
+
+    name: str
+    functionality_class: str
+    test_type: str
+    expectation: Mapping[str, Any]
+    cases: tuple[Case, ...]
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples its cases have."""
+        return sum(len(case.examples) for case in self.cases)
+
+
+def check_functionality(functionality: Functionality, n_texts: int) -> None:
+    """Check that a functionality is whole.
+
+    Args:
+        functionality: The functionality.
+        n_texts: How many texts an example has.
+
+    Raises:
+        TypeError: If a label is neither a whole number nor a text, or a parameter of the expectation of a wrong kind.
+        ValueError: If something is missing, unknown, or does not match something else.
+    """
+    where = f"the functionality {functionality.name!r}"
+    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
+    if not functionality.cases:
+        raise ValueError(f"Expected at least one case in {where}, but it has none.")
+    check_ids([case.id for case in functionality.cases], f"case of {where}")
+    if not isinstance(functionality.expectation, Mapping) or "name" not in functionality.expectation:
+        raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
+    try:
+        check_expectation(functionality.expectation)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({where})") from error
+    for case in functionality.cases:
+        _check_case(case, functionality, n_texts)
+    _check_labelled(functionality)
+    _check_characters(functionality)
+
+
+def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:
+    where = f"the functionality {functionality.name!r}"
+    fewest = 2 if skips_first(functionality.expectation) else 1
+    if len(case.examples) < fewest:
+        raise ValueError(
+            f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "
+            f"({functionality.test_type}), but it has {len(case.examples)}."
+        )
+    for column in (case.labels, case.meta):
+        if column is not None and len(column) != len(case.examples):
+            raise ValueError(
+                f"Expected one entry for each of the {len(case.examples)} examples of case {case.id!r} of {where}, but "
+                f"got {len(column)}."
+            )
+    for texts in case.examples:
+        if len(texts) != n_texts:
+            raise ValueError(
+                f"Expected {n_texts} texts in each example of {where}, but case {case.id!r} has one with {len(texts)}."
+            )
+    for label in case.labels or ():
+        _check_label(label, f"case {case.id!r} of {where}")
+
+
+def _check_label(label: Any, where: str) -> None:
+    if label is None or isinstance(label, str):
+        return
+    if not isinstance(label, int) or isinstance(label, bool):
+        kind = type(label).__name__
+        raise TypeError(f"Expected whole numbers or texts as labels, but {where} has one of the type {kind}.")
+    if not -1 <= label <= MAX_LABEL:
+        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
+
+
+def _check_labelled(functionality: Functionality) -> None:
+    spec = functionality.expectation
+    if functionality.test_type != "MFT" or spec["name"] != "equal" or spec.get("value") is not None:
+        return
+    if all(label is None for case in functionality.cases for label in case.labels or ()):
+        raise ValueError(
+            f"Expected labels in the functionality {functionality.name!r}, or a `value` in its expectation 'equal', "
+            "but there is neither."
+        )
+
+
+def _check_characters(functionality: Functionality) -> None:
+    """Refuse halves of surrogate pairs, which no file can hold."""
+    held = {text for case in functionality.cases for texts in case.examples for text in texts if not text.isascii()}
+    held.update(label for case in functionality.cases for label in case.labels or () if isinstance(label, str))
+    held.update((functionality.name, functionality.functionality_class))
+    try:
+        "".join(held).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Expected texts of whole characters in the functionality {functionality.name!a}, but one holds half "
+            "of a surrogate pair."
+        ) from None

@@ -1,0 +1,316 @@
+"""Test cases from templates: texts with slots, and lexicons that fill them.
+
+    "{first1} is not {a:job}, says {first2}."
+
+| slot | takes |
+| --- | --- |
+| `{job}` | an entry of the lexicon `job`, the same one wherever `{job}` stands |
+| `{first1}`, `{first2}` | entries of the lexicon `first` that differ from each other |
+| `{a:job}`, `{A:job}` | the entry after "a" or "an" ("A" or "An"), as it is spoken |
+| `{person.pronoun}` | the field `pronoun` of an entry that is a mapping |
+| `{{`, `}}` | a brace |
+
+An entry is a text, or a mapping of fields: `{"text": "good", "label": 1}`. `{x}` is its field `text`; its field `label`
+is the label of the cases that it stands in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.data.perturbing.text import with_article
+from rightreasons.data.suites.cases import Case
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.validation import check_count, check_seed, unknown_name
+
+MAX_EXAMPLES = 100_000
+"""How many examples one template may make."""
+
+_PERMUTED = 1 << 16  # up to so many combinations, a sample is the beginning of a permutation of them all
+_SLOT = re.compile(r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<slot>[A-Za-z_]\w*)(?:\.(?P<field>\w+))?\}|[{}]")
+
+
+def fill(
+    template: str | Sequence[Any],
+    /,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    label: Any = None,
+    across: str | None = None,
+    lexicons: Mapping[str, Sequence[Any]] | None = None,
+    **more: Sequence[Any],
+) -> list[Case]:
+    """Fill the slots of a template.
+
+    Args:
+        template: A text, or a list of the examples of a case, each a text or a list of texts (one a text column).
+        n: So many cases, drawn without replacement and without building the others; None for every combination, in
+            the order of the lexicons.
+        seed: With the template, decides which are drawn.
+        label: The label of every example, or a list of one label an example; None for the labels that entries carry,
+            if any do.
+        across: A slot whose entries stand side by side in one case, an example each, rather than in different cases.
+        lexicons: Slot -> entries.
+        **more: Further lexicons, which win.
+
+    Returns:
+        The cases; their ids are their numbers.
+
+    Raises:
+        TypeError: If a template or a lexicon is of the wrong kind.
+        ValueError: If a slot has no lexicon, a lexicon too few entries, two entries of a case carry different labels,
+            or there would be more than `MAX_EXAMPLES` examples.
+
+    Example:
+        >>> thing, word = ["film", "opera"], [{"text": "fine", "label": 1}, {"text": "dull", "label": 0}]
+        >>> for case in fill("It is {a:word} {thing}.", thing=thing, word=word):
+        ...     print(case.examples[0][0], case.labels)
+        It is a fine film. (1,)
+        It is a fine opera. (1,)
+        It is a dull film. (0,)
+        It is a dull opera. (0,)
+        >>> fill("{name1} met {name2}.", name=["Ann", "Eve", "Sue"], n=1)[0].examples
+        (('Eve met Sue.',),)
+        >>> fill("{name} is {a:job}.", name=["Ann"], job=["actor", "poet"], across="job")[0].examples
+        (('Ann is an actor.',), ('Ann is a poet.',))
+    """
+    examples = _parse(template)
+    given = {**(lexicons or {}), **more}
+    choices = [_Choice(*pair) for pair in _lexicons_of(examples, given).items()]
+    held = next((choice for choice in choices if across in choice.slots), None)
+    if across is not None and (held is None or len(held.slots) > 1):
+        raise ValueError(f"Expected `across` to name one slot of the template {_shown(template)}, but got {across!r}.")
+    free = [choice for choice in choices if choice is not held]
+    sizes = [size for choice in free for size in choice.sizes]
+    total = math.prod(sizes)
+    wanted = total if n is None else min(total, check_count(n, "n"))
+    each = len(examples) * (1 if held is None else len(held.entries))
+    if wanted * each > MAX_EXAMPLES:
+        raise ValueError(
+            f"Expected at most {MAX_EXAMPLES:,} examples of the template {_shown(template)}, but there would be "
+            f"{wanted * each:,}: say how many cases with n."
+        )
+    check_seed(seed)
+    rows = _every(sizes, range(total)) if wanted == total else _sample(sizes, wanted, seed, template)
+    cases = []
+    for number, row in enumerate(rows):
+        digits = iter(row)
+        entries = {slot: entry for choice in free for slot, entry in choice.take(digits)}
+        versions = [entries] if held is None else [{**entries, across: entry} for entry in held.entries]
+        texts = [tuple(text.write(entry) for text in example) for entry in versions for example in examples]
+        cases.append(Case(str(number), tuple(texts), _labels(label, versions, len(examples), texts)))
+    return cases
+
+
+def checklist_lexicons(data_dir: str | os.PathLike[str]) -> dict[str, list[Any]]:
+    """Read CheckList's lexicons: male, female, first_name, last_name, country, nationality, city, religion and others.
+
+    Args:
+        data_dir: A folder with `lexicon_basic.json` and `names.json`, or one that holds it as `checklist`.
+
+    Returns:
+        Lexicon -> entries. The long lists of names.json are called men, women and last.
+
+    Raises:
+        FileNotFoundError: If they are not there.
+    """
+    root = Path(data_dir).expanduser()
+    for folder in (root, root / "checklist"):
+        files = [folder / name for name in ("lexicon_basic.json", "names.json")]
+        if all(file.is_file() for file in files):
+            return {name: entries for file in files for name, entries in json.loads(file.read_text("utf-8")).items()}
+    raise FileNotFoundError(
+        f"Expected CheckList's lexicon_basic.json and names.json in {root}, but they are not there."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+@dataclasses.dataclass(frozen=True)
+class _Slot:
+    name: str
+    article: str
+    field: str
+
+    def write(self, entry: Any) -> str:
+        text = _field(entry, self.field, self.name)
+        if not self.article:
+            return text
+        written = with_article(text)
+        return written[:1].upper() + written[1:] if self.article == "A" else written
+
+
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    """One text of a template: plain stretches and slots."""
+
+    parts: tuple[str | _Slot, ...]
+
+    def write(self, entries: Mapping[str, Any]) -> str:
+        return "".join(part if isinstance(part, str) else part.write(entries[part.name]) for part in self.parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """The slots that draw from one lexicon, no entry twice."""
+
+    slots: tuple[str, ...]
+    entries: tuple[Any, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(self.entries) - taken for taken in range(len(self.slots))]
+
+    def take(self, digits: Iterator[int]) -> list[tuple[str, Any]]:
+        left = list(range(len(self.entries))) if len(self.slots) > 1 else range(len(self.entries))
+        found = []
+        for slot in self.slots:
+            index = left[next(digits)]
+            if isinstance(left, list):
+                left.remove(index)
+            found.append((slot, self.entries[index]))
+        return found
+
+
+def _parse(template: Any) -> tuple[tuple[_Text, ...], ...]:
+    if isinstance(template, str):
+        return ((_parse_text(template),),)
+    if not isinstance(template, Sequence) or not template:
+        raise TypeError(f"Expected a template to be a text or a list of examples, but got {template!r}.")
+    examples = []
+    for example in template:
+        texts = (example,) if isinstance(example, str) else example
+        if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
+            raise TypeError(
+                f"Expected each example of a template to be a text or a list of texts, but got {example!r}."
+            )
+        examples.append(tuple(_parse_text(text) for text in texts))
+    return tuple(examples)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse_text(text: str) -> _Text:
+    parts: list[str | _Slot] = []
+    at = 0
+    for match in _SLOT.finditer(text):
+        parts.append(text[at : match.start()])
+        at = match.end()
+        if match["slot"]:
+            parts.append(_Slot(match["slot"], match["article"] or "", match["field"] or ""))
+        elif len(match.group()) == 2:
+            parts.append(match.group()[0])
+        else:
+            raise ValueError(
+                f"Expected a slot such as {{name}}, {{a:name}} or {{name.field}} at character {match.start()} of the "
+                f"template {_shown(text)}; a brace of the text itself is written twice."
+            )
+    return _Text((*parts, text[at:]))
+
+
+def _lexicons_of(
+    examples: Sequence[Sequence[_Text]], given: Mapping[str, Any]
+) -> dict[tuple[str, ...], tuple[Any, ...]]:
+    """Group the slots by the lexicon that they draw from, and return its entries, each once."""
+    slots = dict.fromkeys(
+        part.name for example in examples for text in example for part in text.parts if isinstance(part, _Slot)
+    )
+    groups: dict[str, list[str]] = {}
+    for slot in slots:
+        name = slot if slot in given else slot.rstrip("0123456789")
+        if name not in given:
+            raise (
+                unknown_name("lexicon for a slot", slot, given)
+                if given
+                else ValueError(f"Expected a lexicon for the slot {slot!r}, but there is none.")
+            )
+        groups.setdefault(name, []).append(slot)
+    found = {}
+    for name, group in groups.items():
+        entries = given[name]
+        if isinstance(entries, (str, bytes, Mapping)) or not isinstance(entries, Sequence):
+            raise TypeError(f"Expected the lexicon {name!r} to be a list of texts or mappings, but got {entries!r}.")
+        for entry in entries:
+            if not isinstance(entry, (str, Mapping)):
+                raise TypeError(
+                    f"Expected each entry of the lexicon {name!r} to be a text or a mapping, but got {entry!r}."
+                )
+        distinct = tuple({json.dumps(entry, sort_keys=True, default=str): entry for entry in entries}.values())
+        if len(distinct) < len(group):
+            raise ValueError(
+                f"Expected at least {len(group)} different entries in the lexicon {name!r}, one for each of "
+                f"{', '.join(group)}, but it has {len(distinct)}."
+            )
+        found[tuple(group)] = distinct
+    return found
+
+
+def _every(sizes: Sequence[int], numbers: Any) -> Iterator[list[int]]:
+    """Write numbers in the mixed base of the sizes, the last digit the quickest."""
+    for number in numbers:
+        left, digits = int(number), []
+        for size in reversed(sizes):
+            left, digit = divmod(left, size)
+            digits.append(digit)
+        yield digits[::-1]
+
+
+def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[list[int]]:
+    rng = item_rng(seed, json.dumps(template))
+    total = math.prod(sizes)
+    if total <= max(_PERMUTED, 2 * n):
+        yield from _every(sizes, rng.permutation(total)[:n])
+        return
+    # Less than half is wanted of very many: draw, and draw again what was there already.
+    seen: set[tuple[int, ...]] = set()
+    while len(seen) < n:
+        for row in rng.integers(0, sizes, size=(1024, len(sizes))).tolist():
+            if len(seen) < n and tuple(row) not in seen:
+                seen.add(tuple(row))
+                yield row
+
+
+def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, texts: Any) -> tuple[Any, ...] | None:
+    if isinstance(label, (list, tuple)):
+        if len(label) != len(texts):
+            raise ValueError(
+                f"Expected one label for each of the {len(texts)} examples of a case, but got {len(label)}."
+            )
+        return tuple(label)
+    if label is not None:
+        return (label,) * len(texts)
+    found = []
+    for entries in versions:
+        carried = {
+            slot: entry["label"] for slot, entry in entries.items() if isinstance(entry, Mapping) and "label" in entry
+        }
+        if len(set(map(str, carried.values()))) > 1:
+            told = " and ".join(f"{slot} says {value!r}" for slot, value in carried.items())
+            raise ValueError(f"Expected one label of {texts[0][0]!r}, but {told}: say which with label.")
+        found += [next(iter(carried.values()), None)] * n_examples
+    return None if all(one is None for one in found) else tuple(found)
+
+
+def _field(entry: Any, field: str, slot: str) -> str:
+    if isinstance(entry, str):
+        if field:
+            raise ValueError(f"Expected a mapping with the field {field!r} for the slot {slot!r}, but got {entry!r}.")
+        return entry
+    name = field or "text"
+    if not isinstance(entry.get(name), str):
+        raise ValueError(f"Expected a text in the field {name!r} of an entry for the slot {slot!r}, but got {entry!r}.")
+    return str(entry[name])
+
+
+def _shown(template: Any) -> str:
+    text = repr(template)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,32 @@
+"""What a model said about the items of a dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scores:
+    """What a model said about the items of a dataset, in the dataset's order.
+
+    Attributes:
+        ids: N item ids, unique.
+        logits: (N, K) array, or `Ragged` where the number of choices differs.
+        labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
+        label_names: K names of the classes; None for multiple choice.
+        truncated: How many texts were longer than the model takes and were cut.
+    """
+
+    ids: tuple[str, ...]
+    logits: NDArray[np.float64] | Ragged
+    labels: NDArray[np.int64] | None = None
+    label_names: tuple[str, ...] | None = None
+    truncated: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)

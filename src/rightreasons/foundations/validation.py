@@ -1,0 +1,606 @@
+"""The one place that checks what a user hands in, and raises.
+
+Every check returns its value in the form in which the kernels want it, or raises one sentence that says what was
+expected, what came and where. `TypeError` is for the wrong kind of thing, `ValueError` for the wrong value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.arrays import as_floats, is_tensor, kind_of, to_numpy
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.ragged import Ragged
+
+T = TypeVar("T", bound=str)
+
+ROW_SUM_TOLERANCE = 1e-2
+"""How far a row of probabilities may sum from 1.
+
+A softmax in bfloat16 (8 bits of mantissa) rounds every entry by up to 0.4 %, so its rows sum to 1 within 0.004 plus the
+rounding of the sum; float16 and float32 lie well inside. Nothing is renormalised.
+"""
+
+RANGE_TOLERANCE = 1e-6
+"""How far a probability may leave [0, 1] by rounding; it is clipped to the range."""
+
+SCORE_KINDS = ("probabilities", "logits", "log_probabilities")
+
+
+# ------------------------------------------------------------------------------------------------ names and packages
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
+    """Build the error for a name that is not known, with the nearest known names.
+
+    Example:
+        >>> str(unknown_name("module", "eec", ["ece", "lmi"]))
+        "Expected the name of a module, but got 'eec'. Did you mean 'ece'? Known: ece, lmi."
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    return ValueError(f"Expected the name of {article} {kind}, but got {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+def require(package: str, extra: str) -> ModuleType:
+    """Import an optional package, or say which extra installs it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"This needs the package {package!r}, which is not installed: pip install 'rightreasons[{extra}]'."
+        ) from error
+
+
+def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
+    """Check an option that takes one of a few words.
+
+    Example:
+        >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `bins` to be one of 'uniform' or 'quantile', but got 'quantiles'. Did you mean 'quantile'?
+    """
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = [repr(word) for word in allowed]
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.")
+    near = difflib.get_close_matches(value, allowed, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}")
+
+
+def require_value(value: Any, name: str, what: str) -> Any:
+    """Return an option that has no default, or say that it is missing.
+
+    Example:
+        >>> require_value(None, "suite", "a Suite")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `suite` (a Suite), but got None.
+    """
+    if value is None:
+        raise ValueError(f"Expected `{name}` ({what}), but got None.")
+    return value
+
+
+def check_options(given: Mapping[str, object], allowed: Iterable[str], where: str) -> None:
+    """Check that every option has a known name, at load and at compute alike."""
+    known = sorted(allowed)
+    for option in given:
+        if option not in known:
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"Expected an option of {where}, but got {option!r}.{hint} Known: {', '.join(known)}.")
+
+
+# ------------------------------------------------------------------------------------------------------------ scalars
+
+
+def check_count(value: object, name: str, *, minimum: int = 1) -> int:
+    """Check a whole number that is at least `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.")
+    if value < minimum:
+        raise ValueError(f"Expected `{name}` to be at least {minimum}, but got {int(value)}.")
+    return int(value)
+
+
+def check_seed(value: object, name: str = "seed") -> int:
+    """Check a seed: a whole number from 0."""
+    return check_count(value, name, minimum=0)
+
+
+def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
+    """Check a finite real number, with closed bounds."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.")
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"Expected `{name}` to be a finite number, but got {number}.")
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        if minimum is None:
+            bounds = f"at most {maximum}"
+        elif maximum is None:
+            bounds = f"at least {minimum}"
+        else:
+            bounds = f"between {minimum} and {maximum}"
+        raise ValueError(f"Expected `{name}` to be {bounds}, but got {number}.")
+    return number
+
+
+def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
+    """Check a number in [0, 1], or in (0, 1) where the ends make no sense."""
+    number = check_number(value, name)
+    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
+    if not inside:
+        interval = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+        raise ValueError(f"Expected `{name}` to be {interval}, but got {number}.")
+    return number
+
+
+def check_bool(value: object, name: str) -> bool:
+    """Check a flag."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.")
+    return bool(value)
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+def check_scores(
+    predictions: object, *, scores: str = "probabilities", name: str = "predictions", allow_vector: bool = True
+) -> NDArray[np.float64]:
+    r"""Check a table of class scores and return it as probabilities.
+
+    Args:
+        predictions: (N, K) scores with K >= 2, or (N,) P(class 1) of a binary task, which becomes (N, 2). Lists, numpy
+            arrays of any float type, and tensors (bfloat16 too, with or without gradients) are accepted.
+        scores: What the numbers are: "probabilities" (rows sum to 1 within `ROW_SUM_TOLERANCE`), "logits" (softmax is
+            taken) or "log_probabilities" (exponentials are taken, and checked as probabilities).
+        name: What the caller calls the table.
+        allow_vector: Whether (N,) is accepted.
+
+    Returns:
+        (N, K) float64 probabilities in [0, 1].
+
+    Raises:
+        TypeError: If it is not a table of numbers.
+        ValueError: If a shape, a sum or a value is wrong; the first bad row is named.
+
+    Example:
+        >>> check_scores([[0.0, 0.0], [3.0, 3.0]], scores="logits")
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
+        >>> check_scores([[0.5, 0.5], [0.5, 0.33]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each row of `predictions` to sum to 1, but row 1 sums to 0.83.
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    table = as_floats(predictions, name)
+    if table.size == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if table.ndim == 1 and allow_vector:
+        if scores == "logits":
+            raise ValueError(
+                f"Expected `{name}` of shape (N, K) when scores='logits', but got shape {table.shape}; "
+                "a vector is read as P(class 1)."
+            )
+        _check_finite(table, name, allow_minus_infinity=scores == "log_probabilities")
+        positive = np.exp(table) if scores == "log_probabilities" else table
+        positive = _check_range(positive, name)
+        return np.column_stack((1.0 - positive, positive))
+    if table.ndim != 2:
+        wanted = "(N, K) or (N,)" if allow_vector else "(N, K)"
+        raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
+    if table.shape[1] < 2:
+        raise ValueError(
+            f"Expected at least two classes in `{name}`, but each row has {table.shape[1]}; "
+            "for a binary task pass (N,) P(class 1) or (N, 2)."
+        )
+    if scores == "probabilities" and _are_probabilities(table):
+        return table
+    _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
+    if scores == "logits":
+        if np.isneginf(table).all(axis=1).any():
+            row = int(np.flatnonzero(np.isneginf(table).all(axis=1))[0])
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        return softmax(table)
+    if scores == "log_probabilities":
+        table = np.exp(table)
+    table = _check_range(table, name)
+    _check_row_sums(table.sum(axis=1), name)
+    return table
+
+
+def check_ragged(predictions: object, *, scores: str = "probabilities", name: str = "predictions") -> Ragged:
+    """Check rows of choice scores whose lengths may differ and return probabilities.
+
+    Args:
+        predictions: A sequence of N rows, each with at least two numbers, or an (N, K) array.
+        scores: As in `check_scores`; a softmax is taken inside each row.
+        name: What the caller calls them.
+
+    Returns:
+        The rows as `Ragged` float64 probabilities.
+
+    Example:
+        >>> check_ragged([[0.5, 0.5], [0.2, 0.3, 0.5]]).lengths
+        array([2, 3])
+    """
+    check_one_of(scores, SCORE_KINDS, "scores")
+    rows = as_ragged(predictions, name)
+    if len(rows) == 0:
+        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    if rows.lengths.min() < 2:
+        row = int(np.flatnonzero(rows.lengths < 2)[0])
+        raise ValueError(
+            f"Expected at least two choices in each row of `{name}`, but row {row} has {rows.lengths[row]}."
+        )
+    _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
+    values = rows.values
+    if scores == "logits":
+        top = np.repeat(rows.reduce(np.maximum), rows.lengths)
+        if np.isneginf(top).any():
+            row = int(rows.row_of(int(np.flatnonzero(np.isneginf(top))[0])))
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        values = np.exp(values - top)
+        values = values / np.repeat(np.add.reduceat(values, rows.starts), rows.lengths)
+        return Ragged(values, rows.offsets)
+    if scores == "log_probabilities":
+        values = np.exp(values)
+    values = _check_range(values, name, rows=rows)
+    checked = Ragged(values, rows.offsets)
+    _check_row_sums(checked.reduce(np.add), name)
+    return checked
+
+
+def check_logits(
+    predictions: object, *, scores: str = "logits", name: str = "predictions"
+) -> NDArray[np.float64] | Ragged:
+    """Check scores and return them in the logarithm: logits whose softmax gives the probabilities.
+
+    Nothing is lost to underflow, as it is where the softmax is taken first.
+
+    Args:
+        predictions: (N, K) scores, (N,) P(class 1) or its logarithm, or N rows of different lengths.
+        scores: What the numbers are, as in `check_scores`.
+        name: What the caller calls them.
+
+    Returns:
+        (N, K) float64 logits, or `Ragged` ones where the rows differ in length; minus infinity for a probability of 0.
+
+    Example:
+        >>> check_logits([[0.0, 3.0]])
+        array([[0., 3.]])
+    """
+    if is_ragged(predictions):
+        rows = check_ragged(predictions, scores=scores, name=name)
+        if scores != "probabilities":
+            return as_ragged(predictions, name)
+        with np.errstate(divide="ignore"):
+            return Ragged(np.log(rows.values), rows.offsets)
+    probabilities = check_scores(predictions, scores=scores, name=name)
+    table = as_floats(predictions, name)
+    with np.errstate(divide="ignore"):
+        if scores == "probabilities":
+            return np.log(probabilities)
+        if table.ndim == 1:
+            # log(1 - p) from log p, which a rounding error may carry just above 0
+            positive = np.minimum(table, 0.0)
+            return np.column_stack((np.log(-np.expm1(positive)), positive))
+    return table
+
+
+def as_ragged(rows: object, name: str) -> Ragged:
+    """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
+    if isinstance(rows, Ragged):
+        return rows
+    if is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
+        table = as_floats(rows, name)
+        if table.ndim != 2:
+            raise ValueError(f"Expected `{name}` to hold one row of scores an item, but got shape {table.shape}.")
+        offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
+        return Ragged(table.reshape(-1), offsets)
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of rows of numbers, but got {kind_of(rows)}.")
+    parts = []
+    for index, row in enumerate(rows):
+        part = as_floats(row, f"{name}[{index}]")
+        if part.ndim != 1:
+            raise ValueError(
+                f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
+            )
+        parts.append(part)
+    lengths = np.fromiter((len(part) for part in parts), dtype=np.int64, count=len(parts))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return Ragged(values.astype(np.float64, copy=False), offsets)
+
+
+def is_ragged(rows: object) -> bool:
+    """Tell whether a list of rows has rows of different lengths."""
+    if isinstance(rows, Ragged):
+        return bool(len(rows) and (rows.lengths != rows.lengths[0]).any())
+    if is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
+        return False
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
+        return False
+    try:
+        lengths = {len(row) for row in rows}
+    except TypeError:
+        return False
+    return len(lengths) > 1
+
+
+def check_labels(
+    references: object,
+    n_classes: int | NDArray[np.int64] | None = None,
+    *,
+    name: str = "references",
+    minimum: int = 0,
+) -> NDArray[np.int64]:
+    """Check class labels: whole numbers from `minimum` to below `n_classes`.
+
+    Args:
+        references: (N,) labels. Floats, booleans and strings are refused, as evaluate would cast them silently.
+        n_classes: How many classes there are, for all items or one count an item; None to leave the upper end open.
+        name: What the caller calls them.
+        minimum: The smallest legal label, 0 or -1 (for items without a right answer).
+
+    Returns:
+        (N,) int64.
+
+    Example:
+        >>> check_labels([0, 2], 2)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected each label in `references` to be between 0 and 1, but item 1 is 2.
+    """
+    values = to_numpy(references, name)
+    if values.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {values.shape}.")
+    if values.size == 0:
+        raise ValueError(f"Expected at least one label in `{name}`, but it is empty.")
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            raise ValueError(f"Expected whole numbers in `{name}`, but item {bad[0]} is {values[bad[0]]}.")
+        fractional = np.flatnonzero(values != np.floor(values))
+        where = int(fractional[0]) if fractional.size else 0
+        error = ValueError if fractional.size else TypeError
+        raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"Expected whole numbers in `{name}`, but item 0 is {values.reshape(-1)[0]!r}.")
+    labels = values.astype(np.int64, copy=False)
+    upper = None if n_classes is None else np.asarray(n_classes) - 1
+    wrong = labels < minimum
+    if upper is not None:
+        wrong = wrong | (labels > upper)
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        if upper is None:
+            span = f"at least {minimum}"
+        else:
+            span = f"between {minimum} and {int(upper if upper.ndim == 0 else upper[item])}"
+        raise ValueError(f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}.")
+    return labels
+
+
+def check_vector(
+    values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
+) -> NDArray[np.float64]:
+    """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
+    vector = check_finite_vector(values, name)
+    if vector.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    for bad, bound in (
+        (vector < minimum if minimum is not None else np.zeros(0, bool), f"at least {minimum}"),
+        (vector > maximum if maximum is not None else np.zeros(0, bool), f"at most {maximum}"),
+    ):
+        if bad.any():
+            item = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"Expected each value in `{name}` to be {bound}, but item {item} is {vector[item]}.")
+    return vector
+
+
+def check_finite_vector(values: object, name: str) -> NDArray[np.float64]:
+    """Check a vector of numbers, whatever their range; (N,) float64."""
+    vector = as_floats(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    _check_finite(vector, name)
+    return vector
+
+
+def check_flags(values: object, name: str) -> NDArray[np.bool_]:
+    """Check a non-empty (N,) vector of True/False; 0 and 1 are accepted."""
+    flags = to_numpy(values, name)
+    if flags.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {flags.shape}.")
+    if flags.size == 0:
+        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    if flags.dtype.kind == "b":
+        return flags.astype(np.bool_, copy=False)
+    if flags.dtype.kind in "iu" and np.isin(flags, (0, 1)).all():
+        return flags.astype(np.bool_)
+    bad = np.flatnonzero(~np.isin(flags, (0, 1)))
+    item = int(bad[0]) if bad.size else 0
+    raise TypeError(f"Expected True or False in `{name}`, but item {item} is {flags[item : item + 1].tolist()[0]!r}.")
+
+
+def check_same_length(**columns: Any) -> int:
+    """Check that the named columns have one length and return it.
+
+    Example:
+        >>> check_same_length(predictions=[1, 2, 3], references=[1, 2])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `predictions` and `references` of one length, but got 3 and 2.
+    """
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        names = [f"`{name}`" for name in lengths]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        counts = [str(length) for length in lengths.values()]
+        raise ValueError(f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}.")
+    return next(iter(lengths.values()))
+
+
+def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
+    """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
+    if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of texts, but got {kind_of(texts)}.")
+    checked = list(texts)
+    if not checked:
+        raise ValueError(f"Expected at least one text in `{name}`, but it is empty.")
+    for index, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise TypeError(f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}.")
+        if not allow_empty and not text.strip():
+            raise ValueError(f"Expected each text of `{name}` to have words, but item {index} is empty.")
+    return checked
+
+
+def check_choices(
+    prompts: object, choices: Sequence[object], name: str = "prompts", *, allow_empty: bool = False
+) -> tuple[list[str], list[list[str]], NDArray[np.int64]]:
+    """Check multiple-choice items: N prompts, of which one may be empty, and N lists of at least two texts.
+
+    Args:
+        prompts: The prompts.
+        choices: The choices.
+        name: What the prompts are called in errors.
+        allow_empty: Whether a choice may be empty.
+
+    Returns:
+        The prompts, the choices, and (N,) how many each item has.
+
+    Example:
+        >>> check_choices(["Why cook?"], [["To eat."]])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least two choices in each item, but item 0 has 1.
+    """
+    texts = check_texts(prompts, name, allow_empty=True)
+    check_same_length(**{name: texts}, choices=choices)
+    rows = [check_texts(row, f"choices[{index}]", allow_empty=allow_empty) for index, row in enumerate(choices)]
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    if counts.min() < 2:
+        index = int(np.argmin(counts))
+        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
+    return texts, rows, counts
+
+
+def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:
+    """Check a non-empty sequence of lists of tokens; a list without tokens is an error unless allowed.
+
+    Example:
+        >>> check_token_lists([["good", "film"], "bad film"])
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
+    """
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of lists of tokens, but got {kind_of(rows)}.")
+    checked: list[Sequence[str]] = []
+    for index, row in enumerate(rows):
+        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+            raise TypeError(
+                f"Expected each item of `{name}` to be a list of tokens, but item {index} is {kind_of(row)}."
+            )
+        tokens = row if isinstance(row, (list, tuple)) else list(row)
+        if not tokens and not allow_empty:
+            raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
+        if not all(isinstance(token, str) for token in tokens):
+            bad = next(token for token in tokens if not isinstance(token, str))
+            raise TypeError(f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}.")
+        checked.append(tokens)
+    if not checked:
+        raise ValueError(f"Expected at least one list of tokens in `{name}`, but it is empty.")
+    return checked
+
+
+def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
+    """Check that ids are unique and return them as strings."""
+    checked = [str(item) for item in ids]
+    if len(set(checked)) < len(checked):
+        seen: set[str] = set()
+        for index, item in enumerate(checked):
+            if item in seen:
+                raise ValueError(f"Expected each `{name}` once, but {item!r} comes again at item {index}.")
+            seen.add(item)
+    return checked
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+_BLOCK_VALUES = 131_072
+
+
+def _row_of(index: int, values: NDArray[np.float64], rows: Ragged | None) -> int:
+    if rows is not None:
+        return rows.row_of(index)
+    return index // values.shape[1] if values.ndim == 2 else index
+
+
+def _check_finite(
+    values: NDArray[np.float64], name: str, *, allow_minus_infinity: bool = False, rows: Ragged | None = None
+) -> None:
+    # A sum is finite when all its terms are: one pass, and no mask in the usual case.
+    if np.isfinite(values.sum()):
+        return
+    bad = np.isnan(values) | (np.isposinf(values) if allow_minus_infinity else np.isinf(values))
+    if not bad.any():
+        return
+    index = int(np.flatnonzero(bad)[0])
+    value = values.reshape(-1)[index]
+    held = "NaN" if np.isnan(value) else str(value)
+    raise ValueError(f"Expected finite numbers in `{name}`, but row {_row_of(index, values, rows)} holds {held}.")
+
+
+def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None = None) -> NDArray[np.float64]:
+    low, high = values.min(), values.max()
+    if low >= 0 and high <= 1:
+        return values
+    bad = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"Expected probabilities between 0 and 1 in `{name}`, but row {_row_of(index, values, rows)} holds "
+            f"{float(values.reshape(-1)[index]):.6g}; for raw model outputs say scores='logits'."
+        )
+    return np.clip(values, 0.0, 1.0)
+
+
+def _are_probabilities(table: NDArray[np.float64]) -> bool:
+    """Tell in one pass, on blocks that stay in the cache, whether no check of probabilities has anything to say."""
+    step = max(1, _BLOCK_VALUES // table.shape[1])
+    for start in range(0, len(table), step):
+        block = table[start : start + step]
+        # einsum adds along short rows several times faster than sum(axis=1) does. NaN passes no comparison.
+        sums = np.einsum("ij->i", block)
+        whole = sums.max() <= 1.0 + ROW_SUM_TOLERANCE and sums.min() >= 1.0 - ROW_SUM_TOLERANCE
+        if not (whole and block.min() >= 0.0 and block.max() <= 1.0):
+            return False
+    return True
+
+
+def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
+    if sums.max() - 1.0 > ROW_SUM_TOLERANCE or 1.0 - sums.min() > ROW_SUM_TOLERANCE:
+        row = int(np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)[0])
+        raise ValueError(f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}.")

@@ -1,0 +1,223 @@
+"""Do attributions say what a prediction rests on? Take the named tokens away, or keep nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
+    check_count,
+    check_fraction,
+    check_one_of,
+    check_same_length,
+    check_seed,
+    check_texts,
+)
+from rightreasons.models.gradients.token_table import TokenTable, token_table
+from rightreasons.models.items import check_max_length
+from rightreasons.models.loading import Classifier
+from rightreasons.models.running.batching import Encoded, length_batches, pad
+from rightreasons.models.running.frozen import frozen
+from rightreasons.models.running.run import run_batches
+
+FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
+"""The shares of the tokens that ERASER takes (DeYoung et al. 2020, section 4)."""
+
+REMOVALS = ("delete", "mask")
+
+
+@dataclass(frozen=True, eq=False)
+class Faithfulness(Result):
+    """How much of each prediction goes with the tokens that an attribution names.
+
+    Attributes:
+        comprehensiveness: Mean over items of f(x) - f(x without its top tokens), averaged over the fractions. In
+            [-1, 1]; higher is better.
+        sufficiency: Mean over items of f(x) - f(its top tokens alone), averaged likewise. Lower is better.
+        random_comprehensiveness: The same for as many random tokens: what an attribution must beat.
+        random_sufficiency: The same for as many random tokens.
+        comprehensiveness_of: (N,) by item.
+        sufficiency_of: (N,) by item.
+        random_comprehensiveness_of: (N,) by item.
+        random_sufficiency_of: (N,) by item.
+        fractions: The shares of tokens that were taken.
+        definition: The definition used, in words.
+    """
+
+    comprehensiveness: float
+    sufficiency: float
+    random_comprehensiveness: float
+    random_sufficiency: float
+    comprehensiveness_of: NDArray[np.float64]
+    sufficiency_of: NDArray[np.float64]
+    random_comprehensiveness_of: NDArray[np.float64]
+    random_sufficiency_of: NDArray[np.float64]
+    fractions: tuple[float, ...]
+    definition: str
+
+
+def faithfulness(
+    classifier: Classifier,
+    texts: Sequence[str],
+    attributions: Ragged,
+    explained: NDArray[np.int64],
+    *,
+    text_pairs: Sequence[str] | None = None,
+    fractions: Sequence[float] = FRACTIONS,
+    removal: str = "delete",
+    max_length: int | None = None,
+    batch_size: int = 64,
+    seed: int = 0,
+    progress: bool = True,
+) -> Faithfulness:
+    r"""Measure comprehensiveness and sufficiency of attributions, beside those of random tokens.
+
+    \[ comp = f_y(x) - f_y(x \setminus r), \qquad suff = f_y(x) - f_y(r) \]
+
+    for the probability f_y of the explained class and r the ceil(fraction · T) word pieces of largest attribution,
+    averaged over the fractions. Special tokens always stay. The same number of tokens drawn at random gives the level
+    that anything said about the tokens has to beat.
+
+    Args:
+        classifier: A sequence classifier.
+        texts: N texts.
+        attributions: N rows, one number a word piece without special tokens: `Attributions.scores` of
+            `integrated_gradients(..., unit="wordpiece")` on the same texts.
+        explained: (N,) the classes that were explained: `Attributions.explained`.
+        text_pairs: N second texts for a task of pairs.
+        fractions: Shares of the tokens, each in (0, 1]; default 1, 5, 10, 20 and 50 %.
+        removal: "delete" (default; the text closes up) or "mask": the mask token stands in their place.
+        max_length: As in `integrated_gradients`.
+        batch_size: The most texts of a batch.
+        seed: Seed of the random tokens; they depend on it and on the position of the item alone.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        `Faithfulness`.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If an item has another number of attributions than word pieces, a fraction is out of range, or there
+            is no mask token for removal="mask".
+
+    References:
+        DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models", section 4.
+    """
+    first = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+    second = None if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
+    check_same_length(texts=first, attributions=attributions, explained=explained)
+    shares = [check_fraction(fraction, "fractions") for fraction in fractions]
+    if not shares or min(shares) == 0:
+        raise ValueError(f"Expected at least one share above 0 in `fractions`, but got {list(fractions)}.")
+    check_one_of(removal, REMOVALS, "removal")
+    check_count(batch_size, "batch_size")
+    check_seed(seed)
+    if classifier.label_names is None:
+        raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
+    mask_id = classifier.tokenizer.mask_token_id if removal == "mask" else None
+    if removal == "mask" and mask_id is None:
+        raise ValueError(f"Expected the tokenizer of {classifier.name} to have a mask token, but it has none.")
+    length = check_max_length(classifier, max_length)
+    table = token_table(classifier.tokenizer, first, second, max_length=length)
+    _check_pieces(table, attributions)
+
+    rows = _variants(table, attributions, shares, mask_id, seed)
+    scores = _probabilities(classifier, rows, explained, 4 * len(shares) + 1, batch_size, progress)
+    # Per item: the whole text, then for each of (ranked, random) the text without r and r alone, by fraction.
+    whole, rest = scores[:, :1], scores[:, 1:].reshape(len(first), 2, 2, len(shares))
+    drop = (whole[:, :, None, None] - rest).mean(axis=-1)
+    means = drop.mean(axis=0)
+    how = "deleted" if mask_id is None else "masked"
+    return Faithfulness(
+        comprehensiveness=float(means[0, 0]),
+        sufficiency=float(means[0, 1]),
+        random_comprehensiveness=float(means[1, 0]),
+        random_sufficiency=float(means[1, 1]),
+        comprehensiveness_of=drop[:, 0, 0],
+        sufficiency_of=drop[:, 0, 1],
+        random_comprehensiveness_of=drop[:, 1, 0],
+        random_sufficiency_of=drop[:, 1, 1],
+        fractions=tuple(shares),
+        definition=(
+            f"Fall of the explained class's probability when the top {', '.join(f'{share:g}' for share in shares)} of "
+            f"the word pieces are {how} (comprehensiveness) or all others are (sufficiency), averaged."
+        ),
+    )
+
+
+def _check_pieces(table: TokenTable, attributions: Ragged) -> None:
+    row = np.repeat(np.arange(len(table.encoded)), table.encoded.lengths)
+    pieces = np.bincount(row[~table.special], minlength=len(table.encoded))
+    differ = np.flatnonzero(pieces != attributions.lengths)
+    if differ.size:
+        item = int(differ[0])
+        raise ValueError(
+            f"Expected one attribution a word piece, but item {item} has {pieces[item]} pieces and "
+            f"{attributions.lengths[item]} attributions."
+        )
+
+
+def _variants(
+    table: TokenTable, attributions: Ragged, shares: Sequence[float], mask_id: int | None, seed: int
+) -> Encoded:
+    """Tokenized texts without, and with nothing but, the top tokens and as many random ones."""
+    encoded = table.encoded
+    kept: list[NDArray[np.bool_]] = []
+    source: list[NDArray[np.int64]] = []
+    for item in range(len(encoded)):
+        places = np.arange(encoded.offsets[item], encoded.offsets[item + 1])
+        special = table.special[places]
+        n_pieces = int((~special).sum())
+        ranked = np.argsort(-attributions[item], kind="stable")
+        drawn = item_rng(seed, item).permutation(n_pieces)
+        kept.append(np.ones(len(places), dtype=np.bool_))
+        for order in (ranked, drawn):
+            for alone in (False, True):
+                for share in shares:
+                    named = np.zeros(n_pieces, dtype=np.bool_)
+                    named[order[: int(np.ceil(share * n_pieces))]] = True
+                    keep = special.copy()
+                    keep[~special] = named if alone else ~named
+                    kept.append(keep)
+        source.append(np.tile(places, 4 * len(shares) + 1))
+    keep_all, source_all = np.concatenate(kept), np.concatenate(source)
+    lengths = np.fromiter((len(keep) for keep in kept), dtype=np.int64, count=len(kept))
+    columns = {name: column[source_all] for name, column in encoded.columns.items()}
+    if mask_id is not None:
+        columns["input_ids"] = np.where(keep_all, columns["input_ids"], mask_id).astype(np.int32)
+    else:
+        columns = {name: column[keep_all] for name, column in columns.items()}
+        lengths = np.fromiter((keep.sum() for keep in kept), dtype=np.int64, count=len(kept))
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    return Encoded(columns, offsets, np.zeros(len(lengths), dtype=np.bool_), encoded.padding, encoded.padding_side)
+
+
+def _probabilities(
+    classifier: Classifier,
+    encoded: Encoded,
+    explained: NDArray[np.int64],
+    n_variants: int,
+    batch_size: int,
+    progress: bool,
+) -> NDArray[np.float64]:
+    """(N, n_variants) the probability of the explained class in every variant."""
+    labels = np.repeat(explained, n_variants)
+
+    @torch.inference_mode()
+    def score(batch: NDArray[np.int64]) -> dict[str, Any]:
+        logits = classifier.model(**pad(encoded, batch, classifier.device)).logits.double()
+        chosen = torch.from_numpy(labels[batch]).to(logits.device).unsqueeze(1)
+        return {"probability": logits.softmax(dim=-1).gather(1, chosen).squeeze(1).cpu().numpy()}
+
+    with frozen(classifier.model):
+        batches = length_batches(encoded.lengths, batch_size=batch_size)
+        found = run_batches(score, batches, progress=progress, description="removing tokens")
+    return np.asarray(found["probability"], dtype=np.float64).reshape(-1, n_variants)

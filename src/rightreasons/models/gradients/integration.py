@@ -1,0 +1,162 @@
+"""The integral of the gradients along the paths of some items, by a fixed rule or as closely as each item needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rightreasons.models.gradients.path import Path
+from rightreasons.models.gradients.quadrature import quadrature
+
+Floats = NDArray[np.float64]
+Items = NDArray[np.int64]
+
+FIRST_INTERVALS = 2
+"""How many intervals the adaptive mode begins with; each has a node at both ends and one in the middle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """Path integrals of b items.
+
+    Attributes:
+        gradients: (b, …, L, d) the gradients of the target, averaged over the path.
+        labels: (b,) the explained class or choice.
+        logits: (b, K) what the model says of the items.
+        value: (b,) the target at the input.
+        baseline_value: (b,) the target at the baseline.
+        gap: (b,) the integral of the gradients in the path's direction minus `value - baseline_value`: 0 where the
+            integral is exact.
+        nodes: (b,) how many gradients were taken.
+    """
+
+    gradients: Tensor
+    labels: Items
+    logits: Floats
+    value: Floats
+    baseline_value: Floats
+    gap: Floats
+    nodes: Items
+
+
+def integrate(path: Path, labels: Items | None, *, method: str, steps: int, tolerance: float) -> Integral:
+    """Average the gradients over the paths of a batch.
+
+    The adaptive mode is Simpson's rule on intervals that are halved where it is needed. What the gradients should sum
+    to over an interval is known exactly (the target at its end minus the target at its start), so every interval knows
+    its own gap; an item is done when the absolute gaps of its intervals sum to at most `tolerance`. No gradient is
+    taken twice or thrown away.
+
+    Args:
+        path: The paths.
+        labels: (b,) the class whose score is explained; None for the predicted one.
+        method: "riemann_right", "gauss_legendre" or "adaptive".
+        steps: How many nodes; with "adaptive" the most that an item may take.
+        tolerance: The gap that "adaptive" allows.
+
+    Returns:
+        The integrals.
+    """
+    items = np.arange(len(path))
+    logits = path.logits(items, np.ones(len(items)))
+    explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
+    if method == "adaptive":
+        return _adaptive(path, explained, logits, steps, tolerance)
+    rule = quadrature(method, steps)
+    rows = np.repeat(items, steps)
+    gradients, _ = path.gradients(
+        rows, np.tile(rule.nodes, len(items)), np.tile(rule.weights, len(items)), rows, explained[rows]
+    )
+    value = path.score(logits, explained)
+    baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
+    gap = _slopes(gradients, path.difference) - (value - baseline_value)
+    return Integral(gradients, explained, logits, value, baseline_value, gap, np.full(len(items), steps, np.int64))
+
+
+@dataclass(eq=False)
+class _Nodes:
+    """The points where gradients were taken, of all items of a batch."""
+
+    item: Items
+    place: Floats
+    value: Floats
+    slope: Floats
+    gradients: list[Tensor]
+
+    def add(self, path: Path, labels: Items, item: Items, place: Floats) -> Items:
+        """Take gradients at more points; returns their positions."""
+        alone = np.arange(len(item))
+        gradients, value = path.gradients(item, place, np.ones(len(item)), alone, labels[item])
+        new = len(self.item) + alone
+        chosen = torch.from_numpy(item).to(gradients.device)
+        self.item = np.concatenate((self.item, item))
+        self.place = np.concatenate((self.place, place))
+        self.value = np.concatenate((self.value, value))
+        self.slope = np.concatenate((self.slope, _slopes(gradients, path.difference[chosen])))
+        self.gradients.append(gradients)
+        return new
+
+
+def _adaptive(path: Path, labels: Items, logits: Floats, steps: int, tolerance: float) -> Integral:
+    n_items = len(path)
+    nodes = _Nodes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), [])
+    places = np.linspace(0.0, 1.0, 2 * FIRST_INTERVALS + 1)
+    first = nodes.add(path, labels, np.repeat(np.arange(n_items), len(places)), np.tile(places, n_items))
+    grid = first.reshape(n_items, len(places))
+    # Each row is an interval: the positions of its start, middle and end.
+    intervals = np.concatenate([grid[:, 2 * k : 2 * k + 3] for k in range(FIRST_INTERVALS)])
+    taken = np.full(n_items, len(places), dtype=np.int64)
+    while True:
+        item = nodes.item[intervals[:, 0]]
+        gap = np.abs(_simpson(nodes, intervals))
+        total = np.bincount(item, gap, minlength=n_items)
+        worst = np.zeros(n_items)
+        np.maximum.at(worst, item, gap)
+        # The worst interval of an item, and what is nearly as bad, are halved in one round.
+        wanted = (total[item] > tolerance) & (gap >= 0.5 * worst[item])
+        cost = 2 * np.bincount(item[wanted], minlength=n_items)
+        wanted &= (taken + cost <= steps)[item]
+        if not wanted.any():
+            break
+        start, middle, end = intervals[wanted].T
+        owner = nodes.item[middle]
+        between = [(nodes.place[a] + nodes.place[b]) / 2 for a, b in ((start, middle), (middle, end))]
+        new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate(between))
+        left, right = new[: len(owner)], new[len(owner) :]
+        halves = (np.stack((start, left, middle), axis=1), np.stack((middle, right, end), axis=1))
+        intervals = np.concatenate((intervals[~wanted], *halves))
+        taken += 2 * np.bincount(owner, minlength=n_items)
+
+    weights = np.zeros(len(nodes.item))
+    width = nodes.place[intervals[:, 2]] - nodes.place[intervals[:, 0]]
+    for column, share in zip(intervals.T, (1 / 6, 4 / 6, 1 / 6), strict=True):
+        np.add.at(weights, column, share * width)
+    gradients = torch.cat(nodes.gradients)
+    weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
+    integral = torch.zeros((n_items, *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
+    integral.index_add_(
+        0,
+        torch.from_numpy(nodes.item).to(gradients.device),
+        gradients * weight.view((-1,) + (1,) * (gradients.dim() - 1)),
+    )
+    value, baseline_value = nodes.value[grid[:, -1]], nodes.value[grid[:, 0]]
+    gap = _slopes(integral, path.difference) - (value - baseline_value)
+    return Integral(integral, labels, logits, value, baseline_value, gap, taken)
+
+
+def _simpson(nodes: _Nodes, intervals: Items) -> Floats:
+    """The gap of every interval: Simpson's rule on the slopes, minus the exact change of the target."""
+    start, middle, end = intervals.T
+    width = nodes.place[end] - nodes.place[start]
+    estimate = width / 6 * (nodes.slope[start] + 4 * nodes.slope[middle] + nodes.slope[end])
+    return np.asarray(estimate - (nodes.value[end] - nodes.value[start]))
+
+
+def _slopes(gradients: Tensor, difference: Tensor) -> Floats:
+    """The gradients in the direction of their paths, (r,)."""
+    rows = (gradients * difference).flatten(1).double().sum(dim=1)
+    return np.asarray(rows.cpu().numpy())

@@ -1,0 +1,137 @@
+"""Gradients along the straight path from a baseline to the input embeddings of some items, many points in one pass."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rightreasons.models.gradients.embedding_input import EmbeddingInput
+
+Items = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Path:
+    """The paths of a batch of items, and a model to follow them with.
+
+    Only the word embeddings of real tokens move; those of padding stay what they are, and so do position and type
+    embeddings. Points of different items and places on the path share a forward and backward pass.
+
+    Args:
+        model: A frozen classifier or multiple-choice model.
+        embedding_input: How it takes embeddings.
+        inputs: `input_ids`, `attention_mask`, …: (b, L) for a classifier, (b, C, L) for a multiple-choice model.
+        baseline: (d,) the embedding at which every real token's path begins; None for zeros.
+        target: "probability" or "logit".
+        max_tokens: The most tokens of a pass, padding included; one item alone may exceed it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        embedding_input: EmbeddingInput,
+        inputs: dict[str, Tensor],
+        *,
+        baseline: Tensor | None,
+        target: str,
+        max_tokens: int,
+    ) -> None:
+        self._model, self._embedding_input, self._inputs = model, embedding_input, inputs
+        self._target = target
+        self._end = embedding_input.look_up(inputs["input_ids"])
+        real = inputs["attention_mask"].unsqueeze(-1).to(self._end.dtype)
+        self._difference = (self._end if baseline is None else self._end - baseline) * real
+        self._rows = max(1, max_tokens // inputs["input_ids"][0].numel())
+
+    def __len__(self) -> int:
+        return len(self._end)
+
+    @property
+    def end(self) -> Tensor:
+        """(b, …, L, d) the embeddings of the items."""
+        return self._end
+
+    @property
+    def difference(self) -> Tensor:
+        """(b, …, L, d) the embeddings minus their baselines, 0 at padding."""
+        return self._difference
+
+    @torch.no_grad()
+    def logits(self, items: Items, places: Floats) -> Floats:
+        """Return the logits at some points, (r, K).
+
+        Args:
+            items: (r,) which items.
+            places: (r,) where on their paths: 0 at the baseline, 1 at the input.
+        """
+        found = [
+            self._forward(items[rows], self._points(items[rows], places[rows])).double().cpu()
+            for rows in self._passes(len(items))
+        ]
+        return np.asarray(torch.cat(found).numpy())
+
+    def gradients(
+        self, items: Items, places: Floats, weights: Floats, groups: Items, labels: Items
+    ) -> tuple[Tensor, Floats]:
+        """Sum weighted gradients of the target at some points.
+
+        Args:
+            items: (r,) which items.
+            places: (r,) where on their paths.
+            weights: (r,) what each point counts.
+            groups: (r,) into which sum each point goes: 0..g-1.
+            labels: (r,) the class (or choice) whose score is explained.
+
+        Returns:
+            (g, …, L, d) the sums, in single precision at least; and (r,) the target at the points.
+        """
+        exact = torch.float64 if self._end.dtype == torch.float64 else torch.float32
+        size = int(groups.max()) + 1 if len(groups) else 0
+        total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
+        shape = (-1,) + (1,) * (self._end.dim() - 1)
+        values = np.empty(len(items))
+        for rows in self._passes(len(items)):
+            points = self._points(items[rows], places[rows]).requires_grad_()
+            with torch.enable_grad():
+                scores = self._target_of(self._forward(items[rows], points), self._indices(labels[rows]))
+                (gradient,) = torch.autograd.grad(scores.sum(), points)
+            weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
+            total.index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            values[rows] = scores.detach().double().cpu().numpy()
+        return total, values
+
+    def score(self, logits: Floats, labels: Items) -> Floats:
+        """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
+        return np.asarray(self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy())
+
+    def _target_of(self, logits: Tensor, labels: Tensor) -> Tensor:
+        rows = logits if self._target == "logit" else logits.softmax(dim=-1)
+        return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
+
+    def _passes(self, n_rows: int) -> list[slice]:
+        # Passes of equal size: none is left with a few rows, which cost nearly as much.
+        n_passes = -(-n_rows // self._rows)
+        edges = np.linspace(0, n_rows, n_passes + 1).round().astype(int)
+        return [slice(a, b) for a, b in itertools.pairwise(edges.tolist())]
+
+    def _indices(self, values: Items) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._end.device)
+
+    def _points(self, items: Items, places: Floats) -> Tensor:
+        chosen = self._indices(items)
+        back = torch.as_tensor(places - 1.0, dtype=self._end.dtype, device=self._end.device)
+        back = back.view((-1,) + (1,) * (self._end.dim() - 1))
+        return torch.addcmul(self._end[chosen], self._difference[chosen], back)
+
+    def _forward(self, items: Items, points: Tensor) -> Tensor:
+        chosen = self._indices(items)
+        # A multiple-choice model joins items and choices into one dimension before it looks anything up.
+        rows = points.flatten(0, -3) if points.dim() > 3 else points
+        with self._embedding_input.feed(rows):
+            logits: Tensor = self._model(**{name: tensor[chosen] for name, tensor in self._inputs.items()}).logits
+        return logits

@@ -1,0 +1,1 @@
+"""What a model answers: scores of classes, choices and spans."""

@@ -1,0 +1,372 @@
+"""Choices scored by a causal language model: by their likelihood after the prompt, or jointly, by letter.
+
+The prompt of an item is encoded once. Its choices stand behind it in one sequence, and an attention mask lets each see
+the prompt and itself alone; positions go on from the prompt for each. One forward pass so gives what one pass for every
+(prompt, choice) would, at a cost of the tokens that differ.
+"""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import (
+    check_choices,
+    check_count,
+    check_ids,
+    check_labels,
+    check_one_of,
+    check_same_length,
+)
+from rightreasons.models.loading import check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_texts
+from rightreasons.models.running.frozen import frozen
+from rightreasons.models.running.processes import default_device
+from rightreasons.models.running.run import open_store, run_batches
+from rightreasons.models.running.store import Column, Store
+
+METHODS = ("sum", "mean", "unconditional", "letters")
+"""How a choice is scored; see `choose_causal`."""
+
+LETTERS = string.ascii_uppercase
+
+
+@dataclass(frozen=True, eq=False)
+class CausalLM:
+    """A causal language model with its tokenizer.
+
+    Attributes:
+        model: A model of transformers with a language-modeling head, in evaluation mode.
+        tokenizer: Its tokenizer.
+        name: What the user called it.
+        method: How `choose` scores its choices where no method is named; one of `METHODS`.
+    """
+
+    model: Any
+    tokenizer: Any
+    name: str
+    method: str = "mean"
+
+    @property
+    def label_names(self) -> None:
+        """None: it scores choices and has no classes."""
+        return None
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens of a sequence; 2048 where the model does not say."""
+        return position_bound(self.model) or 2048
+
+    @property
+    def start_token(self) -> int:
+        """The token that a text without a prompt is read after: begin of sequence, else end of sequence."""
+        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
+            if token is not None:
+                return int(token)
+        raise ValueError(f"Expected the tokenizer of {self.name} to have a begin- or end-of-sequence token.")
+
+
+def load_causal(
+    name_or_path: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> CausalLM:
+    """Load a causal language model and its tokenizer.
+
+    Args:
+        name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
+        revision: A branch, tag or commit of the hub repository.
+        device: Where to put the model; None takes a GPU where there is one, else the CPU.
+        dtype: The type of the weights; None keeps that of the checkpoint.
+
+    Returns:
+        The model, in evaluation mode.
+
+    Raises:
+        ValueError: If there is no such model, or it is no causal language model, or its tokenizer is missing.
+    """
+    options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    path = Path(os.fspath(name_or_path))
+    if path.suffix == ".gguf" and path.is_file():
+        name, options["gguf_file"] = str(path.parent), path.name
+    else:
+        name = check_model(name_or_path)
+    try:
+        with quiet():
+            model, report = transformers.AutoModelForCausalLM.from_pretrained(
+                name, revision=revision, output_loading_info=True, **options
+            )
+            if "gguf_file" in options:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=options["gguf_file"])
+            else:
+                tokenizer = load_tokenizer(name, revision)
+    except (OSError, KeyError, RuntimeError, ImportError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise ValueError(f"Expected {os.fspath(name_or_path)} to be a causal language model: {line}") from error
+    if report["missing_keys"]:
+        absent = ", ".join(sorted(report["missing_keys"])[:3])
+        raise ValueError(
+            f"Expected {name} to be a causal language model, but its checkpoint lacks the weights {absent}."
+        )
+    model.to(device if device is not None else default_device())
+    return CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
+
+
+def choose_causal(
+    scorer: CausalLM,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    *,
+    method: str = "mean",
+    unconditional_prompt: str = "",
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    max_tokens: int = 4096,
+    shared_prefix: bool = True,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> Scores:
+    r"""Score the choices of every item by a causal language model.
+
+    With log-likelihood l(a | p) = sum_t log P(a_t | p, a_<t) of the tokens of a space and the choice after the prompt:
+
+        sum            l(a | p)
+        mean           l(a | p) / number of tokens of a
+        unconditional  l(a | p) - l(a | p0), p0 the unconditional prompt (Holtzman et al. 2021, PMI_DC)
+        letters        log P(letter | p, all choices with letters, "Answer:"): the choices are seen together
+
+    Args:
+        scorer: From `load_causal`.
+        prompts: N prompts; an empty one is read as the tokenizer's start token.
+        choices: N lists of at least two texts.
+        method: "mean" (default), "sum", "unconditional" or "letters".
+        unconditional_prompt: The prompt p0; by default empty.
+        ids: N unique ids; by default "0", "1", …
+        labels: (N,) the index of the right choice, -1 where there is none.
+        max_tokens: The most tokens of a padded batch; one item alone may exceed it.
+        shared_prefix: Whether the prompt is encoded once an item (default) rather than once a choice. The scores are
+            the same to rounding; models with an attention of their own may need False.
+        progress: Whether to show a progress bar.
+        out: A folder for the results; a killed run goes on where it stopped.
+
+    Returns:
+        ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, and how many
+        prompts were cut (at their beginning) to fit the model.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an item has fewer than two choices, or a score is not finite (the item
+            is named).
+
+    References:
+        Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
+        EMNLP.
+    """
+    check_one_of(method, METHODS, "method")
+    check_count(max_tokens, "max_tokens")
+    prompts, rows, counts = check_choices(prompts, choices)
+    names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
+    check_same_length(prompts=prompts, ids=names)
+    gold = None
+    if labels is not None:
+        check_same_length(prompts=prompts, labels=labels)
+        gold = check_labels(labels, counts, name="labels", minimum=-1)
+    if method == "letters":
+        prompts, rows = _with_letters(prompts, rows)
+    items = [_tokenize(scorer, prompt, row) for prompt, row in zip(prompts, rows, strict=True)]
+    tokens = np.concatenate([[len(choice) for choice in item.choices] for item in items])
+    truncated = sum(item.truncated for item in items)
+    if not shared_prefix:
+        items = [_Item(item.prompt, [choice], False) for item in items for choice in item.choices]
+    pair_names = names if shared_prefix else tuple(np.repeat(names, counts))
+    store = open_store(
+        out,
+        lambda: {
+            "kind": f"choices by {method}",
+            "model": fingerprint_model(scorer.model),
+            "ids": fingerprint_texts(pair_names),
+            "texts": fingerprint_texts([*prompts, unconditional_prompt, *(text for row in rows for text in row)]),
+        },
+    )
+    likelihood = _likelihoods(scorer, items, pair_names, max_tokens, progress, store)
+    if method == "mean":
+        likelihood = likelihood / tokens
+    if method == "unconditional":
+        likelihood = likelihood - _unconditional(scorer, unconditional_prompt, rows, max_tokens, progress)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    same = bool((counts == counts[0]).all())
+    scores = likelihood.reshape(len(counts), -1) if same else Ragged(likelihood, offsets)
+    return Scores(names, scores, gold, None, truncated)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """An item as tokens: one prompt (never empty), the choices, and whether the prompt was cut."""
+
+    prompt: list[int]
+    choices: list[list[int]]
+    truncated: bool
+
+    @property
+    def tokens(self) -> int:
+        return len(self.prompt) + sum(map(len, self.choices))
+
+
+def _with_letters(prompts: Sequence[str], rows: Sequence[list[str]]) -> tuple[list[str], list[list[str]]]:
+    asked, letters = [], []
+    for index, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
+        if len(row) > len(LETTERS):
+            raise ValueError(f"Expected at most {len(LETTERS)} choices with letters, but item {index} has {len(row)}.")
+        listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, row, strict=False))
+        asked.append(f"{prompt}\n{listed}\nAnswer:".lstrip("\n"))
+        letters.append(list(LETTERS[: len(row)]))
+    return asked, letters
+
+
+def _tokenize(scorer: CausalLM, prompt: str, row: Sequence[str]) -> _Item:
+    # The space belongs to the choice: that is how the tokens of a running text fall.
+    tokenizer = scorer.tokenizer
+    choices = tokenizer([f" {choice}" for choice in row], add_special_tokens=False)["input_ids"]
+    tokens = tokenizer(prompt)["input_ids"] if prompt else []
+    room = scorer.max_length - max(map(len, choices))
+    if room < 1:
+        raise ValueError(
+            f"Expected choices that {scorer.name} can read (up to {scorer.max_length} tokens), but one has "
+            f"{max(map(len, choices))}."
+        )
+    cut = len(tokens) > room
+    return _Item(tokens[-room:] or [scorer.start_token], choices, cut)
+
+
+def _unconditional(
+    scorer: CausalLM, prompt: str, rows: Sequence[list[str]], max_tokens: int, progress: bool
+) -> NDArray[np.float64]:
+    """Score every distinct choice once after the unconditional prompt."""
+    place: dict[str, int] = {}
+    for row in rows:
+        for text in row:
+            place.setdefault(text, len(place))
+    items = [_tokenize(scorer, prompt, [text]) for text in place]
+    names = [f"choice {text!r}" for text in place]
+    found = _likelihoods(scorer, items, names, max_tokens, progress, None)
+    return found[[place[text] for row in rows for text in row]]
+
+
+def _likelihoods(
+    scorer: CausalLM,
+    items: Sequence[_Item],
+    names: Sequence[str],
+    max_tokens: int,
+    progress: bool,
+    store: Store | None,
+) -> NDArray[np.float64]:
+    """Return the summed log-likelihood of every choice of every item, one after another."""
+    model = scorer.model
+    batches = _batches(items, max_tokens)
+
+    @torch.inference_mode()
+    def score(batch: NDArray[np.int64]) -> dict[str, Column]:
+        group = [items[index] for index in batch]
+        found = _forward(model, group)
+        lengths = np.array([len(items[index].choices) for index in batch], dtype=np.int64)
+        rows = Ragged(found, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64))
+        if not np.isfinite(found).all():
+            item = batch[rows.row_of(int(np.flatnonzero(~np.isfinite(found))[0]))]
+            raise ValueError(
+                f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {names[item]!r}."
+            )
+        return {"likelihood": rows}
+
+    with frozen(model):
+        found = run_batches(score, batches, store=store, progress=progress, description="scoring choices")
+    rows = found["likelihood"]
+    return rows.values if isinstance(rows, Ragged) else np.asarray(rows)
+
+
+def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]:
+    """Cut items into batches whose prompts, and whose choices together, are of like length; the longest first."""
+    prompt = np.array([len(item.prompt) for item in items])
+    total = np.array([item.tokens for item in items])
+    order = np.lexsort((-(total - prompt), -(prompt // 8))).astype(np.int64)
+    batches, start = [], 0
+    while start < len(order):
+        end, width, tail = start, 0, 0
+        while end < len(order):
+            width = max(width, int(prompt[order[end]]))
+            tail = max(tail, int(total[order[end]] - prompt[order[end]]))
+            if end > start and (end - start + 1) * (width + tail) > max_tokens:
+                break
+            end += 1
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
+def _forward(model: Any, items: Sequence[_Item]) -> NDArray[np.float64]:
+    """Score all choices of some items by one forward pass.
+
+    Prompts end in one column, so that the logits that are needed are those of the last columns.
+    """
+    width = max(len(item.prompt) for item in items)
+    tail = max(item.tokens - len(item.prompt) for item in items)
+    shape = (len(items), width + tail)
+    tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    segment = np.full(shape, -1, dtype=np.int64)  # 0 is the prompt, j + 1 the j-th choice, -1 padding
+    source = np.zeros(shape, dtype=np.int64)  # the column whose logits predict this token
+    for row, item in enumerate(items):
+        size = len(item.prompt)
+        tokens[row, width - size : width] = item.prompt
+        positions[row, width - size : width] = np.arange(size)
+        segment[row, width - size : width] = 0
+        column = width
+        for index, choice in enumerate(item.choices):
+            span = slice(column, column + len(choice))
+            tokens[row, span] = choice
+            positions[row, span] = size + np.arange(len(choice))
+            segment[row, span] = index + 1
+            source[row, span] = np.arange(column - 1, column + len(choice) - 1)
+            source[row, column] = width - 1
+            column += len(choice)
+    device = model.device
+    segments = torch.from_numpy(segment).to(device)
+    causal = torch.ones(shape[1], shape[1], dtype=torch.bool, device=device).tril()
+    key, query = segments[:, None, :], segments[:, :, None]
+    allowed = causal & (key >= 0) & ((key == 0) | (key == query))
+    allowed |= torch.eye(shape[1], dtype=torch.bool, device=device)  # padding sees itself, so that no row is empty
+    # Additive and four-dimensional: transformers takes such a mask as it is.
+    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=device)
+    mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)
+    logits = model(
+        input_ids=torch.from_numpy(tokens).to(device),
+        attention_mask=mask[:, None],
+        position_ids=torch.from_numpy(positions).to(device),
+        use_cache=False,
+        logits_to_keep=tail + 1,
+    ).logits
+    at_row, at_column = np.nonzero(segment > 0)
+    wanted = torch.from_numpy(tokens[at_row, at_column]).to(device)
+    rows = torch.from_numpy(at_row).to(device)
+    columns = torch.from_numpy(source[at_row, at_column] - (width - 1)).to(device)
+    found = np.empty(len(at_row))
+    # In parts: the table of all logits exists once already, a float copy of it need not.
+    for start in range(0, len(at_row), 512):
+        part = slice(start, start + 512)
+        scores = logits[rows[part], columns[part]].float()
+        picked = scores.gather(1, wanted[part][:, None])[:, 0] - scores.logsumexp(dim=1)
+        found[part] = picked.double().cpu().numpy()
+    owner = at_row * (segment.max() + 1) + segment[at_row, at_column]  # which choice of which item
+    starts = np.flatnonzero(np.diff(np.concatenate(([-1], owner))))
+    return np.asarray(np.add.reduceat(found, starts), dtype=np.float64)

@@ -1,0 +1,229 @@
+"""One way to ask any scorer of choices: a multiple-choice head or a causal language model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import check_choices, check_ids, check_labels, check_one_of, check_same_length
+from rightreasons.models.loading import Classifier, check_model, load_multiple_choice, quiet
+from rightreasons.models.scoring.causal import METHODS, CausalLM, choose_causal, load_causal
+from rightreasons.models.scoring.classes import predict_choices
+
+HEAD = "head"
+"""The method of a multiple-choice head: the one number that it gives each (prompt, choice) pair."""
+
+JOINT = ("letters",)
+"""The methods that see the choices of an item together; all others score each choice by itself."""
+
+Scorer = Classifier | CausalLM
+
+# The most choices behind one prompt in one sequence: attention costs their square.
+_MOST = 16
+
+
+def load_chooser(
+    name_or_path: str | os.PathLike[str],
+    *,
+    method: str | None = None,
+    revision: str | None = None,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+) -> Scorer:
+    """Open a model that can choose, as whichever it is: a multiple-choice model or a causal language model.
+
+    Args:
+        name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
+        method: How a causal language model scores a choice, one of `METHODS`; None is "mean". A multiple-choice model
+            takes "head" or None.
+        revision: A branch, tag or commit of the hub repository.
+        device: Where to put the model; None takes a GPU where there is one, else the CPU.
+        dtype: The type of the weights; None keeps that of the checkpoint.
+
+    Returns:
+        A `Classifier` without classes, or a `CausalLM` whose `method` is the one named.
+
+    Raises:
+        TypeError: If the name is neither text nor path.
+        ValueError: If there is no such model, or it is neither of the two, or the method is not one of its kind.
+    """
+    if method is not None:
+        check_one_of(method, (HEAD, *METHODS), "method")
+    kind = "causal" if _is_gguf(name_or_path) else _kind(check_model(name_or_path), revision)
+    if kind == "choice":
+        head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
+        _method(head, method)
+        return head
+    model = load_causal(name_or_path, revision=revision, device=device, dtype=dtype)
+    return dataclasses.replace(model, method=_method(model, method))
+
+
+def is_joint(scorer: Scorer, method: str | None = None) -> bool:
+    """Tell whether a scorer sees the choices of an item together, so that one choice can change the others' scores."""
+    return _method(scorer, method) in JOINT
+
+
+def choose(
+    scorer: Scorer,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    *,
+    method: str | None = None,
+    ids: Iterable[object] | None = None,
+    labels: Sequence[int] | NDArray[Any] | None = None,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    distinct: bool = True,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> Scores:
+    """Score every choice of every item by any scorer.
+
+    A scorer that looks at one choice at a time is asked once for every distinct (prompt, choice) pair, whatever items
+    have it: items that share choices, such as one item under several probes, cost what differs, and a pair has the very
+    same score everywhere.
+
+    Args:
+        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`.
+        prompts: N prompts; one may be empty.
+        choices: N lists of at least two texts.
+        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
+            model (`choose_causal`). None takes the scorer's own.
+        ids: N unique ids; by default "0", "1", …
+        labels: (N,) the index of the right choice, -1 where there is none.
+        batch_size: The most pairs of a batch of a multiple-choice model; default 32.
+        max_tokens: The most tokens of a padded batch; None for no bound of a multiple-choice model and 4096 of a causal
+            one.
+        distinct: Whether equal pairs are scored once (default). False asks the model for every pair of every item.
+        progress: Whether to show a progress bar.
+        out: A folder for the results; a killed run goes on where it stopped.
+
+    Returns:
+        ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
+        its confidence, labels, and how many prompts or pairs were cut.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
+            is not one of the scorer's, or `out` belongs to another run.
+    """
+    chosen = _method(scorer, method)
+    prompts, rows, counts = check_choices(prompts, choices, allow_empty=True)
+    names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
+    check_same_length(prompts=prompts, ids=names)
+    gold = None
+    if labels is not None:
+        check_same_length(prompts=prompts, labels=labels)
+        gold = check_labels(labels, counts, name="labels", minimum=-1)
+
+    def ask(asked: Sequence[str], offered: Sequence[Sequence[str]], called: Sequence[str]) -> Scores:
+        shared: dict[str, Any] = {"ids": called, "progress": progress, "out": out}
+        if isinstance(scorer, Classifier):
+            return predict_choices(scorer, asked, offered, batch_size=batch_size, max_tokens=max_tokens, **shared)
+        bound: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
+        return choose_causal(scorer, asked, offered, method=chosen, **bound, **shared)
+
+    if chosen in JOINT or not distinct:
+        found = ask(prompts, rows, names)
+        return dataclasses.replace(found, labels=gold)
+    groups = _Groups(prompts, rows, names)
+    found = ask(groups.prompts, groups.choices, groups.names)
+    flat = found.logits.values if isinstance(found.logits, Ragged) else found.logits.ravel()
+    values = flat[groups.place]
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    same = bool((counts == counts[0]).all())
+    scores = values.reshape(len(counts), -1) if same else Ragged(values, offsets)
+    return Scores(names, scores, gold, None, found.truncated)
+
+
+class _Groups:
+    """The distinct (prompt, choice) pairs of some items, laid out as items of one prompt and two to `_MOST` choices.
+
+    Attributes:
+        prompts: The prompt of each group; a prompt with many choices has several groups.
+        choices: Their choices.
+        names: Their names: the first item that has the prompt, and the number of the group.
+        place: (P,) for every pair of every item, where its score stands in the groups.
+    """
+
+    def __init__(self, prompts: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> None:
+        wanted: dict[str, dict[str, int]] = {}
+        first: dict[str, str] = {}
+        for prompt, row, name in zip(prompts, rows, names, strict=True):
+            first.setdefault(prompt, name)
+            seen = wanted.setdefault(prompt, {})
+            for choice in row:
+                seen.setdefault(choice, 0)
+        self.prompts: list[str] = []
+        self.choices: list[list[str]] = []
+        self.names: list[str] = []
+        total = 0
+        for prompt, seen in wanted.items():
+            # An item may offer one text twice; the scorers ask for two choices.
+            texts = list(seen) if len(seen) > 1 else [*seen, *seen]
+            for part, group in enumerate(np.array_split(np.arange(len(texts)), -(-len(texts) // _MOST))):
+                self.prompts.append(prompt)
+                self.choices.append([texts[index] for index in group])
+                self.names.append(f"{first[prompt]}#{part}")
+            for index, text in enumerate(seen):
+                seen[text] = total + index
+            total += len(texts)
+        self.place = np.array(
+            [wanted[prompt][choice] for prompt, row in zip(prompts, rows, strict=True) for choice in row],
+            dtype=np.int64,
+        )
+
+
+def _method(scorer: Scorer, method: str | None) -> str:
+    """Check a method against the kind of the scorer; None is the scorer's own."""
+    if isinstance(scorer, CausalLM):
+        return check_one_of(scorer.method if method is None else method, METHODS, "method")
+    if not isinstance(scorer, Classifier):
+        raise TypeError(f"Expected a scorer from `load_chooser`, but got {type(scorer).__name__}.")
+    if scorer.label_names is not None:
+        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
+    if method not in (None, HEAD):
+        raise ValueError(
+            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}."
+        )
+    return HEAD
+
+
+def _is_gguf(name_or_path: object) -> bool:
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        return False
+    path = Path(os.fspath(name_or_path))
+    return path.suffix == ".gguf" and path.is_file()
+
+
+def _kind(name: str, revision: str | None) -> str:
+    """Tell what a model folder or a hub repository holds: "choice" or "causal"."""
+    with quiet():
+        try:
+            config = transformers.AutoConfig.from_pretrained(name, revision=revision)
+        except (OSError, ValueError, KeyError) as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+            raise ValueError(
+                f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
+                f"cannot be read ({line})."
+            ) from error
+    built = [str(architecture) for architecture in config.architectures or []]
+    if any(architecture.endswith("ForMultipleChoice") for architecture in built):
+        return "choice"
+    if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):
+        return "causal"
+    what = built[0] if built else f"a model of type {config.model_type} without a head"
+    raise ValueError(
+        f"Expected {name} to be a multiple-choice model or a causal language model, but it is {what}: fine-tune it as "
+        "a multiple-choice model first."
+    )

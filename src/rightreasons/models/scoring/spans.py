@@ -1,0 +1,257 @@
+"""What a question-answering model says: the best spans of every context, over all of its windows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.validation import check_count, check_ids, check_same_length, check_texts
+from rightreasons.models.loading import Classifier
+from rightreasons.models.running.batching import length_batches, pad
+from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
+from rightreasons.models.running.frozen import frozen
+from rightreasons.models.running.run import run_batches
+from rightreasons.models.running.store import Store
+from rightreasons.models.scoring.windows import Windows, encode_windows
+
+MAX_LENGTH = 384
+"""The most tokens of a window, where the model takes as many."""
+
+Table = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SpanAnswers:
+    """The answers to N questions, the n best spans of each.
+
+    Attributes:
+        ids: N ids.
+        texts: N texts: the best span of each context.
+        starts: (N, n) the first character of each span in its context, best first; -1 where there are fewer spans.
+        ends: (N, n) the character behind its last; -1 where there are fewer.
+        scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
+        n_windows: Windows of all contexts.
+        n_cut: Questions that were too long and were cut.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    starts: Table
+    ends: Table
+    scores: NDArray[np.float64]
+    n_windows: int
+    n_cut: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """(N,) probability of the best span among the n best."""
+        return softmax(self.scores)[:, 0]
+
+
+def predict_answers(
+    classifier: Classifier,
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    *,
+    ids: Iterable[object] | None = None,
+    max_length: int | None = None,
+    stride: int | None = None,
+    max_answer_tokens: int = 30,
+    n_best: int = 20,
+    batch_size: int = 32,
+    max_tokens: int | None = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> SpanAnswers:
+    """Mark the answer to each question in its context.
+
+    A span's score is the logit of its first token plus that of its last. All spans of at most `max_answer_tokens`
+    tokens are looked at, in all windows of a context; a span that stands in two windows counts with its higher score.
+
+    Args:
+        classifier: From `load_question_answering`.
+        questions: N questions.
+        contexts: N contexts; none may be empty.
+        ids: N unique ids; by default "0", "1", …
+        max_length: The most tokens of a window; None takes 384, or what the model allows where that is less.
+        stride: Tokens that a window shares with the one before; None takes a third of `max_length`.
+        max_answer_tokens: The most tokens of an answer.
+        n_best: How many spans of each context are kept.
+        batch_size: The most windows of a batch; they are batched by length.
+        max_tokens: The most tokens of a padded batch; None for no bound.
+        progress: Whether to show a progress bar.
+        out: A folder for the results, written as they are computed: a killed run goes on where it stopped.
+
+    Returns:
+        A `SpanAnswers`.
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, a text is empty, the model is of another kind, a logit is not finite,
+            or `out` belongs to another run.
+    """
+    asked = check_texts(questions, "questions")
+    given = check_texts(contexts, "contexts")
+    names = check_ids(range(len(asked)) if ids is None else ids, "ids")
+    check_same_length(questions=asked, contexts=given, ids=names)
+    length = span_length(classifier, max_length)
+    windows = encode_windows(classifier.tokenizer, asked, given, max_length=length, stride=stride)
+    check_count(max_answer_tokens, "max_answer_tokens")
+    check_count(n_best, "n_best")
+    store = None
+    if out is not None:
+        store = Store(
+            out,
+            {
+                "kind": "spans",
+                "model": fingerprint_model(classifier.model),
+                "ids": fingerprint_texts(names),
+                "texts": fingerprint_arrays({**windows.encoded.columns, "offsets": windows.encoded.offsets}),
+                "answers": [max_answer_tokens, n_best],
+            },
+        )
+
+    @torch.inference_mode()
+    def score(batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        outputs = classifier.model(**pad(windows.encoded, batch, classifier.device))
+        if not hasattr(outputs, "start_logits"):
+            raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
+        return best_spans(
+            outputs.start_logits.float(),
+            outputs.end_logits.float(),
+            windows,
+            batch,
+            max_answer_tokens=max_answer_tokens,
+            n_best=n_best,
+            name=classifier.name,
+        )
+
+    batches = length_batches(windows.encoded.lengths, batch_size=batch_size, max_tokens=max_tokens)
+    with frozen(classifier.model):
+        found = run_batches(score, batches, store=store, progress=progress, description="reading")
+    return join_windows(windows, found, given, ids=names, n_best=n_best)
+
+
+def span_length(classifier: Classifier, max_length: int | None) -> int:
+    """Return the most tokens of a window.
+
+    Raises:
+        ValueError: If it is more than the model takes.
+    """
+    bound = classifier.max_length
+    if max_length is None:
+        return min(MAX_LENGTH, bound)
+    if check_count(max_length, "max_length", minimum=8) > bound:
+        raise ValueError(
+            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {max_length}."
+        )
+    return max_length
+
+
+def best_spans(
+    start: torch.Tensor,
+    end: torch.Tensor,
+    windows: Windows,
+    batch: NDArray[np.int64],
+    *,
+    max_answer_tokens: int = 30,
+    n_best: int = 20,
+    name: str = "the model",
+) -> dict[str, NDArray[Any]]:
+    """Find the best spans of some windows: all starts with all ends not before them and not too far.
+
+    Args:
+        start: (w, T) logits of the first token.
+        end: (w, T) logits of the last token.
+        windows: All windows.
+        batch: (w,) which ones these are.
+        max_answer_tokens: The most tokens of a span.
+        n_best: How many spans.
+        name: Whose logits they are.
+
+    Returns:
+        `starts` and `ends` (w, n_best) characters, -1 where there are fewer spans, and `scores` (w, n_best), minus
+        infinity there.
+
+    Raises:
+        ValueError: If a logit is not finite.
+    """
+    places = {key: table.to(start.device) for key, table in pad(windows.places, batch).items()}
+    inside = places["first"] >= 0
+    for logits in (start, end):
+        finite = torch.isfinite(torch.where(inside, logits, 0.0)).all(1)
+        if not finite.all():
+            item = int(windows.owner[batch[int((~finite).nonzero()[0, 0])]])
+            raise ValueError(f"Expected finite logits, but {name} gave NaN or infinity for question {item}.")
+    start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
+    width = start.shape[1]
+    reach = min(max_answer_tokens, width)
+    # scores[w, t, l] is that of the span from token t to token t + l.
+    ends = torch.nn.functional.pad(end, (0, reach - 1), value=-torch.inf).unfold(1, reach, 1)
+    flat = (start[:, :, None] + ends).flatten(1)
+    scores, where = flat.topk(min(n_best, flat.shape[1]), dim=1)
+    first = torch.div(where, reach, rounding_mode="floor")
+    last = (first + where % reach).clamp(max=width - 1)
+    exists = torch.isfinite(scores)
+    columns = {
+        "starts": torch.where(exists, places["first"].gather(1, first), -1),
+        "ends": torch.where(exists, places["last"].gather(1, last), -1),
+        "scores": scores.double(),
+    }
+    missing = n_best - scores.shape[1]
+    fill = {"starts": -1, "ends": -1, "scores": -torch.inf}
+    return {
+        key: torch.nn.functional.pad(table, (0, missing), value=fill[key]).cpu().numpy()
+        for key, table in columns.items()
+    }
+
+
+def join_windows(
+    windows: Windows,
+    found: Mapping[str, Any],
+    contexts: Sequence[str],
+    *,
+    ids: Sequence[str] | None = None,
+    n_best: int = 20,
+) -> SpanAnswers:
+    """Join the best spans of all windows into those of each question.
+
+    Args:
+        windows: The windows.
+        found: `starts`, `ends` and `scores` of all windows, from `best_spans`.
+        contexts: N contexts.
+        ids: N ids; None for "0", "1", …
+        n_best: How many spans of each question.
+    """
+    starts, ends, scores = (np.asarray(found[key]) for key in ("starts", "ends", "scores"))
+    owner = np.repeat(windows.owner, starts.shape[1])
+    rows = np.column_stack((owner, starts.ravel(), ends.ravel())).astype(np.int64)
+    order = np.lexsort((-scores.ravel(), owner))
+    order = order[np.isfinite(scores.ravel()[order])]
+    # The first of equal spans is the one with the higher score.
+    _, first = np.unique(rows[order], axis=0, return_index=True)
+    order = order[np.sort(first)]
+    begin = np.searchsorted(owner[order], np.arange(len(contexts)))
+    rank = np.arange(len(order)) - begin[owner[order]]
+    order, rank = order[rank < n_best], rank[rank < n_best]
+    shape = (len(contexts), n_best)
+    best_starts, best_ends = np.full(shape, -1, dtype=np.int64), np.full(shape, -1, dtype=np.int64)
+    best_scores = np.full(shape, -np.inf)
+    best_starts[owner[order], rank], best_ends[owner[order], rank] = rows[order, 1], rows[order, 2]
+    best_scores[owner[order], rank] = scores.ravel()[order]
+    bounds = zip(best_starts[:, 0].tolist(), best_ends[:, 0].tolist(), strict=True)
+    texts = tuple(
+        context[first:last] if first >= 0 else "" for context, (first, last) in zip(contexts, bounds, strict=True)
+    )
+    names = tuple(map(str, range(len(contexts)))) if ids is None else tuple(ids)
+    return SpanAnswers(names, texts, best_starts, best_ends, best_scores, len(windows), windows.n_cut)

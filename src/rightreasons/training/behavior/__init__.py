@@ -1,0 +1,1 @@
+"""Behavioral learning (BeLUGA): plans, runs, losses and methods."""

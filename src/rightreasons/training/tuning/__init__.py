@@ -1,0 +1,1 @@
+"""Fine-tuning on the Trainer of transformers."""

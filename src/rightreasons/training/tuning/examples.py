@@ -1,0 +1,188 @@
+"""A dataset of texts as what Trainer reads: token ids, labels and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.validation import check_labels, check_texts
+from rightreasons.models.running.batching import Encoded, encode
+from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+
+Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
+
+COLUMNS = {
+    "classification": ("text", "label"),
+    "multiple_choice": ("prompt", "choices", "label"),
+    "question_answering": ("question", "context", "answers"),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Examples:
+    """Tokenized examples.
+
+    Attributes:
+        dataset: One row an example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
+            choice one list of ids a choice; for question answering `start_positions` and `end_positions` for labels.
+        lengths: (N,) tokens of each example, of its longest choice for multiple choice.
+        truncated: How many texts (or pairs of prompt and choice) were cut.
+        fingerprint: Digest of the ids, the labels and the extra columns.
+    """
+
+    dataset: Any
+    lengths: NDArray[np.int64]
+    truncated: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def by_length(self) -> Examples:
+        """Return the examples sorted by length, which spares padding where the order does not matter."""
+        order = np.argsort(-self.lengths, kind="stable")
+        return dataclasses.replace(self, dataset=self.dataset.select(order), lengths=self.lengths[order])
+
+
+def as_dataset(table: Table, task: str, name: str) -> Any:
+    """Take a dataset, a mapping of columns or a list of rows, and check that the columns of the task are there."""
+    if isinstance(table, datasets.Dataset):
+        dataset = table
+    elif isinstance(table, Mapping):
+        dataset = datasets.Dataset.from_dict(dict(table))
+    elif isinstance(table, Sequence) and not isinstance(table, str) and all(isinstance(row, Mapping) for row in table):
+        dataset = datasets.Dataset.from_list([dict(row) for row in table])
+    else:
+        raise TypeError(
+            f"Expected `{name}` to be a Dataset, a mapping of columns or a list of rows, but got "
+            f"{type(table).__name__}."
+        )
+    missing = [column for column in COLUMNS[task] if column not in dataset.column_names]
+    if missing:
+        raise ValueError(
+            f"Expected `{name}` to have the columns {', '.join(COLUMNS[task])} of a {task} dataset, but it lacks "
+            f"{' and '.join(missing)}; it has {', '.join(dataset.column_names) or 'none'}."
+        )
+    if len(dataset) == 0:
+        raise ValueError(f"Expected at least one example in `{name}`, but it is empty.")
+    return dataset
+
+
+def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
+    """Find the names of the classes of a training set, in the order of the labels.
+
+    They are, in this order: what the caller says, the names of a `ClassLabel` column, the sorted labels where they are
+    texts, and "0", "1", … up to the largest label.
+    """
+    if label_names is not None:
+        names = tuple(str(name) for name in label_names)
+    else:
+        feature = dataset.features["label"]
+        if isinstance(feature, datasets.ClassLabel):
+            names = tuple(feature.names)
+        else:
+            labels = dataset.with_format(None)["label"][:]
+            if all(isinstance(label, str) for label in labels):
+                names = tuple(sorted(set(labels)))
+            else:
+                names = tuple(map(str, range(int(check_labels(labels, name="train['label']").max()) + 1)))
+    if len(set(names)) < max(len(names), 2):
+        raise ValueError(f"Expected at least two classes with different names, but got {', '.join(names) or 'none'}.")
+    return names
+
+
+def classification_examples(
+    dataset: Any,
+    tokenizer: Any,
+    label_names: Sequence[str],
+    *,
+    max_length: int,
+    name: str,
+    extra_columns: Sequence[str] = (),
+) -> Examples:
+    """Tokenize the texts (and `text_pair`, where there is such a column) of a classification dataset."""
+    texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
+    pairs = None
+    if "text_pair" in dataset.column_names:
+        pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
+    labels = _class_labels(dataset, label_names, name)
+    encoded = encode(tokenizer, texts, pairs, max_length=max_length)
+    columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
+    return _examples(dataset, columns, labels, encoded, encoded.lengths, extra_columns)
+
+
+def choice_examples(
+    dataset: Any, tokenizer: Any, *, max_length: int, name: str, extra_columns: Sequence[str] = ()
+) -> Examples:
+    """Tokenize each prompt with each of its choices; every example has the same number of choices."""
+    prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
+    choices = [
+        check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
+        for index, row in enumerate(dataset["choices"])
+    ]
+    counts = [len(row) for row in choices]
+    n_choices = counts[0]
+    if n_choices < 2 or min(counts) != max(counts):
+        other = next((index for index, count in enumerate(counts) if count != n_choices or count < 2), 0)
+        raise ValueError(
+            f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
+            f"{n_choices} and example {other} has {counts[other]}."
+        )
+    labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
+    first = [prompt for prompt in prompts for _ in range(n_choices)]
+    encoded = encode(tokenizer, first, [choice for row in choices for choice in row], max_length=max_length)
+    columns: dict[str, Any] = {}
+    for key, column in encoded.columns.items():
+        rows = _rows(encoded, column)
+        columns[key] = [rows[start : start + n_choices] for start in range(0, len(rows), n_choices)]
+    lengths = encoded.lengths.reshape(-1, n_choices).max(axis=1)
+    return _examples(dataset, columns, labels, encoded, lengths, extra_columns)
+
+
+def _class_labels(dataset: Any, label_names: Sequence[str], name: str) -> NDArray[np.int64]:
+    feature = dataset.features["label"]
+    labels = dataset.with_format(None)["label"][:]
+    # Names decide where there are names, so that two datasets that number the same classes otherwise agree.
+    if isinstance(feature, datasets.ClassLabel) and set(feature.names) <= set(label_names):
+        checked = check_labels(labels, feature.num_classes, name=f"{name}['label']")
+        return np.array([label_names.index(known) for known in feature.names], dtype=np.int64)[checked]
+    if all(isinstance(label, str) for label in labels):
+        index = {known: position for position, known in enumerate(label_names)}
+        unknown = next((item for item, label in enumerate(labels) if label not in index), None)
+        if unknown is not None:
+            raise ValueError(
+                f"Expected each label of `{name}` to be one of {', '.join(label_names)}, but example {unknown} is "
+                f"{labels[unknown]!r}."
+            )
+        return np.array([index[label] for label in labels], dtype=np.int64)
+    return check_labels(labels, len(label_names), name=f"{name}['label']")
+
+
+def _examples(
+    dataset: Any,
+    columns: dict[str, Any],
+    labels: NDArray[np.int64],
+    encoded: Encoded,
+    lengths: NDArray[np.int64],
+    extra_columns: Sequence[str],
+) -> Examples:
+    extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
+    digests = [
+        fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
+        *(fingerprint_texts(map(repr, extra[key])) for key in extra),
+    ]
+    return Examples(
+        dataset=datasets.Dataset.from_dict({**columns, "labels": labels.tolist(), **extra}),
+        lengths=lengths,
+        truncated=int(encoded.truncated.sum()),
+        fingerprint="-".join(digests),
+    )
+
+
+def _rows(encoded: Encoded, column: NDArray[np.int32]) -> list[list[int]]:
+    return [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]

@@ -1,0 +1,201 @@
+"""Easy and Hard items of any data set: train without the premise, and see which items are solved all the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import check_count, check_one_of, check_same_length, check_seed
+from rightreasons.training.tuning.examples import COLUMNS, Table, as_dataset
+from rightreasons.training.tuning.scored_run import chosen_index, scored_run
+
+
+@dataclasses.dataclass(frozen=True)
+class EasyHardSplit(Result):
+    """Which items a model solves that never saw the premises.
+
+    Attributes:
+        ids: The N items.
+        easy: (N,) whether every run got the item right.
+        n_correct: (N,) how many runs did.
+        n_easy: How many items are Easy.
+        n_hard: How many are Hard.
+        n_runs: How many runs (seeds).
+        accuracy: Accuracy of each run without the premises, in [0, 1].
+        mean_accuracy: Their mean.
+        std_accuracy: Their population standard deviation.
+        chance: What guessing gets.
+        majority: What always giving the most frequent label gets.
+        easy_by_chance: The share of items that would be Easy if every run guessed by itself: the mean of (1/m)^runs.
+        task: "multiple_choice" or "classification".
+        n_folds: Folds, where the items were trained on each other; None with a training set of its own.
+    """
+
+    ids: tuple[str, ...]
+    easy: tuple[bool, ...]
+    n_correct: tuple[int, ...]
+    n_easy: int
+    n_hard: int
+    n_runs: int
+    accuracy: tuple[float, ...]
+    mean_accuracy: float
+    std_accuracy: float
+    chance: float
+    majority: float
+    easy_by_chance: float
+    task: str
+    n_folds: int | None
+
+
+def premise_oblivious_split(
+    model_name_or_path: str | os.PathLike[str],
+    test: Table,
+    train: Table | None = None,
+    *,
+    out: str | os.PathLike[str],
+    task: str = "multiple_choice",
+    n_runs: int = 3,
+    n_folds: int = 5,
+    groups: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    keep_models: bool = False,
+    progress: bool = False,
+    **options: Any,
+) -> EasyHardSplit:
+    """Split items into Easy, solved without their premises in every run, and Hard.
+
+    The model is trained on the choices alone (multiple choice) or on the second texts alone (classification of pairs:
+    "hypothesis only"), `n_runs` times with other seeds, and asked in the same way. An item is Easy when all runs are
+    right: something in it other than its premise gives the answer away, or luck does (`easy_by_chance`).
+
+    The split belongs to the model that made it: judge models by it that start from other weights.
+    Two models that prefer the same choices for no reason at all agree on what is Easy.
+
+    Args:
+        model_name_or_path: An encoder.
+        test: The items to split: `prompt`, `choices`, `label` (multiple choice) or `text`, `text_pair`, `label`
+            (classification), and `id` where there is one.
+        train: The training set in the same form; None trains on the other folds of `test`.
+        out: A folder for the runs, which a second call reads back.
+        task: "multiple_choice" or "classification".
+        n_runs: How many runs; the paper has three.
+        n_folds: Folds where `train` is None.
+        groups: N keys of test items that stay in one fold, such as the sources of mirrored pairs; None keeps the items
+            of one `source_id` together where there is such a column.
+        seed: The seed of the first run and of the folds; run r has seed + r.
+        keep_models: Whether to keep the weights.
+        progress: Whether to show progress bars.
+        **options: Options of `fine_tune`: epochs, learning_rate, batch_size, max_length, device, …
+
+    Returns:
+        `EasyHardSplit`: ids, flags, counts, and the accuracy of each run.
+
+    Raises:
+        ValueError: If a column is missing, pairs have no second text, or there are fewer groups than folds.
+
+    References:
+        Kavumba et al. (2019), §4; Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data;
+        Poliak et al. (2018), Hypothesis Only Baselines in Natural Language Inference.
+    """
+    check_one_of(task, tuple(COLUMNS), "task")
+    runs = check_count(n_runs, "n_runs")
+    first = check_seed(seed)
+    items = as_dataset(test, task, "test")
+    names = [str(key) for key in items["id"]] if "id" in items.column_names else [str(i) for i in range(len(items))]
+    labels = np.array(items["label"][:], dtype=np.int64)
+    blind = hide_premise(items, task).add_column("id", names)
+    folder = Path(out)
+    if train is None:
+        fold = _folds(items, groups, check_count(n_folds, "n_folds", minimum=2), first)
+        parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+        pairs = [(blind.select(train_rows), test_rows) for train_rows, test_rows in parts]
+    else:
+        pairs = [(hide_premise(as_dataset(train, task, "train"), task), np.arange(len(items)))]
+
+    correct = np.zeros((len(items), runs), dtype=np.bool_)
+    n_choices = np.zeros(len(items), dtype=np.int64)
+    for r in range(runs):
+        for k, (train_set, rows) in enumerate(pairs):
+            scores = scored_run(
+                model_name_or_path,
+                train_set,
+                {"test": blind.select(rows)},
+                out=folder / f"seed-{first + r}" / (f"fold-{k}" if train is None else "all"),
+                task=task,
+                keep_model=keep_models,
+                progress=progress,
+                seed=first + r,
+                **{"metrics": ("accuracy",), **options},
+            )["test"]
+            n_choices[rows] = _n_choices(scores)
+            correct[rows, r] = chosen_index(scores) == labels[rows]
+    accuracy = correct.mean(axis=0)
+    easy = np.logical_and.reduce(correct, axis=1)
+    return EasyHardSplit(
+        ids=tuple(names),
+        easy=tuple(easy.tolist()),
+        n_correct=tuple(correct.sum(axis=1).tolist()),
+        n_easy=int(easy.sum()),
+        n_hard=int((~easy).sum()),
+        n_runs=runs,
+        accuracy=tuple(accuracy.tolist()),
+        mean_accuracy=float(accuracy.mean()),
+        std_accuracy=float(accuracy.std()),
+        chance=float((1.0 / n_choices).mean()),
+        majority=float(np.bincount(labels).max() / len(labels)),
+        easy_by_chance=float(((1.0 / n_choices) ** runs).mean()),
+        task=task,
+        n_folds=None if train is not None else n_folds,
+    )
+
+
+def hide_premise(table: Table, task: str) -> datasets.Dataset:
+    """Take the premise out of a data set: an empty prompt, or the second text of a pair alone.
+
+    Example:
+        >>> hide_premise([{"text": "A man sleeps.", "text_pair": "Nobody sleeps.", "label": 1}], "classification")[0]
+        {'text': 'Nobody sleeps.', 'label': 1}
+    """
+    data = as_dataset(table, task, "the data set")
+    if task == "multiple_choice":
+        blind = data.select_columns(["choices", "label"])
+        return blind.add_column("prompt", [""] * len(data))
+    if "text_pair" not in data.column_names:
+        raise ValueError(
+            "Expected pairs of texts (`text` and `text_pair`), the first of which can be hidden, but the data set has "
+            f"{', '.join(data.column_names)}."
+        )
+    return (
+        data.select_columns(["text_pair", "label"]).rename_column("text_pair", "text").select_columns(["text", "label"])
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _n_choices(scores: Scores) -> NDArray[np.int64]:
+    if isinstance(scores.logits, Ragged):
+        return scores.logits.lengths
+    return np.full(scores.logits.shape[0], scores.logits.shape[1], dtype=np.int64)
+
+
+def _folds(items: Any, groups: Sequence[Hashable] | None, n_folds: int, seed: int) -> NDArray[np.int64]:
+    if groups is None:
+        groups = items["source_id"][:] if "source_id" in items.column_names else range(len(items))
+    check_same_length(test=items, groups=groups)
+    ids: dict[Hashable, int] = {}
+    group = np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
+    if n_folds > len(ids):
+        raise ValueError(f"Expected `n_folds` to be at most the number of groups, {len(ids)}, but got {n_folds}.")
+    order = np.random.default_rng([seed, 2]).permutation(len(ids))
+    return (order % n_folds)[group]

@@ -1,0 +1,113 @@
+"""One run of a protocol: fine-tune, score the test sets, keep the scores. The unit that a resumed protocol skips."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
+from rightreasons.models.loading import load_classifier, load_multiple_choice
+from rightreasons.models.running.fingerprint import fingerprint_texts
+from rightreasons.models.running.store import Store
+from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
+from rightreasons.training.tuning.examples import Table, as_dataset
+from rightreasons.training.tuning.finetune import fine_tune
+
+MODEL = "model"
+RESULT = "result.json"
+
+
+def scored_run(
+    model_name_or_path: str | os.PathLike[str],
+    train: Table,
+    tests: Mapping[str, Table],
+    *,
+    out: str | os.PathLike[str],
+    task: str = "multiple_choice",
+    keep_model: bool = True,
+    progress: bool = False,
+    device: str | None = None,
+    **options: Any,
+) -> dict[str, Scores]:
+    """Fine-tune a model and score test sets by it.
+
+    A run that is finished is read back and not repeated, also when its weights are gone; one that was killed goes on
+    from its last checkpoint.
+
+    Args:
+        model_name_or_path: An encoder.
+        train: The training set, as `fine_tune` takes it.
+        tests: Name -> test set, with an `id` column.
+        out: The folder of this run.
+        task: "multiple_choice" or "classification".
+        keep_model: Whether to keep the fine-tuned weights (in `out`/model) once the scores are written.
+        progress: Whether to show progress bars.
+        device: As in `fine_tune`.
+        **options: Further options of `fine_tune`.
+
+    Returns:
+        Name -> `Scores`.
+
+    Raises:
+        ValueError: If `out` holds another run, or as `fine_tune` does.
+    """
+    train_set = as_dataset(train, task, "train")
+    test_sets = {name: as_dataset(table, task, f"tests[{name!r}]") for name, table in tests.items()}
+    run = {
+        "kind": "scored run",
+        "task": task,
+        "encoder": os.fspath(model_name_or_path),
+        "training set": _fingerprint(train_set),
+        "test sets": {name: _fingerprint(table) for name, table in test_sets.items()},
+        "options": {name: repr(value) for name, value in sorted(options.items())},
+    }
+    store = Store(out, run)
+    if not (store.folder / RESULT).is_file():
+        trained = fine_tune(
+            model_name_or_path,
+            train_set,
+            out=store.folder / MODEL,
+            task=task,
+            progress=progress,
+            device=device,
+            **options,
+        )
+        load = load_multiple_choice if task == "multiple_choice" else load_classifier
+        classifier = load(trained.folder, device=device)
+        bound = min(options.get("max_length") or classifier.max_length, classifier.max_length)
+        for name, table in test_sets.items():
+            rows = table.with_format(None)
+            shared: dict[str, Any] = {
+                "ids": rows["id"][:] if "id" in rows.column_names else None,
+                "labels": rows["label"][:],
+                "max_length": bound,
+                "progress": progress,
+                "out": store.folder / f"scores-{name}",
+            }
+            if task == "multiple_choice":
+                predict_choices(classifier, rows["prompt"][:], rows["choices"][:], **shared)
+            else:
+                pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
+                predict(classifier, rows["text"][:], text_pairs=pairs, **shared)
+        store.write_json(RESULT, {**trained.to_dict(), "folder": MODEL, "kept": keep_model})
+    if not keep_model:
+        shutil.rmtree(store.folder / MODEL, ignore_errors=True)
+    return {name: load_scores(store.folder / f"scores-{name}") for name in test_sets}
+
+
+def chosen_index(scores: Scores) -> NDArray[np.int64]:
+    """Return the index of the highest score of each item; (N,)."""
+    if isinstance(scores.logits, Ragged):
+        return scores.logits.argmax()
+    return np.asarray(scores.logits.argmax(axis=1), dtype=np.int64)
+
+
+def _fingerprint(table: Any) -> str:
+    columns = [name for name in ("id", "prompt", "text", "text_pair", "choices", "label") if name in table.column_names]
+    return fingerprint_texts(repr(tuple(row.values())) for row in table.select_columns(columns))

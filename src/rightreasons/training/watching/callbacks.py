@@ -1,0 +1,198 @@
+"""Watch a model over training: its shortcuts at each evaluation, and every training example at each epoch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import transformers
+
+from rightreasons.analysis.difficulty.data_map import DataMap
+from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
+from rightreasons.measuring.shortcuts import N_BINS, ShortcutRecord, measure_shortcuts
+from rightreasons.models.running.processes import processes
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.watching.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
+from rightreasons.training.watching.recording import RecordingCallback, classifier_of
+
+LOGGED = "shortcuts"
+"""The entry of the Trainer's log history that holds a record."""
+
+
+class ShortcutCallback(RecordingCallback[ShortcutRecord]):
+    """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
+
+    The records also stand in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
+    (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). When a run is resumed, the records that
+    its checkpoint holds come back; with `out` all of them do, also that of an evaluation right after the checkpoint.
+
+    Args:
+        texts: N labelled texts to watch, such as the validation set.
+        labels: (N,) their labels.
+        heads: The `LmiResult` of the training data, or label -> the words of its head.
+        text_pairs: N second texts, for a task of pairs.
+        top_n: How many words a prediction rests on; default 3.
+        average: Average of F1; default "macro".
+        n_bins: Bins of the calibration error; default 10.
+        n_resamples: Resamples of the intervals; default 200.
+        seed: Their seed.
+        attribution: Options of `integrated_gradients`.
+        out: A file for the records, JSON; None keeps them with the Trainer alone.
+
+    Attributes:
+        records: One `ShortcutRecord` a point of training, the one before fine-tuning (step 0) first.
+
+    References:
+        Bihani & Rayz (2025), "The Reliability Paradox", figure 2.
+
+    Example:
+        >>> from rightreasons.analysis.shortcuts.lmi import lmi
+        >>> heads = lmi(["good film", "bad film"], [1, 0])
+        >>> callback = ShortcutCallback(["a good film", "a bad one"], [1, 0], heads)
+        >>> callback.records
+        []
+        >>> trainer = transformers.Trainer(model, args, callbacks=[callback])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        heads: Heads,
+        *,
+        text_pairs: Sequence[str] | None = None,
+        top_n: int = TOP_N,
+        average: str = "macro",
+        n_bins: int = N_BINS,
+        n_resamples: int = 200,
+        seed: int = 0,
+        attribution: Mapping[str, Any] | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(LOGGED, ShortcutRecord.of, out)
+        self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._heads = heads
+        self._options: dict[str, Any] = {
+            "text_pairs": text_pairs,
+            "top_n": top_n,
+            "average": average,
+            "n_bins": n_bins,
+            "n_resamples": n_resamples,
+            "seed": seed,
+            "attribution": attribution,
+        }
+
+    def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord:
+        """Measure the shortcuts of the model that the Trainer gives."""
+        classifier = classifier_of(given)
+        found = measure_shortcuts(classifier, self._texts, self._labels, self._heads, progress=False, **self._options)
+        return found.record(step=step, epoch=epoch)
+
+    def metrics(self, record: ShortcutRecord) -> dict[str, float]:
+        """Return the figures that join the metrics of `Trainer.evaluate`."""
+        figures = {"eval_shortcut_rate": record.shortcut_rate, "eval_shortcut_excess": record.excess}
+        if record.shortcut_tradeoff is not None:
+            figures["eval_shortcut_tradeoff"] = record.shortcut_tradeoff
+        return figures
+
+
+class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Follow every training example over the epochs: confidence, variability and correctness.
+
+    At the end of each epoch the model, at rest, scores all training texts: one forward pass over the data, about a
+    third of the cost of the epoch.
+
+    Args:
+        texts: N training texts.
+        labels: (N,) their labels.
+        text_pairs: N second texts, for a task of pairs.
+        ids: N unique ids, so that the examples are found again in another order or selection; None keeps none.
+        out: A folder for what each epoch gave, so that a resumed run goes on and `rightreasons difficulty --data-map`
+            can read it; None keeps it in memory alone. Epochs that an earlier run left there are replaced.
+        max_length: The most tokens of a text; None takes what the model allows.
+        batch_size: Texts of a batch.
+
+    References:
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
+
+    Example:
+        >>> callback = DataMapCallback(["good film", "bad film"], [1, 0])
+        >>> callback.result()
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected at least one epoch of training, but none has ended.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Any,
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        max_length: int | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
+        self._labels = check_labels(labels, name="labels")
+        check_same_length(texts=self._texts, labels=self._labels)
+        self._ids = () if ids is None else tuple(check_ids(ids, "ids"))
+        if ids is not None:
+            check_same_length(texts=self._texts, ids=self._ids)
+        self._text_pairs = text_pairs
+        self._out = None if out is None else Path(out)
+        self._max_length = max_length
+        self._batch_size = batch_size
+        self._epochs: dict[int, Epoch] = {}
+
+    def result(self) -> DataMap:
+        """Return the data map of the epochs so far.
+
+        Raises:
+            ValueError: If no epoch has ended.
+        """
+        if not self._epochs:
+            raise ValueError("Expected at least one epoch of training, but none has ended.")
+        return map_of([self._epochs[epoch] for epoch in sorted(self._epochs)])
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Forget earlier runs; of a resumed one, take up the epochs that had ended."""
+        self._epochs = {}
+        if self._out is None:
+            return
+        at = float(state.epoch or 0.0) if state.global_step else 0.0
+        for one in read_epochs(self._out):
+            if one.epoch <= at and len(one.probability) == len(self._labels):
+                self._epochs[one.epoch] = one
+        workers = processes()
+        workers.gather(None)  # all have read
+        if workers.is_main:
+            forget_after(self._out, at)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Score all training texts."""
+        classifier = classifier_of(given)
+        names = classifier.label_names or ()
+        labels = check_labels(self._labels, len(names), name="labels")
+        scores = predict(
+            classifier,
+            self._texts,
+            text_pairs=self._text_pairs,
+            batch_size=self._batch_size,
+            max_length=self._max_length,
+            progress=False,
+        )
+        probabilities = softmax(np.asarray(scores.logits))
+        gold = np.clip(probabilities[np.arange(len(labels)), labels], 0.0, 1.0)
+        epoch = Epoch(round(state.epoch), gold, probabilities.argmax(axis=1) == labels, self._ids)
+        self._epochs[epoch.epoch] = epoch
+        if self._out is not None and processes().is_main:
+            write_epoch(self._out, epoch)

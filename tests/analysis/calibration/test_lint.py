@@ -1,0 +1,139 @@
+"""The lint: P(class 1) beside correctness is told from P(class 1) beside labels."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from rightreasons.analysis.calibration.errors import CalibrationBins, calibration_error
+from rightreasons.analysis.calibration.lint import (
+    PositiveVersusCorrectnessWarning,
+    looks_like_positive_vs_correctness,
+    positive_vs_correctness_error,
+)
+
+
+def classifier(n=2000, sharpness=3.0, base=0.0, seed=0):
+    """P(class 1) of a calibrated binary classifier, and labels drawn from it."""
+    rng = np.random.default_rng(seed)
+    positive = 1 / (1 + np.exp(-rng.normal(base, sharpness, n)))
+    return positive, (rng.random(n) < positive).astype(int)
+
+
+def correctness(positive, labels):
+    return ((positive >= 0.5) == labels).astype(int)
+
+
+class TestLooksLike:
+    @pytest.mark.parametrize("sharpness", [1.0, 3.0, 6.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_tells_the_mistake_from_the_right_use(self, sharpness, seed):
+        positive, labels = classifier(sharpness=sharpness, seed=seed)
+        assert not looks_like_positive_vs_correctness(positive, labels)
+        assert looks_like_positive_vs_correctness(positive, correctness(positive, labels))
+
+    def test_columns_are_read_as_class_0_and_1(self):
+        positive, labels = classifier()
+        rows = np.column_stack((1 - positive, positive))
+        assert looks_like_positive_vs_correctness(rows, correctness(positive, labels))
+        assert not looks_like_positive_vs_correctness(rows, labels)
+
+    @pytest.mark.parametrize(
+        "labels_of",
+        [
+            lambda p, y: 1 - y,  # swapped labels
+            lambda p, y: np.ones_like(y),  # a split with one class
+            lambda p, y: np.random.default_rng(0).integers(0, 2, len(y)),  # labels that the model does not know
+            lambda p, y: (np.random.default_rng(0).random(len(y)) < 0.7).astype(int),  # and of skewed classes
+        ],
+    )
+    def test_other_troubles_are_not_this_one(self, labels_of):
+        positive, labels = classifier()
+        assert not looks_like_positive_vs_correctness(positive, labels_of(positive, labels))
+
+    def test_confidence_beside_correctness_is_right_use(self):
+        positive, labels = classifier()
+        confidence = np.maximum(positive, 1 - positive)
+        assert not looks_like_positive_vs_correctness(confidence, correctness(positive, labels))
+
+    def test_few_items_say_nothing(self):
+        positive, labels = classifier(12)
+        assert not looks_like_positive_vs_correctness(positive, correctness(positive, labels))
+
+    def test_three_classes_say_nothing(self):
+        rows = np.full((50, 3), 1 / 3)
+        assert not looks_like_positive_vs_correctness(rows, np.zeros(50, int))
+
+    def test_an_untrained_model_on_skewed_classes(self):
+        # P(class 1) wavers about 0.5 while 70 % of the labels are 1
+        rng = np.random.default_rng(0)
+        positive = np.clip(rng.normal(0.5, 0.05, 1000), 0, 1)
+        labels = (rng.random(1000) < 0.7).astype(int)
+        assert not looks_like_positive_vs_correctness(positive, labels)
+
+
+class TestWarning:
+    def test_the_kernel_warns_and_says_so_in_the_result(self):
+        positive, labels = classifier()
+        with pytest.warns(PositiveVersusCorrectnessWarning, match="pass the labels as references"):
+            result = calibration_error(positive, correctness(positive, labels), kind="positive")
+        assert result.warning is not None
+        with pytest.warns(PositiveVersusCorrectnessWarning):
+            calibration_error(np.column_stack((1 - positive, positive)), correctness(positive, labels))
+
+    def test_it_points_at_the_caller(self):
+        positive, labels = classifier()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            calibration_error(positive, correctness(positive, labels))
+            CalibrationBins().update(positive, correctness(positive, labels)).result()
+        assert [w.filename for w in caught] == [__file__, __file__]
+
+    def test_right_use_is_silent(self):
+        positive, labels = classifier()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert calibration_error(positive, labels).warning is None
+
+    def test_streams_notice_it_too(self):
+        positive, labels = classifier()
+        right = correctness(positive, labels)
+        bins = CalibrationBins(kind="positive")
+        for start in range(0, 2000, 100):
+            bins.update(positive[start : start + 100], right[start : start + 100])
+        with pytest.warns(PositiveVersusCorrectnessWarning):
+            bins.result()
+
+
+class TestMistakenFigure:
+    def test_worked(self):
+        # .9 and .8 right: gaps of .1 and .2; .1 and .2 (class 0, right): gaps of .9 and .8
+        assert positive_vs_correctness_error([0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]) == pytest.approx(0.5)
+
+    def test_a_good_model_looks_bad(self):
+        """Calibrated, balanced: below 0.5 the gap is (1 - p) - p, above it 0, so the mean is (2 accuracy - 1) / 2.
+
+        That is the size of the published figures of METHODS 1.5: 0.44 to 0.47 where F1 is 0.92 to 0.95.
+        """
+        positive, labels = classifier(20_000, sharpness=5.0)
+        accuracy = correctness(positive, labels).mean()
+        assert 0.88 < accuracy < 0.93
+        assert calibration_error(positive, labels, n_bins=10).ece < 0.02
+        assert calibration_error(positive, labels, n_bins=10, kind="positive").ece < 0.02
+        assert positive_vs_correctness_error(positive, labels) == pytest.approx(accuracy - 0.5, abs=0.01)
+
+    @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+    @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+    def test_is_what_the_kernel_gives_for_the_mistaken_input(self, strategy, norm):
+        positive, labels = classifier()
+        with pytest.warns(PositiveVersusCorrectnessWarning):
+            wrong = calibration_error(
+                positive, correctness(positive, labels), kind="positive", strategy=strategy, norm=norm, n_bins=10
+            ).ece
+        assert positive_vs_correctness_error(positive, labels, strategy=strategy, norm=norm) == pytest.approx(wrong)
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="two classes"):
+            positive_vs_correctness_error([[0.2, 0.3, 0.5]], [0])
+        with pytest.raises(ValueError, match="`strategy`"):
+            positive_vs_correctness_error([0.2], [0], strategy="equal")

@@ -1,0 +1,65 @@
+"""Option order: worked values of the released code, and what it must find."""
+
+import numpy as np
+import pytest
+
+from rightreasons.analysis.probes.option_order import (
+    choices_only,
+    contextual_calibration,
+    permutation_consistency,
+    position_bias,
+    pride_debias,
+    pride_prior,
+)
+
+OBSERVED = [[0.4, 0.3, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.3, 0.4, 0.2, 0.1], [0.45, 0.25, 0.15, 0.15]]
+
+
+def test_pride_worked_values():
+    prior = pride_prior(OBSERVED)
+    assert prior == pytest.approx([0.4134, 0.2839, 0.1898, 0.1129], abs=5e-5)
+    debiased = pride_debias([[0.4, 0.35, 0.15, 0.1]], prior)[0]
+    assert debiased == pytest.approx([0.2496, 0.3181, 0.2038, 0.2285], abs=5e-5)
+    assert debiased.argmax() == 1
+
+
+def test_pride_recovers_a_planted_prior():
+    rng = np.random.default_rng(0)
+    prior = np.array([0.5, 0.3, 0.2])
+    items = []
+    for content in rng.dirichlet([5, 5, 5], size=40):
+        rows = [prior * np.roll(content, shift) for shift in range(3)]
+        items.append([row / row.sum() for row in rows])
+    found = pride_prior(np.array(items))
+    # log P = log prior + log content - log Z; the content averages out over the cycle, and so does Z.
+    assert found == pytest.approx(prior, abs=1e-6)
+
+
+def test_rstd_closed_form():
+    # position 0: 3 of 4 found, 1: 1 of 2, 2: never gold. Recalls .75 and .5, mean .625, deviation .125.
+    result = position_bias([0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 1, 1], 3)
+    assert result.recalls == [0.75, 0.5, None]
+    assert result.rstd == pytest.approx(0.125)
+    assert result.counts == [4, 2, 0]
+
+
+def test_consistency():
+    assert permutation_consistency(np.array([[1, 1], [0, 1], [2, 2], [0, 0]])) == 0.75
+    with pytest.raises(ValueError, match="of shape"):
+        permutation_consistency([])
+
+
+def test_contextual_calibration_undoes_a_bias():
+    assert contextual_calibration([[0.75, 0.25]], [0.75, 0.25])[0] == pytest.approx([0.5, 0.5])
+    several = contextual_calibration([[0.6, 0.4]], [[0.7, 0.3], [0.8, 0.2]])
+    assert several == pytest.approx(contextual_calibration([[0.6, 0.4]], [0.75, 0.25]))
+    with pytest.raises(ValueError, match="shape \\(2,\\)"):
+        contextual_calibration([[0.6, 0.4]], [0.2, 0.3, 0.5])
+
+
+def test_choices_only_against_majority():
+    result = choices_only([0] * 9 + [1], [0] * 8 + [1, 1])
+    assert result.accuracy == 0.9
+    assert result.majority == 0.8
+    # P(at least 9 of 10 at .8) = 10 * .8^9 * .2 + .8^10 = .268435 + .107374
+    assert result.p_value == pytest.approx(0.3758096, abs=1e-6)

@@ -1,0 +1,110 @@
+"""Prior bias against its definition, worked values and scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rightreasons.analysis.probes.prior_bias import poisson_binomial_p_value, prior_bias
+
+
+def test_worked_value():
+    # C = (.7, .2, .1), mean 1/3: squared deviations .134444, .017778, .054444, sum .206667, / 3 = .068889;
+    # times n^2 / (n - 1) = 9 / 2 gives .31. The sample variance would be .206667 / 2 = .103333.
+    result = prior_bias([[0.7, 0.2, 0.1]])
+    assert result.prior_bias == pytest.approx(0.0688889, abs=1e-7)
+    assert result.normalized_prior_bias == pytest.approx(0.31)
+    # KL = log 3 - H, H = .7 log(1/.7) + .2 log 5 + .1 log 10
+    entropy = -(0.7 * np.log(0.7) + 0.2 * np.log(0.2) + 0.1 * np.log(0.1))
+    assert result.divergence_from_uniform == pytest.approx(np.log(3) - entropy)
+
+
+@pytest.mark.parametrize(("n", "largest"), [(2, 0.25), (3, 2 / 9), (4, 0.1875)])
+def test_one_hot_is_the_largest(n, largest):
+    result = prior_bias(np.eye(n)[:1], n_permutations=0)
+    assert result.prior_bias == pytest.approx(largest)
+    assert result.normalized_prior_bias == pytest.approx(1)
+    assert result.normalized_divergence == pytest.approx(1)
+
+
+def test_uniform_is_none():
+    result = prior_bias([[0.5, 0.5], [0.25] * 4])
+    assert result.prior_bias == 0
+    assert result.t_p_value is None
+    assert result.wilcoxon_p_value is None
+    assert result.null.p_value == 1
+
+
+def test_ragged_rows_average_over_items():
+    both = prior_bias([[0.7, 0.2, 0.1], [1.0, 0.0]], n_permutations=0)
+    assert both.prior_bias == pytest.approx((0.0688889 + 0.25) / 2, abs=1e-7)
+    assert both.mean_choices == 2.5
+
+
+def test_logits_are_softmaxed_within_the_row():
+    logits = [[2.0, 0.0], [1.0, 0.5, -1.0]]
+    rows = [np.exp(row) / np.exp(row).sum() for row in map(np.array, logits)]
+    assert prior_bias(logits, scores="logits").prior_bias == pytest.approx(prior_bias(rows).prior_bias)
+
+
+def test_pseudo_correct_rate_is_a_binomial_test():
+    rows = np.tile([0.6, 0.4], (20, 1))
+    references = [0] * 15 + [1] * 5
+    found = prior_bias(rows, references, n_permutations=0).pseudo_correct
+    assert found.rate == 0.75
+    assert found.test == "binomial"
+    assert found.p_value == pytest.approx(0.041389, abs=1e-6)  # 15 of 20 at 1/2, two-sided
+    assert found.confidence_excess == pytest.approx((15 * 0.1 - 5 * 0.1) / 20)
+
+
+def test_references_of_minus_one_are_left_out():
+    found = prior_bias([[0.6, 0.4], [0.6, 0.4]], [0, -1], n_permutations=0).pseudo_correct
+    assert found.rate == 1
+    assert prior_bias([[0.6, 0.4]], [-1], n_permutations=0).pseudo_correct is None
+
+
+def test_poisson_binomial_by_enumeration():
+    chances = np.array([1 / 2, 1 / 3, 1 / 4])
+    # All 8 outcomes: P(0) = 1/2 * 2/3 * 3/4 = 6/24, P(3) = 1/24, P(1) = 6/24 + 3/24 + 2/24 = 11/24, P(2) = 6/24.
+    # Counts no likelier than 2 (6/24): 0 (6/24), 2 and 3 (1/24): 13/24.
+    assert poisson_binomial_p_value(2, chances) == pytest.approx(13 / 24)
+    assert poisson_binomial_p_value(3, chances) == pytest.approx(1 / 24)
+    assert poisson_binomial_p_value(1, chances) == pytest.approx(1)
+
+
+def test_poisson_binomial_sums_to_one_and_meets_binomtest():
+    for successes in (0, 3, 7, 40):
+        exact = stats.binomtest(successes, 40, 0.25).pvalue
+        assert poisson_binomial_p_value(successes, np.full(40, 0.25)) == pytest.approx(exact)
+
+
+def test_null_sees_bias_beyond_unrelated_scores():
+    rng = np.random.default_rng(0)
+    # Every item gives both choices like scores of very different sizes from item to item: shuffling adds spread.
+    level = rng.normal(0, 3, size=(300, 1))
+    alike = np.exp(level + rng.normal(0, 0.1, size=(300, 2)))
+    rows = alike / alike.sum(axis=1, keepdims=True)
+    assert prior_bias(rows, n_permutations=50).null.excess == pytest.approx(0, abs=0.01)
+    opposed = rng.normal(0, 3, size=(300, 1)) * np.array([[1, -1]])
+    assert prior_bias(opposed, scores="logits", n_permutations=50).null.p_value < 0.05
+
+
+def test_same_seed_same_result():
+    rows = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
+    first = prior_bias(rows, confidence_level=0.95, seed=3)
+    assert first == prior_bias(rows, confidence_level=0.95, seed=3)
+    assert first.interval.low < first.prior_bias < first.interval.high
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "sentence"),
+    [
+        ([[1.0]], None, "at least two choices in each row of `predictions`, but row 0 has 1"),
+        ([[0.5, 0.5], [0.9, 0.3]], None, "row 1 sums to 1.2"),
+        ([[0.5, 0.5]], [2], "between -1 and 1, but item 0 is 2"),
+        ([[0.5, 0.5]], [0, 1], "one length, but got 1 and 2"),
+        ([], None, "at least one row"),
+    ],
+)
+def test_bad_input(predictions, references, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        prior_bias(predictions, references)

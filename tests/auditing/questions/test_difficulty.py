@@ -1,0 +1,189 @@
+"""The section about difficulty, and `rightreasons difficulty`, on a tiny model that goes by a planted cue."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rightreasons.auditing.runner import audit
+from rightreasons.cli import main
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.loading import load_classifier
+from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.watching.callbacks import DataMapCallback
+from rightreasons.training.watching.data_map_files import Epoch, write_epoch
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
+
+OPTIONS = {"questions": ["difficulty"], "n_resamples": 50, "progress": False, "raise_errors": True}
+
+
+@pytest.fixture(scope="module")
+def answered(planted, planted_model, tmp_path_factory):
+    out = tmp_path_factory.mktemp("difficulty") / "report"
+    result = audit(planted_model, planted, out=out, **OPTIONS)
+    return result.outcomes[0].result, out
+
+
+def test_the_ranking_is_that_of_the_eigenvalues(answered, planted, planted_model):
+    found, out = answered
+    ranking = found.data["ranking"]
+    values = [row["eigenvalue"] for row in ranking]
+    assert values == sorted(values, reverse=True)
+    data = planted["test"]
+    assert {row["id"] for row in ranking} == set(data["id"])
+    direct = fisher_information(load_classifier(planted_model), data["text"][:], ids=data["id"][:], progress=False)
+    np.testing.assert_allclose(values, np.sort(direct.eigenvalues)[::-1], rtol=1e-3)
+    stored = json.loads((out / "audit.json").read_text("utf-8"))
+    assert stored["questions"][0]["result"]["data"]["ranking"][0] == ranking[0]
+
+
+def test_what_it_says(answered):
+    found, out = answered
+    figures = {headline.key: headline for headline in found.headlines}
+    assert list(figures) == ["hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty"]
+    assert all(headline.estimate.has_interval for headline in figures.values())
+    for name in ("difficulty_histogram", "difficulty_confidence", "difficulty_accuracy"):
+        assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
+    page = (out / "index.html").read_text("utf-8")
+    assert "Which examples is it fragile on?" in page
+    assert "Small margin" in page
+
+
+def test_examples_are_marked_and_told_what_flips_them(answered):
+    found, _ = answered
+    hard, easy = found.parts[-1].examples
+    assert len(hard.examples) == len(easy.examples) == 6
+    for example in (*hard.examples, *easy.examples):
+        assert example.marks
+        assert max(mark.weight for mark in example.marks) == 1
+        assert example.note.startswith("λ = ")
+    assert all("flips it to" in example.note or "flips it;" in example.note for example in hard.examples)
+    substitutions = found.data["substitutions"]
+    assert substitutions["n_items"] == 16
+    assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
+
+
+class TestDataMap:
+    @pytest.fixture(scope="class")
+    def trained(self, planted, planted_encoder, tmp_path_factory):
+        """A model and the data map of the items that it was trained on."""
+        folder = tmp_path_factory.mktemp("trained")
+        data = planted["train"].select(range(80))
+        watch = DataMapCallback(data["text"][:], data["label"][:], ids=data["id"][:], out=folder / "map")
+        done = fine_tune(
+            planted_encoder, data, out=folder / "model", epochs=3, learning_rate=5e-3, progress=False, callbacks=[watch]
+        )
+        return done.folder, data, folder / "map", watch.result()
+
+    def test_variability_stands_beside_the_eigenvalue(self, trained, tmp_path):
+        model, data, folder, expected = trained
+        options = {"difficulty": {"data_map": str(folder), "items": 50}}
+        found = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
+        told = found.data["data_map"]
+        assert told["n_epochs"] == 3
+        assert len(told["ids"]) == 50
+        rows = [data["id"][:].index(name) for name in told["ids"]]
+        assert told["variability"] == pytest.approx(expected.variability[rows].tolist())
+        value_of = {row["id"]: row["eigenvalue"] for row in found.data["ranking"]}
+        rho = stats.spearmanr([value_of[name] for name in told["ids"]], told["variability"]).statistic
+        assert told["correlation_with_variability"]["rho"] == pytest.approx(rho)
+        (table,) = found.parts[1].tables
+        shown = {row[0]: row[1] for row in table.rows}
+        assert shown["Variability in training"].value == pytest.approx(rho)
+        assert "Low confidence in training" in shown
+
+    def test_it_has_to_be_of_these_items(self, trained, planted, tmp_path):
+        model, data, folder, _ = trained
+        options = {"difficulty": {"data_map": str(folder)}}
+        with pytest.raises(ValueError, match="by their ids, but .* has 0 of 30"):
+            audit(model, planted["test"].select(range(30)), out=tmp_path / "a", options=options, **OPTIONS)
+        with pytest.raises(ValueError, match="an option of the question 'difficulty', but got 'datamap'"):
+            audit(model, data, out=tmp_path / "b", options={"difficulty": {"datamap": str(folder)}}, **OPTIONS)
+
+    def test_without_ids_by_rows(self, trained, tmp_path):
+        model, data, *_ = trained
+        for epoch, p in enumerate((0.2, 0.8), start=1):
+            write_epoch(tmp_path / "map", Epoch(epoch, np.linspace(0, p, len(data)), np.ones(len(data), bool)))
+        options = {"difficulty": {"data_map": str(tmp_path / "map")}}
+        found = audit(model, data, out=tmp_path / "a", options=options, **OPTIONS).outcomes[0].result
+        np.testing.assert_allclose(found.data["data_map"]["variability"], np.linspace(0, 0.3, len(data)), atol=1e-12)
+        with pytest.raises(ValueError, match="the 40 items of .* holds 80 and no ids"):
+            audit(model, data.select(range(40)), out=tmp_path / "b", options=options, **OPTIONS)
+
+
+def test_neighbors_of_any_words(planted, planted_model, tmp_path):
+    data = planted["test"].select(range(40))
+    options = {"difficulty": {"neighbors": "any"}}
+    found = audit(planted_model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
+    sources = {change["source"] for attempt in found.data["substitutions"]["attempts"] for change in attempt["changes"]}
+    assert "the model's word embeddings" in sources
+
+
+def test_without_labels(planted, planted_model, tmp_path):
+    data = planted["test"].remove_columns("label").select(range(30))
+    found = audit(planted_model, data, out=tmp_path, **OPTIONS).outcomes[0].result
+    assert "hardest_accuracy" not in {headline.key for headline in found.headlines}
+    assert len(found.data["ranking"]) == 30
+    assert found.data["accuracy_by_difficulty"] is None
+
+
+def test_multiple_choice(tmp_path):
+    model = save_tiny_multiple_choice(tmp_path / "model")
+    rows = [
+        {
+            "id": f"i{i}",
+            "prompt": "the rain fell",
+            "choices": ["the glass broke", ("sun", "dry floor")[i % 2]],
+            "label": 0,
+        }
+        for i in range(24)
+    ]
+    file = tmp_path / "items.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    found = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0].result
+    assert len(found.data["ranking"]) == 24
+    assert found.data["substitutions"] is None
+
+
+def test_too_few_items(tmp_path):
+    model = save_tiny_classifier(tmp_path / "model")
+    file = tmp_path / "items.csv"
+    file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
+    outcome = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0]
+    assert outcome.result is None
+    assert outcome.reason == "It takes at least 20 items, but there are 2."
+
+
+class TestCommand:
+    def run(self, *words):
+        with pytest.raises(SystemExit) as done:
+            main([str(word) for word in words])
+        return done.value.code
+
+    def test_a_user_ranks_a_test_set(self, planted, planted_model, tmp_path, capsys):
+        file = tmp_path / "mine.jsonl"
+        rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        for epoch, p in enumerate((0.2, 0.8), start=1):
+            write_epoch(tmp_path / "map", Epoch(epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)))
+        out = tmp_path / "out"
+        told = ("--neighbors", "any", "--data-map", tmp_path / "map")
+        assert self.run("difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told) == 0
+        assert "Variability in training" in (out / "index.html").read_text("utf-8")
+        said = capsys.readouterr().out
+        assert "Ranking of 40 items" in said
+        assert "words that move it" in said
+        with (out / "ranking.csv").open(encoding="utf-8") as stream:
+            ranking = list(csv.DictReader(stream))
+        assert len(ranking) == 40
+        assert float(ranking[0]["eigenvalue"]) >= float(ranking[-1]["eigenvalue"])
+        assert f"[{ranking[0]['id']}]" in said
+        assert (out / "index.html").is_file()
+
+    def test_mistakes_are_one_sentence(self, tmp_path, capsys):
+        file = tmp_path / "mine.csv"
+        file.write_text("text,label\na good film,0\na bad film,1\n", "utf-8")
+        assert self.run("difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out") == 2
+        assert capsys.readouterr().err.startswith("Error: Expected the model as a folder or a hub id")

@@ -1,0 +1,137 @@
+"""Two reports compared: the tests are those of the kernels, item by item, whatever the order of items and classes."""
+
+import json
+import shutil
+
+import datasets
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from transformers import BertForSequenceClassification
+
+from rightreasons.analysis.intervals import paired_bootstrap
+from rightreasons.auditing import audit, compare_reports
+from rightreasons.auditing.predictions import read_predictions
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+
+OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    texts, labels = tiny_texts(60)
+    ids = [f"item {n}" for n in range(60)]
+    names = datasets.ClassLabel(names=["negative", "positive"])
+    return datasets.Dataset.from_dict({"id": ids, "text": texts, "label": labels}).cast_column("label", names)
+
+
+@pytest.fixture(scope="module")
+def reports(rows, tmp_path_factory):
+    """Two random models, audited on the same items in another order; the second lacks some."""
+    folder = tmp_path_factory.mktemp("reports")
+    models = [save_tiny_classifier(folder / f"model-{seed}", seed=seed) for seed in (0, 1)]
+    data = rows, rows.shuffle(seed=0).select(range(50))
+    return [
+        audit(model, part, out=folder / f"report-{n}", **OPTIONS).out
+        for n, (model, part) in enumerate(zip(models, data, strict=True))
+    ]
+
+
+def test_counts_and_tests_are_those_of_the_items(reports):
+    compared = compare_reports(*reports, n_resamples=200).splits[0]
+    one, two = (read_predictions(out / "predictions" / "data.parquet") for out in reports)
+    place = {name: row for row, name in enumerate(one.ids)}
+    order = [place[name] for name in two.ids]
+    right = (one.logits.argmax(1) == one.labels)[order], two.logits.argmax(1) == two.labels
+    b, c = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
+    assert (compared.n_items, compared.n_only_first, compared.n_only_second) == (50, 10, 0)
+    assert (compared.first_right, compared.second_right) == (b, c)
+    assert compared.both_right + compared.both_wrong + b + c == 50
+    figures = {figure.key: figure for figure in compared.figures}
+    assert figures["accuracy"].difference.value == pytest.approx((b - c) / 50)
+    assert figures["accuracy"].p_value == pytest.approx(stats.binomtest(b, b + c).pvalue)
+    losses = [
+        -torch.log_softmax(torch.tensor(said.logits), 1).numpy()[np.arange(len(said)), said.labels]
+        for said in (one, two)
+    ]
+    # The bootstrap draws rows in the order of the first report.
+    kept = sorted(range(50), key=lambda row: order[row])
+    expected = paired_bootstrap(losses[0][order][kept], losses[1][kept], n_resamples=200)
+    assert figures["nll"].difference.value == pytest.approx(expected.difference)
+    assert figures["nll"].p_value == pytest.approx(expected.p_value)
+    for figure in compared.figures:
+        assert figure.difference.low <= figure.difference.high
+        assert figure.difference.value == pytest.approx(figure.first.value - figure.second.value)
+        assert 0 < figure.p_value <= 1
+
+
+def test_the_other_way_round_differences_change_sign(reports):
+    forth, back = (compare_reports(*pair, n_resamples=50).splits[0] for pair in (reports, reports[::-1]))
+    assert (forth.first_right, forth.second_right) == (back.second_right, back.first_right)
+    for one, two in zip(forth.figures, back.figures, strict=True):
+        assert one.difference.value == pytest.approx(-two.difference.value)
+
+
+def test_classes_are_matched_by_name(rows, reports, tmp_path):
+    """The same model with its classes in another order is the same model."""
+    source = reports[0].parent / "model-0"
+    model = BertForSequenceClassification.from_pretrained(source)
+    with torch.no_grad():
+        model.classifier.weight.copy_(model.classifier.weight.flip(0))
+        model.classifier.bias.copy_(model.classifier.bias.flip(0))
+    model.config.id2label, model.config.label2id = {0: "Positive", 1: "Negative"}, {"Positive": 0, "Negative": 1}
+    shutil.copytree(source, tmp_path / "turned")
+    model.save_pretrained(tmp_path / "turned")
+    turned = audit(tmp_path / "turned", rows, out=tmp_path / "report", **OPTIONS).out
+    compared = compare_reports(reports[0], turned, n_resamples=50).splits[0]
+    assert compared.first_right == compared.second_right == 0
+    assert all(abs(figure.difference.value) < 1e-6 for figure in compared.figures)
+    assert all(figure.p_value > 0.9 for figure in compared.figures if figure.key in ("accuracy", "ece"))
+
+
+def test_the_page_and_the_file(reports, tmp_path):
+    comparison = compare_reports(*reports, out=tmp_path / "compare", n_resamples=50)
+    assert json.loads((tmp_path / "compare" / "comparison.json").read_text("utf-8")) == comparison.to_dict()
+    html = (tmp_path / "compare" / "index.html").read_text("utf-8")
+    assert "model-0 or model-1?" in html
+    assert "Only model-0 is right" in html
+    assert (tmp_path / "compare" / "figures" / "models_0.png").is_file()
+
+
+@pytest.mark.browser
+def test_the_page_in_a_browser(page, reports, tmp_path):
+    compare_reports(*reports, out=tmp_path, n_resamples=50)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto((tmp_path / "index.html").as_uri())
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
+    assert page.locator("h2").nth(1).inner_text() == "On “data”"
+
+
+def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
+    with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it"):
+        compare_reports(reports[0], tmp_path)
+    with pytest.raises(ValueError, match="two reports of the same splits, but .* holds data and .* holds dev"):
+        compare_reports(
+            reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out
+        )
+    other = rows.map(lambda row: {"text": row["text"] + " film"})
+    with pytest.raises(ValueError, match="share no labelled item with the same id and text"):
+        compare_reports(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
+    model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
+    plain = rows.cast_column("label", datasets.Value("int64"))
+    moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
+    with pytest.raises(ValueError, match=r"among the model's \(negative, positive\), but they are sad, glad"):
+        compare_reports(reports[0], moods)
+    choices = datasets.Dataset.from_dict(
+        {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
+    )
+    chooser = save_tiny_multiple_choice(tmp_path / "chooser")
+    with pytest.raises(ValueError, match="Expected two models of one task"):
+        compare_reports(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
+    (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
+    with pytest.raises(
+        FileNotFoundError, match="the predictions of an audit in .*data.parquet, but there is no such file"
+    ):
+        compare_reports(tmp_path / "moods-report", tmp_path / "moods-report")

@@ -1,0 +1,108 @@
+"""The data-only form: what is written opens with datasets alone, and every script of datasets_scripts/ works."""
+
+import subprocess
+import sys
+
+import datasets
+import pytest
+from huggingface_hub import DatasetCard
+
+from rightreasons.data.builders.catalog import available_datasets, load_dataset
+from rightreasons.data.builders.publish import card_body, main, publish
+
+datasets.disable_progress_bars()
+
+SIZES = {"train_size": 20, "validation_size": 10, "test_size": 10}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.delenv("RIGHTREASONS_DATA_DIR", raising=False)
+
+
+def test_the_written_folder_opens_without_code(tmp_path):
+    folder = publish("planted_shortcuts", tmp_path / "out", **SIZES)
+    assert not list(folder.rglob("*.py"))
+    assert datasets.get_dataset_config_names(str(folder)) == ["lexical", "function", "punctuation", "mixed"]
+    for config in ("lexical", "punctuation"):
+        ours = load_dataset("planted_shortcuts", config, **SIZES)
+        theirs = datasets.load_dataset(str(folder), config)
+        assert list(theirs) == list(ours)
+        for split, rows in ours.items():
+            assert theirs[split].to_list() == rows.to_list()
+            assert theirs[split].features == rows.features
+    first = datasets.load_dataset(str(folder), split="test")  # the default is the first
+    assert first.to_list() == load_dataset("planted_shortcuts", split="test", **SIZES).to_list()
+    stream = datasets.load_dataset(str(folder), "mixed", split="test_absent", streaming=True)
+    assert len(list(stream)) == 10
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+    (tmp_path / "kept.txt").write_text("mine", "utf-8")
+    with pytest.raises(ValueError, match="Expected an empty folder"):
+        publish("planted_shortcuts", tmp_path)
+    publish("planted_shortcuts", tmp_path, configs=["lexical"], overwrite=True, **SIZES)
+    assert (tmp_path / "kept.txt").read_text("utf-8") == "mine"
+
+
+@pytest.mark.real_data
+def test_a_source_that_is_missing_leaves_no_half_behind(tmp_path, real_data):
+    archive = "balanced_copa.tar.bz2"
+    (tmp_path / archive).write_bytes((real_data / "balanced_copa" / archive).read_bytes())
+    with pytest.raises(FileNotFoundError, match=r"copa-test\.xml"):
+        publish("balanced_copa", tmp_path / "out", data_dir=tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_front_matter_is_written_anew_and_the_text_kept(tmp_path):
+    (tmp_path / "card.md").write_text("---\nlicense: old\n---\n\n# Mine\n\n---\nmore\n", "utf-8")
+    folder = publish("planted_shortcuts", tmp_path / "out", configs=["mixed"], card=tmp_path / "card.md", **SIZES)
+    card = DatasetCard.load(folder / "README.md")
+    assert card.data.license == "apache-2.0"
+    assert card.data.to_dict()["configs"][0]["config_name"] == "mixed"
+    assert card.text.strip() == "# Mine\n\n---\nmore"
+    assert card_body("# No front matter") == "# No front matter"
+
+
+def test_every_script_stands_for_a_name_of_the_catalog(root):
+    scripts = sorted(path.parent for path in (root / "datasets_scripts").glob("*/build.py"))
+    names = {path: {"easy_hard": "copa_easy_hard"}.get(path.name, path.name) for path in scripts}
+    assert set(names.values()) <= set(available_datasets())
+    for path in scripts:
+        assert not (path / f"{path.name}.py").exists()  # datasets 5 refuses a folder with such a script
+        card = DatasetCard.load(path / "README.md")
+        assert card.data.to_dict()["configs"], path
+        assert f'main("{names[path]}"' in (path / "build.py").read_text("utf-8")
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["sst2", "tweeteval_irony"])
+def test_a_published_set_by_its_script(name, tmp_path, real_data, root):
+    done = subprocess.run(
+        [
+            sys.executable,
+            root / "datasets_scripts" / name / "build.py",
+            "--out",
+            tmp_path / name,
+            "--data-dir",
+            real_data,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf"), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+    theirs = datasets.load_dataset(str(tmp_path / name), split="test")
+    assert theirs.to_list() == load_dataset(name, split="test", data_dir=real_data).to_list()
+    # The card in the repository is the card that the script writes.
+    written = (tmp_path / name / "README.md").read_text("utf-8")
+    assert written == (root / "datasets_scripts" / name / "README.md").read_text("utf-8")
+
+
+def test_a_script_says_what_is_missing_in_one_sentence(tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main("sst2", arguments=["--out", str(tmp_path / "out"), "--data-dir", str(tmp_path)])
+    assert caught.value.code == 2
+    assert "Expected the file 'train.tsv' of 'sst2'" in capsys.readouterr().err

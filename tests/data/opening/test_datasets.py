@@ -1,0 +1,330 @@
+"""A user's data set, whatever its form and its columns, in the common schema."""
+
+import json
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.data.opening.datasets import chosen_rows, open_dataset, open_multiple_choice
+
+datasets.disable_progress_bars()
+
+TEXTS = ["Fine, really.", 'He said "no".', "NA"]
+LABELS = ["good", "bad", "good"]
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.delenv("RIGHTREASONS_DATA_DIR", raising=False)
+
+
+def write(path):
+    rows = [
+        {"Sentence": text, "category": label, "n": n} for n, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
+    ]
+    if path.suffix == ".csv":
+        path.write_text('Sentence,category,n\n"Fine, really.",good,0\n"He said ""no"".",bad,1\nNA,good,2\n', "utf-8")
+    elif path.suffix == ".tsv":
+        path.write_text('Sentence\tcategory\tn\nFine, really.\tgood\t0\nHe said "no".\tbad\t1\nNA\tgood\t2\n', "utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    elif path.suffix == ".json":
+        path.write_text(json.dumps({"version": 1, "data": rows}), "utf-8")
+    elif path.suffix == ".parquet":
+        datasets.Dataset.from_list(rows).to_parquet(path)
+    elif path.name == "saved":
+        datasets.Dataset.from_list(rows).save_to_disk(path)
+    else:
+        path.mkdir()
+        (path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        (path / "test.jsonl").write_text(json.dumps(rows[1]) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "saved", "folder"])
+def test_every_form_gives_the_same(tmp_path, form):
+    path = write(tmp_path / form)
+    split = "train" if form == "folder" else None
+    data = open_dataset(path, split=split)
+    assert list(data.features) == ["id", "text", "label", "n"]
+    assert data["text"][:] == TEXTS
+    assert data.features["label"].names == ["bad", "good"]
+    assert data["label"][:] == [1, 0, 1]
+    assert data["id"][:] == (["train-0", "train-1", "train-2"] if form == "folder" else ["0", "1", "2"])
+    assert open_dataset(str(path), split=split)["text"][:] == TEXTS  # a string is a path as well
+
+
+def test_all_splits_share_the_names_of_the_classes(tmp_path):
+    data = open_dataset(write(tmp_path / "folder"))
+    assert isinstance(data, datasets.DatasetDict)
+    assert data["test"].features["label"].names == ["bad", "good"]  # the test split alone holds "bad" only
+    assert data["test"]["label"][:] == [0]
+    saved = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": ["a"], "label": [1]})})
+    saved.save_to_disk(tmp_path / "dict")
+    assert open_dataset(tmp_path / "dict", split="train").features["label"].names == ["0", "1"]
+
+
+def test_a_name_of_the_catalog_keeps_its_other_columns():
+    data = open_dataset("planted_shortcuts", "function", split="test_flipped", limit=10)
+    assert list(data.features)[:3] == ["id", "text", "label"]
+    assert "planted" in data.features
+    assert data.features["label"].names == ["negative", "positive"]
+    assert len(data) == 10
+    item = data[0]
+    assert item["planted"][0]["token"] in ("then", "again")
+    assert str(data.split) == "test_flipped"
+
+
+@pytest.mark.real_data
+def test_a_published_data_set_by_its_name(real_data):
+    data = open_dataset("trec", split="test", data_dir=real_data)
+    assert len(data) == 500
+    assert data.features["label"].names == ["ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM"]
+
+
+@pytest.mark.real_data
+def test_the_files_of_a_published_data_set_as_a_users_own(real_data):
+    data = open_dataset(real_data / "sst2" / "test.tsv", column_names=("text", "label"))
+    assert len(data) == 1821
+    assert data.features["label"].names == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "names", "ids"),
+    [
+        ([0, 2, 1], {}, ["0", "1", "2"], [0, 2, 1]),
+        (["1", "0", "1"], {}, ["0", "1"], [1, 0, 1]),
+        ([True, False, True], {}, ["false", "true"], [1, 0, 1]),
+        ([1.0, 0.0, 1.0], {}, ["0", "1"], [1, 0, 1]),
+        ([1, -1, None], {}, ["0", "1"], [1, -1, -1]),
+        (["b", "a", "b"], {"label_names": ["b", "a"]}, ["b", "a"], [0, 1, 0]),
+        ([1, 0, 1], {"label_names": ["no", "yes"]}, ["no", "yes"], [1, 0, 1]),
+        ([1, 3, 2], {"label_names": ["1", "2", "3"]}, ["1", "2", "3"], [0, 2, 1]),
+    ],
+)
+def test_labels_of_every_kind(labels, options, names, ids):
+    rows = datasets.Dataset.from_dict({"text": list("abc"), "label": labels})
+    data = open_dataset(rows, **options)
+    assert data.features["label"].names == names
+    assert data["label"][:] == ids
+
+
+def test_class_labels_keep_their_names_or_take_new_ones():
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["positive", "negative"])}
+    )
+    rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]}, features=features)
+    assert open_dataset(rows).features["label"].names == ["positive", "negative"]
+    # The same names in another order: the ids follow the names. Other names: the ids stay.
+    assert open_dataset(rows, label_names=["negative", "positive"])["label"][:] == [1, 0]
+    assert open_dataset(rows, label_names=["yes", "no"])["label"][:] == [0, 1]
+    with pytest.raises(ValueError, match="its classes are positive, negative"):
+        open_dataset(rows, label_names=["a", "b", "c"])
+
+
+def test_pairs_of_texts():
+    rows = datasets.Dataset.from_dict({"premise": ["p"], "hypothesis": ["h"], "label": [0]})
+    data = open_dataset(rows)
+    assert (data["text"][0], data["text_pair"][0]) == ("p", "h")
+    named = open_dataset(rows, text_column="hypothesis", text_pair_column="premise")
+    assert (named["text"][0], named["text_pair"][0]) == ("h", "p")
+    alone = open_dataset(rows, text_column="hypothesis")
+    assert list(alone.features) == ["id", "text", "label", "premise"]
+
+
+def test_ids_come_from_a_column_if_they_are_unique():
+    rows = {"text": ["a", "b"], "label": [0, 1]}
+    assert open_dataset(datasets.Dataset.from_dict({**rows, "guid": [7, 9]}))["id"][:] == ["7", "9"]
+    assert open_dataset(datasets.Dataset.from_dict({**rows, "idx": [7, 7]}))["id"][:] == ["0", "1"]
+    with pytest.raises(ValueError, match="'7' comes again at item 1"):
+        open_dataset(datasets.Dataset.from_dict({**rows, "idx": [7, 7]}), id_column="idx")
+
+
+def test_empty_texts_are_an_error_or_left_out_on_demand():
+    rows = datasets.Dataset.from_dict({"text": ["a", "  ", None, "d"], "label": [0, 1, 1, 0]})
+    with pytest.raises(ValueError, match=r"row 1 is empty; drop_empty=True leaves such rows out"):
+        open_dataset(rows)
+    data = open_dataset(rows, drop_empty=True)
+    assert (data["text"][:], data["id"][:], data["label"][:]) == (["a", "d"], ["0", "3"], [0, 0])
+
+
+def test_data_without_labels_on_demand():
+    rows = datasets.Dataset.from_dict({"text": ["a", "b"]})
+    assert list(open_dataset(rows, require_labels=False).features) == ["id", "text"]
+
+
+def test_a_limit_is_stratified_nested_and_independent_of_order():
+    n = 400
+    rows = {"id": [f"i{k}" for k in range(n)], "text": ["x"] * n, "label": [int(k % 4 == 0) for k in range(n)]}
+    data = datasets.Dataset.from_dict(rows)
+    few, more = open_dataset(data, limit=40), open_dataset(data, limit=80)
+    # A quarter of the rows is of class 1: 10 of 40 and 20 of 80, exactly.
+    assert (sum(few["label"]), sum(more["label"])) == (10, 20)
+    assert set(few["id"]) < set(more["id"])
+    shuffled = data.shuffle(seed=1)
+    assert set(open_dataset(shuffled, limit=40)["id"]) == set(few["id"])
+    assert set(open_dataset(data, limit=40, seed=1)["id"]) != set(few["id"])
+    assert len(open_dataset(data, limit=10_000)) == n
+    assert len(open_dataset(data, limit=40, stratify=False)) == 40
+
+
+def test_shares_are_rounded_to_the_limit():
+    strata = np.array([0] * 5 + [1] * 3 + [2] * 2)
+    for limit in range(1, 11):
+        rows = chosen_rows([str(k) for k in range(10)], limit, strata=strata)
+        assert len(rows) == len(set(rows)) == limit
+        counts = np.bincount(strata[rows], minlength=3)
+        assert (np.abs(counts - np.array([0.5, 0.3, 0.2]) * limit) < 1).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "error", "message"),
+    [
+        (
+            {"a": ["x"], "b": [1]},
+            {},
+            ValueError,
+            r"column with the labels .* its columns are a, b; name it with label_c",
+        ),
+        (
+            {"a": ["x"], "label": [1]},
+            {},
+            ValueError,
+            r"column with the texts .* its columns are a, label; name it with",
+        ),
+        ({"text": ["x"], "label": [1]}, {"text_column": "txt"}, ValueError, "'txt' that `text_column` names.*'text'"),
+        ({"text": ["x"], "label": [1]}, {"label_column": 3}, TypeError, "`label_column` to be the name of a column"),
+        ({"text": [5], "label": [1]}, {}, TypeError, r"Expected texts in the column 'text' .* row 0 holds 5 \(int\)"),
+        ({"text": ["x"], "label": [0.5]}, {}, ValueError, "Expected class labels .* row 0 holds 0.5"),
+        ({"text": ["x"], "label": [-3]}, {}, ValueError, "Expected class labels .* row 0 holds -3"),
+        ({"text": ["x"], "label": [[1]]}, {}, TypeError, "Expected class labels .* row 0 holds a list"),
+        ({"text": ["x"], "label": [2]}, {"label_names": ["n", "p"]}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
+        ({"text": ["x"], "label": ["pos"]}, {"label_names": ["neg", "poss"]}, ValueError, "holds 'pos'.*mean 'poss'"),
+        ({"text": ["x"], "label": [1]}, {"split": "test"}, ValueError, "one table without splits"),
+        ({"text": ["x"], "label": [1]}, {"limit": 0}, ValueError, "`limit` to be at least 1"),
+        ({"text": ["x"], "label": [1]}, {"label_names": "ab"}, TypeError, "`label_names` to be a list of strings"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(columns, options, error, message):
+    with pytest.raises(error, match=message):
+        open_dataset(datasets.Dataset.from_dict(columns), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "text,label\nfine,1\nbad\n", "Expected 2 columns .* row 1 has 1"),
+        ("a.csv", "text,label\n", "at least one row"),
+        ("a.csv", "", "at least one row"),
+        ("a.csv", "text,text\na,b\n", "a name of its own"),
+        ("a.jsonl", '{"text": "a"}\n{broken\n', "Expected JSON in UTF-8"),
+        ("a.jsonl", "3\n", "record 0 is int"),
+        ("a.json", '"text"', "a list of records"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": ["b"], "label": 1}\n', "values of one kind in each column"),
+        ("a.parquet", "no parquet", "Expected a parquet file"),
+        ("a.docx", "x", r"of the kind \.csv, "),
+    ],
+)
+def test_a_bad_file_is_one_sentence(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(ValueError, match=message) as caught:
+        open_dataset(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"text,label\n\xff\xfe\xf0,1\n")
+    with pytest.raises(ValueError, match="in UTF-8 text"):
+        open_dataset(tmp_path / "a.csv")
+
+
+def test_what_is_nowhere(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no such file or folder"):
+        open_dataset(tmp_path / "none.csv")
+    with pytest.raises(
+        ValueError, match=r"'planted_shortcut' is none that can be read .*Did you mean 'planted_shortcuts'"
+    ):
+        open_dataset("planted_shortcut")
+    with pytest.raises(TypeError, match="by its name, its path or as a Dataset, but got int"):
+        open_dataset(3)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="Expected a folder of data files"):
+        open_dataset(tmp_path / "empty")
+    with pytest.raises(ValueError, match="split of .*Did you mean 'train'"):
+        open_dataset(write(tmp_path / "folder"), split="trian")
+
+
+# ------------------------------------------------------------------------------------------------------ multiple choice
+
+FORMS = {
+    "schema": {"prompt": "p", "choices": ["a", "b"], "label": 1},
+    "hellaswag": {"ind": 4, "ctx": "p", "endings": ["a", "b"], "label": "1"},
+    "piqa": {"goal": "p", "sol1": "a", "sol2": "b", "label": 1},
+    "socialiqa": {"context": "p", "question": "", "answerA": "a", "answerB": "b", "answerC": "c", "label": "2"},
+    "anli": {"observation_1": "p", "observation_2": " ", "hypothesis_1": "a", "hypothesis_2": "b", "label": "2"},
+    "arc": {"question": "p", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "B"},
+    "arc numbers": {"question": "p", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "answerKey": "2"},
+    "records": {
+        "question": "p",
+        "choices": [{"text": "a", "label": "X"}, {"text": "b", "label": "Y"}],
+        "answerKey": "Y",
+    },
+    "swag": {"startphrase": "p", "ending0": "a", "ending1": "b", "ending2": "c", "ending3": "d", "label": 1},
+    "winogrande": {"sentence": "p", "option1": "a", "option2": "b", "answer": "2"},
+    "letters": {"question": "p", "A": "a", "B": "b", "C": "c", "D": "d", "answer": "B"},
+    "mmlu": {"question": "p", "choices": ["a", "b"], "answer": 1},
+    "text of the answer": {"question": "p", "options": ["a", "b"], "answer": "b"},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_usual_forms(form):
+    data = open_multiple_choice(datasets.Dataset.from_list([FORMS[form]]))
+    assert list(data.features)[:4] == ["id", "prompt", "choices", "label"]
+    item = data[0]
+    assert (item["prompt"], item["choices"][:2], item["label"]) == ("p", ["a", "b"], 1)
+    assert item["id"] == ("4" if form == "hellaswag" else "0")
+
+
+def test_copa_asks_in_its_own_words():
+    rows = {"premise": ["It rained."] * 2, "question": ["cause", "effect"], "choice1": ["a"] * 2, "choice2": ["b"] * 2}
+    data = open_multiple_choice(datasets.Dataset.from_dict({**rows, "label": [0, 1]}))
+    assert data["prompt"][:] == ["It rained. What was the cause?", "It rained. What happened as a result?"]
+
+
+def test_named_columns_of_an_own_form(tmp_path):
+    path = tmp_path / "quiz.csv"
+    path.write_text("setting,ask,x,y,right\nHere.,Who?,I,You,2\nThere.,Who?,I,You,1\n", "utf-8")
+    data = open_multiple_choice(
+        path, prompt_column=("setting", "ask"), choices_column=("x", "y"), label_column="right", first_label=1
+    )
+    assert data["prompt"][0] == "Here. Who?"
+    assert data["label"][:] == [1, 0]
+
+
+def test_a_file_of_rows_without_answers():
+    rows = datasets.Dataset.from_dict({"goal": ["p"], "sol1": ["a"], "sol2": ["b"]})
+    assert open_multiple_choice(rows, require_labels=False)["label"][:] == [-1]
+    with pytest.raises(ValueError, match="right choices"):
+        open_multiple_choice(rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "error", "message"),
+    [
+        ({"text": "a"}, {}, ValueError, "known form, but its columns are text; name them with prompt_column="),
+        ({**FORMS["piqa"], "label": 2}, {}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
+        ({**FORMS["piqa"], "label": 0}, {"first_label": 1}, ValueError, "labels from 1 to 2 .* row 0 holds 0"),
+        ({**FORMS["piqa"], "label": "maybe"}, {}, ValueError, "the number, the letter or the text of a choice"),
+        ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
+        ({**FORMS["schema"], "choices": ["a"]}, {}, ValueError, "at least two choices .* row 0 has 1"),
+        ({**FORMS["schema"], "prompt": " "}, {}, ValueError, "row 0 has none"),
+        ({**FORMS["schema"], "prompt": 3}, {}, TypeError, "Expected texts in the column 'prompt'"),
+        (FORMS["schema"], {"choices_column": "option"}, ValueError, "'option' that `choices_column` names"),
+    ],
+)
+def test_what_is_wrong_with_choices(row, options, error, message):
+    with pytest.raises(error, match=message):
+        open_multiple_choice(datasets.Dataset.from_list([row]), **options)

@@ -1,0 +1,272 @@
+"""Tables of predictions: every form of file gives the same, and every mistake its sentence."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rightreasons.data.opening.predictions import from_columns, parse_predictions, read_answers, read_predictions
+from rightreasons.foundations.validation import check_scores
+
+SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+LABELS = [0, 1, 1]
+
+
+def write(folder, suffix):
+    path = folder / f"run{suffix}"
+    if suffix in (".csv", ".tsv"):
+        rows = [
+            ["id", "p_no", "p_yes", "label"],
+            *([f"a{i}", *row, y] for i, (row, y) in enumerate(zip(SCORES, LABELS, strict=True))),
+        ]
+        path.write_text("\n".join(("," if suffix == ".csv" else "\t").join(map(str, row)) for row in rows))
+    elif suffix == ".jsonl":
+        path.write_text(
+            "\n".join(json.dumps({"predictions": row, "label": y}) for row, y in zip(SCORES, LABELS, strict=True))
+        )
+    elif suffix == ".json":
+        path.write_text(json.dumps({"predictions": SCORES, "references": LABELS}))
+    elif suffix == ".npz":
+        np.savez(path, probabilities=SCORES, references=LABELS)
+    else:
+        pq.write_table(pa.table({"probs": SCORES, "labels": LABELS}), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_every_form_gives_the_same(tmp_path, suffix):
+    read = read_predictions(write(tmp_path, suffix))
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+    assert len(read) == 3
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json"])
+def test_pasted_text_is_read_as_the_file_is(tmp_path, suffix):
+    read = parse_predictions(write(tmp_path, suffix).read_text())
+    np.testing.assert_allclose(read.predictions, SCORES)
+    assert read.references.tolist() == LABELS
+
+
+def test_column_names_say_what_the_scores_are():
+    assert parse_predictions("logit_a,logit_b,label\n3,1,a\n-2,0,b").scores == "logits"
+    assert parse_predictions("p0,p1,label\n.5,.5,1").scores == "probabilities"
+    assert parse_predictions('{"predictions": [3.5, 1.0], "label": 0}').scores is None
+
+
+def test_numbered_columns_are_put_in_order():
+    read = from_columns({"p2": [0.7], "p0": [0.1], "p1": [0.2], "label": [2]})
+    assert read.predictions.tolist() == [[0.1, 0.2, 0.7]]
+    assert read.label_names is None
+
+
+def test_class_names_are_labels():
+    read = parse_predictions("p_no,p_yes,gold\n.9,.1,no\n.2,.8,yes")
+    assert read.references.tolist() == [0, 1]
+    assert read.label_names == ("no", "yes")
+
+
+def test_rows_of_different_lengths_stay_rows():
+    read = parse_predictions('{"logits": [1, 2], "label": 0}\n{"logits": [1, 2, 3], "label": 2}')
+    assert read.predictions == [[1.0, 2.0], [1.0, 2.0, 3.0]]
+
+
+def test_list_cells_of_a_csv():
+    read = parse_predictions("predictions\tlabel\n[0.9, 0.1]\t0\n[0.2, 0.8]\t1")
+    assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_positive_probability_alone():
+    assert parse_predictions("probabilities,label\n0.9,1\n0.25,0").predictions.tolist() == [0.9, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Expected a table of predictions, but the text is empty."),
+        ("p0,p1,label", "Expected at least one row in the text, but it is empty."),
+        ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
+        ("text,label\nx,1", "Expected a column of scores .* or one column a class such as p_0, p_1 in the text"),
+        ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
+        ("p0,p1,logits,label\n.5,.5,1,1", "Expected scores once in the text, but got logits, p0, p1."),
+        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but columns begin with p and with logit."),
+        ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
+        ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
+        ("p_a,p_b,label\n.5,.5,c", "Expected whole numbers or one of a, b in column 'label', but item 0 is 'c'."),
+        (
+            f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
+            "whole numbers or one of a, b in column 'label', but item 1 is '1000",
+        ),
+        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not say"),
+        (
+            "predictions,label\nx,1",
+            r"Expected a list such as \[0.9, 0.1\] in each cell of column 'predictions', .* 'x'",
+        ),
+        (
+            '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
+            "Expected a JSON object in each line of the text, but line 2",
+        ),
+        ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
+        ("[[0.5, 0.5]]", "Expected one JSON object an item in the text, but item 1 is"),
+        ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
+        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but it cannot be read"),
+        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
+        ('{"predictions": [[0.5, 0.5]], "label": [0, 1]}', "Expected `predictions` and `references` of one length"),
+        ('p0,p1,label\n"', "Expected a table with headings in the text, but it cannot be read"),
+    ],
+)
+def test_mistakes_have_their_sentence(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_predictions(text)
+
+
+def test_files_that_are_not_what_they_say(tmp_path):
+    for name, sentence in (
+        ("run.xlsx", "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, but got 'run.xlsx'."),
+        ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
+        ("run.parquet", "Expected a parquet table in run.parquet, but it cannot be read as such."),
+        ("run.csv", "Expected text in UTF-8 in run.csv, but it holds other bytes."),
+    ):
+        path = tmp_path / name
+        path.write_bytes(b"\xff\xfe\x00no")
+        with pytest.raises(ValueError, match=sentence.replace(".", r"\.")):
+            read_predictions(path)
+
+
+def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
+    np.savez(tmp_path / "run.npz", predictions=np.array([{"a": 1}], dtype=object), references=[0])
+    with pytest.raises(ValueError, match="Expected plain numpy arrays in run.npz"):
+        read_predictions(tmp_path / "run.npz")
+
+
+# -------------------------------------------------------------------------------------------- answers without labels
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
+def test_answers_need_no_labels(tmp_path, suffix):
+    read = read_answers(write(tmp_path, suffix))  # a column of labels is there, and is not looked at
+    np.testing.assert_allclose(read.scores, SCORES)
+    assert read.answers is None
+    assert len(read) == 3
+
+
+def answers(tmp_path, text, name="answers.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return read_answers(path)
+
+
+def test_names_of_columns_say_what_the_scores_of_answers_are(tmp_path):
+    read = answers(tmp_path, "logit_no,logit_yes\n3,1\n-2,0\n")
+    assert (read.kind, read.label_names) == ("logits", ("no", "yes"))
+    assert answers(tmp_path, "predictions\n0.5\n0.25\n").scores.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("name", ["prediction", "predicted", "predictions", "Answers"])
+def test_whole_numbers_are_answers(tmp_path, name):
+    read = answers(tmp_path, f"id,{name}\na,1\nb,0\n")
+    assert read.scores is None
+    assert read.answers.tolist() == [1, 0]
+    assert len(read) == 2
+
+
+def test_texts_are_answers(tmp_path):
+    assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == ["in 1990", ""]
+    # Unicode ends a line in more ways than a file of JSON lines does.
+    odd = '{"answer": "in\u2028one\x85line"}\n{"answer": "b"}\n'
+    assert answers(tmp_path, odd, "b.jsonl").answers == ["in\u2028one\x85line", "b"]
+
+
+def test_scores_win_over_answers(tmp_path):
+    read = answers(tmp_path, "prediction,p_0,p_1\n1,0.2,0.8\n")
+    assert read.answers is None
+    assert read.scores.tolist() == [[0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
+        ("prediction\n1\n0.5\n", "whole numbers or texts in column 'prediction', but item 1 is '0.5'"),
+        ("prediction,answer\n1,0\n", "one column of answers in answers.csv, but got prediction and answer"),
+        ("prediction\n", "at least one row in answers.csv"),
+    ],
+)
+def test_bad_answers(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text)
+
+
+def test_answers_of_different_lengths(tmp_path):
+    with pytest.raises(ValueError, match="as many scores for each item"):
+        answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")
+
+
+def test_ids_are_kept_as_texts(tmp_path):
+    for suffix in (".csv", ".tsv"):
+        assert read_answers(write(tmp_path, suffix)).ids == ("a0", "a1", "a2")
+    assert answers(tmp_path, '{"id": 7, "answer": "x"}\n', "a.jsonl").ids == ("7",)
+    assert answers(tmp_path, '{"ID": ["b", "a"], "probs": [0.5, 0.25]}', "a.json").ids == ("b", "a")
+    np.savez(tmp_path / "a.npz", probs=SCORES, id=["x", "y", "z"])
+    assert read_answers(tmp_path / "a.npz").ids == ("x", "y", "z")
+    pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
+    assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
+    assert answers(tmp_path, "prediction\n1\n").ids is None
+    with pytest.raises(ValueError, match="Expected `id` and `predictions` of one length, but got 1 and 2"):
+        answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
+    with pytest.raises(ValueError, match="of one length, but got 1 and 0"):
+        answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
+
+
+def test_texts_of_a_csv_stay_as_they_are(tmp_path):
+    read = answers(tmp_path, "id,answer\na,film\nb,\nc,NA\nd,None\ne,1990\n")
+    assert read.answers == ["film", "", "NA", "None", "1990"]
+    assert answers(tmp_path, 'answer\n"film"\n""\n').answers == ["film", ""]
+    assert parse_predictions("p_None,p_NA,gold\n.9,.1,None\n.2,.8,NA").references.tolist() == [0, 1]
+
+
+def test_empty_cells_of_numbers_are_no_numbers(tmp_path):
+    read = answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
+    with pytest.raises(ValueError, match="row 1"):
+        check_scores(read.scores)
+    with pytest.raises(ValueError, match="'prediction', but item 1 is 'nan'"):
+        answers(tmp_path, "id,prediction\na,1\nb,\n")
+
+
+def test_an_answer_may_begin_with_a_bracket(tmp_path):
+    for name in ("answer", "predictions"):
+        lines = [json.dumps({name: text}) for text in ("film", "[the] plot", "[" * 100_000)]
+        assert answers(tmp_path, "\n".join(lines), "a.jsonl").answers[1] == "[the] plot"
+    assert answers(tmp_path, '{"answer": "[1]"}\n{"answer": "film"}', "a.jsonl").answers == ["[1]", "film"]
+    assert answers(tmp_path, 'predictions\n"[0.5, 0.5]"\n').scores.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.csv", "prediction\n1\n1e30\n", r"'prediction', but item 1 is 1e\+30, which is too large"),
+        ("a.jsonl", f'{{"predictions": {10**30}}}', "numbers of classes in column 'predictions', but item 0 is 1000"),
+        ("a.jsonl", f'{{"probs": {10**400}}}', "numbers in column 'probs', but item 0 is '1000"),
+        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 is '1000"),
+        ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 is 'None'"),
+        ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 is '\[0.9, 0.1\]'"),
+        ("a.json", "[" * 100_000, "JSON in a.json, but it cannot be read: it is nested too deep"),
+        ("a.jsonl", "[" * 100_000, "in each line of a.jsonl, but line 1 is none"),
+    ],
+)
+def test_answers_that_are_none(tmp_path, name, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        answers(tmp_path, text, name)
+
+
+def test_a_single_value_in_an_npz(tmp_path):
+    np.savez(tmp_path / "a.npz", probs=0.5)
+    with pytest.raises(ValueError, match="one entry an item in a.npz, but 'probs' is a single value"):
+        read_answers(tmp_path / "a.npz")
+
+
+def test_a_missing_column_is_told_with_all_that_there_are():
+    with pytest.raises(ValueError, match="its columns are: text, label."):
+        from_columns({"text": ["fine"], "label": [1]})

@@ -1,0 +1,256 @@
+"""WordNet from its own files, and substitutions that are on record."""
+
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+
+from rightreasons.data.perturbing import wordnet
+from rightreasons.data.perturbing.substitutions import (
+    Substitution,
+    apply_substitutions,
+    common_names,
+    find_names,
+    name_substitutions,
+    substitution_lookups,
+    word_substitutions,
+)
+from rightreasons.data.perturbing.wordnet import FOLDERS, WordNet, find_wordnet, nltk_folder
+
+LICENCE = "  1 This line begins with two spaces, as the licence does.\n"
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A database of a few synsets, written by hand in the format of wndb(5WN)."""
+    synsets = {
+        "adj": [
+            ("good", "00 a 02 good 0 fine(ip) 0 002 ! {bad} a 0101 & {great} a 0000 | of high quality"),
+            ("bad", "00 a 01 bad 0 001 ! {good} a 0101 | of low quality"),
+            ("great", "00 s 02 great 0 very_good 0 001 & {good} a 0000 | very good"),
+        ],
+        "verb": [("like", "00 v 02 like 0 enjoy 0 001 ! {dislike} v 0101 | find pleasant"),
+                 ("dislike", "00 v 01 dislike 0 001 ! {like} v 0101 | not like")],
+        "noun": [("mouse", "00 n 01 mouse 0 000 | a rodent")],
+        "adv": [],
+    }  # fmt: skip
+    index = {
+        "adj": [("good", "good", 9), ("fine", "good", 0), ("bad", "bad", 5), ("great", "great", 3)],
+        "verb": [("like", "like", 7), ("enjoy", "like", 2), ("dislike", "dislike", 1)],
+        "noun": [("mouse", "mouse", 1)],
+        "adv": [],
+    }
+    places = {}
+    for part, rows in synsets.items():
+        at = len(LICENCE)
+        for name, line in rows:
+            places[part, name] = at
+            # An offset has eight digits, whatever it is.
+            filled = line
+            for other, _ in rows:
+                filled = filled.replace(f"{{{other}}}", "0" * 8)
+            at += len(f"{at:08d} {filled}\n")
+        text = LICENCE
+        for name, line in rows:
+            filled = line
+            for other, _ in rows:
+                filled = filled.replace(f"{{{other}}}", f"{places[part, other]:08d}")
+            text += f"{places[part, name]:08d} {filled}\n"
+        (tmp_path / f"data.{part}").write_text(text, "utf-8")
+        listed = "".join(
+            f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n" for word, name, tagged in index[part]
+        )
+        (tmp_path / f"index.{part}").write_text(LICENCE + listed, "utf-8")
+    (tmp_path / "noun.exc").write_text("mice mouse\n", "utf-8")
+    return WordNet(tmp_path)
+
+
+class TestDatabase:
+    def test_synonyms(self, tiny):
+        assert tiny.synonyms("good") == ["fine", "great"]  # its own sense first; "very good" is two words
+        assert tiny.synonyms("Enjoy") == ["like"]
+        assert tiny.synonyms("mouse") == tiny.synonyms("nothing") == []
+
+    def test_antonyms(self, tiny):
+        assert tiny.antonyms("good") == ["bad"]
+        # The pointer is from the first word of the synset, and not from "fine".
+        assert tiny.antonyms("fine") == []
+        # Of its own it has none; its cluster's head is opposed to "bad".
+        assert tiny.antonyms("great") == ["bad"]
+
+    def test_base_forms(self, tiny):
+        assert tiny.base_forms("liked") == [("verb", "like")]
+        assert tiny.base_forms("mice") == [("noun", "mouse")]
+        assert tiny.antonyms("likes") == ["dislike"]
+
+    def test_a_missing_file(self, tmp_path):
+        with pytest.raises(ValueError, match=r"database files of WordNet in .*, but there is no index.adj"):
+            WordNet(tmp_path)
+
+    @pytest.mark.parametrize("packed", [False, True], ids=["unpacked", "archive"])
+    def test_the_corpus_of_nltk(self, tiny, monkeypatch, tmp_path_factory, packed):
+        nltk_data = pytest.importorskip("nltk.data", reason="nltk is not installed")
+        place = tmp_path_factory.mktemp("nltk_data")
+        (place / "corpora").mkdir()
+        monkeypatch.setattr(nltk_data, "path", [str(place / "elsewhere"), str(place)])
+        assert nltk_folder() is None
+        if packed:
+            (place / "wordnet").mkdir()
+            shutil.copytree(tiny.folder, place / "wordnet", dirs_exist_ok=True)
+            shutil.make_archive(str(place / "corpora" / "wordnet"), "zip", place, "wordnet")
+        else:
+            shutil.copytree(tiny.folder, place / "corpora" / "wordnet")
+        monkeypatch.setattr(wordnet, "FOLDERS", ())
+        monkeypatch.delenv(wordnet.VARIABLE, raising=False)
+        find_wordnet.cache_clear()
+        try:
+            found = find_wordnet()
+        finally:
+            find_wordnet.cache_clear()
+        assert str(found.folder).endswith("corpora/wordnet.zip/wordnet/" if packed else "corpora/wordnet")
+        for word in ("good", "Enjoy", "mouse", "great", "liked", "mice", "nothing"):
+            assert found.synonyms(word) == tiny.synonyms(word)
+            assert found.antonyms(word) == tiny.antonyms(word)
+
+    def test_none_is_installed(self, monkeypatch):
+        monkeypatch.setattr(wordnet, "FOLDERS", ())
+        monkeypatch.setattr(wordnet, "nltk_folder", lambda: None)
+        monkeypatch.delenv(wordnet.VARIABLE, raising=False)
+        find_wordnet.cache_clear()
+        try:
+            with pytest.raises(ImportError, match="apt-get install wordnet-base"):
+                find_wordnet()
+        finally:
+            find_wordnet.cache_clear()
+
+    @pytest.mark.real_data
+    def test_the_real_one(self):
+        folder = next((folder for folder in FOLDERS if _there(folder)), None)
+        if folder is None:
+            pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
+        real = WordNet(folder)
+        assert real.synonyms("movie")[:2] == ["film", "picture"]
+        assert real.antonyms("good")[:2] == ["bad", "evil"]
+        assert "dislike" in real.antonyms("liked")
+        assert real.antonyms("movie") == []
+        assert "inferior" in real.antonyms("excellent")
+
+    @pytest.mark.real_data
+    def test_as_nltk_reads_the_same_files(self, tmp_path, monkeypatch):
+        reader = pytest.importorskip("nltk.corpus.reader.wordnet", reason="nltk is not installed")
+        folder = next((folder for folder in FOLDERS if _there(folder)), None)
+        if folder is None:
+            pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
+        for file in Path(folder).glob("*.*"):
+            shutil.copy(file, tmp_path)
+        # Debian leaves out the names of the lexicographer files; here only their number matters.
+        (tmp_path / "lexnames").write_text("".join(f"{i:02d}\tfile.{i}\t1\n" for i in range(45)), "utf-8")
+        monkeypatch.setattr("nltk.data.path", [str(tmp_path)])  # beyond these it opens nothing
+
+        class Reader(reader.WordNetCorpusReader):
+            def map_wn(self, version="wordnet"):
+                """It is asked about one version alone."""
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            corpus = Reader(str(tmp_path), None)
+        real = WordNet(folder)
+        for word in ("good", "film", "love", "terrible", "slowly", "actor", "boring"):
+            # Words of a similar sense, and the opposites of these, are beyond what a sense itself holds.
+            own = {form for _, form in real.base_forms(word)}
+            assert _nltk_synonyms(corpus, word) - own <= set(real.synonyms(word))
+            assert _nltk_antonyms(corpus, word) <= set(real.antonyms(word))
+        assert _nltk_antonyms(corpus, "love") == set(real.antonyms("love")) == {"hate"}
+        assert _nltk_synonyms(corpus, "film") == set(real.synonyms("film"))
+
+
+def _nltk_synonyms(corpus, word):
+    return _single(word, [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas()])
+
+
+def _nltk_antonyms(corpus, word):
+    own = [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas() if lemma.name().lower() == word]
+    return _single(word, [other for lemma in own for other in lemma.antonyms()])
+
+
+def _single(word, lemmas):
+    return {lemma.name().lower() for lemma in lemmas if "_" not in lemma.name()} - {word}
+
+
+def _there(folder):
+    return (Path(folder) / "data.noun").is_file()
+
+
+class TestSubstitutions:
+    def test_they_keep_capitals_and_are_on_record(self, tiny):
+        lookups = substitution_lookups(tiny)
+        found = word_substitutions("GOOD! Good, good", [(0, 4), (6, 10), (12, 16)], lookups, item_id="a", among=1)
+        assert [(c.kind, c.original, c.replacement) for c in found] == [
+            ("synonym", "GOOD", "FINE"),
+            ("antonym", "GOOD", "BAD"),
+            ("synonym", "Good", "Fine"),
+            ("antonym", "Good", "Bad"),
+            ("synonym", "good", "fine"),
+            ("antonym", "good", "bad"),
+        ]
+        assert {change.source for change in found} == {"WordNet"}
+
+    def test_the_draw_depends_on_seed_and_id_alone(self, tiny):
+        lookups = {"neighbor": (lambda word: [f"{word}{i}" for i in range(9)], "a list")}
+        spans = [(0, 4), (5, 9)]
+
+        def draw(**options):
+            return word_substitutions("good film", spans, lookups, among=9, **options)
+
+        assert draw(item_id="a") == draw(item_id="a")
+        others = [draw(item_id=name, seed=seed) for name in "abcd" for seed in (0, 1)]
+        assert len({tuple(change.replacement for change in found) for found in others}) > 4
+        # Another kind beside it does not move what is drawn before it for the same word.
+        two = word_substitutions(
+            "good film", spans[:1], {**lookups, "antonym": (lambda _: [], "none")}, item_id="a", among=9
+        )
+        assert two == draw(item_id="a")[:1]
+
+    def test_several_candidates(self):
+        lookups = {"neighbor": (lambda word: ["b", "c", "d", "e"], "a list")}
+        found = word_substitutions("a", [(0, 1)], lookups, item_id="0", n_candidates=2)
+        assert len({change.replacement for change in found}) == 2
+        assert {change.replacement for change in found} <= {"b", "c", "d"}
+
+    def test_they_are_made_together(self):
+        text = "Tom likes good films"
+        changes = [
+            Substitution(10, 14, "good", "bad", "antonym", "x"),
+            Substitution(0, 3, "Tom", "Ann Lee", "name", "x"),
+        ]
+        assert apply_substitutions(text, changes) == "Ann Lee likes bad films"
+        assert apply_substitutions(text, []) == text
+
+    def test_what_does_not_stand_there_is_refused(self):
+        change = Substitution(0, 4, "good", "bad", "antonym", "x")
+        with pytest.raises(ValueError, match="'good' at characters 0 to 4 of the text"):
+            apply_substitutions("a good film", [change])
+        with pytest.raises(ValueError, match="apart from other substitutions"):
+            apply_substitutions("good film", [change, change])
+
+
+class TestNames:
+    TEXT = "James Smith meets Mary Jones in The Big Film. Not A Name."
+
+    def test_names_are_found(self):
+        assert [self.TEXT[a:b] for a, b in find_names(self.TEXT)] == ["James Smith", "Mary Jones"]
+        assert find_names("Nobody is named here") == []
+
+    def test_another_of_the_same_text(self):
+        found = name_substitutions(self.TEXT, item_id="0")
+        assert apply_substitutions(self.TEXT, found).startswith("Mary Jones meets James Smith")
+        assert {change.source for change in found} == {"the text"}
+
+    def test_a_lone_name(self):
+        (found,) = name_substitutions("James Smith is in it", item_id="0", pool=["James Smith", "Linda Brown"])
+        assert (found.replacement, found.source) == ("Linda Brown", "other texts")
+        (found,) = name_substitutions("James Smith is in it", item_id="0")
+        first, last = found.replacement.split()
+        assert first in common_names("first", 200)
+        assert last in common_names("last", 200)

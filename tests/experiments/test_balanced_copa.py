@@ -1,0 +1,55 @@
+"""The experiment on Balanced COPA: its training protocol, and the pictures that it alone draws."""
+
+import datasets
+import numpy as np
+import pytest
+from plots import embedding_panels, sensitivity_difference
+from protocol import copa_protocol
+
+from tiny_models import save_tiny_encoder
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return save_tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def test_pictures_of_sensitivity_and_embeddings():
+    rng = np.random.default_rng(0)
+    picture = sensitivity_difference(
+        "sensitivity",
+        productivity=rng.random(30),
+        difference=rng.normal(0, 0.01, 30),
+        applicability=rng.integers(1, 50, 30),
+        named={3: "$went$"},
+    )
+    assert picture.png.startswith(b"\x89PNG")
+    assert "$went$" in picture.svg
+    panels = {
+        (subset, model): (rng.uniform(-1, 1, (20, 2)), rng.normal(size=20))
+        for subset in ("Easy", "Hard")
+        for model in ("pre-trained", "COPA")
+    }
+    picture = embedding_panels("embeddings", columns=("pre-trained", "COPA"), panels=panels)
+    assert picture.png.startswith(b"\x89PNG")
+    assert "Hard" in picture.svg
+
+
+@pytest.mark.real_data
+def test_copa_protocol(encoder, tmp_path, real_data, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    short = {"training_arguments": {"max_steps": 3}, "checkpoint_steps": 0, "data_dir": real_data}
+    (row,) = copa_protocol(encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short)
+    assert (row.training_set, row.seeds, row.frozen_encoder) == ("balanced_50", (0, 1), False)
+    assert (row.gap.n_easy, row.gap.n_hard, row.gap.n_runs) == (190, 310, 2)
+    assert 0 < row.train_accuracy < 1
+    # Each seed takes its own half of the pairs.
+    manifests = [tmp_path.joinpath("runs/balanced_50", f"seed-{seed}", "manifest.json").read_text() for seed in (0, 1)]
+    assert manifests[0] != manifests[1]
+    assert copa_protocol(encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short) == (row,)
+    (frozen,) = copa_protocol(
+        encoder, out=tmp_path / "frozen", training_sets=("original",), n_runs=1, freeze_encoder=True, **short
+    )
+    assert (frozen.training_set, frozen.frozen_encoder) == ("original", True)
+    with pytest.raises(ValueError, match="Did you mean 'balanced'"):
+        copa_protocol(encoder, out=tmp_path / "no", training_sets=("balance",), **short)

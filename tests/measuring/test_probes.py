@@ -1,0 +1,134 @@
+"""The probes on one scorer: tables in one order, one call, and figures that tell dilution from paralysis."""
+
+import json
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.measuring.option_order import cyclic_orders
+from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER, extra, measure, perturbed, probe
+
+
+def items(n=40, sizes=(3,)):
+    return datasets.Dataset.from_list(
+        [
+            {
+                "id": f"i{i}",
+                "prompt": f"question {i}",
+                "choices": [f"answer {i} {j}" for j in range(sizes[i % len(sizes)])],
+                "label": i % 2,
+            }
+            for i in range(n)
+        ]
+    )
+
+
+def by_pair(prompts, choices, ids):
+    """Score each pair by itself: the right choices of `items` after their own question, noise elsewhere."""
+    rows = []
+    for prompt, row in zip(prompts, choices, strict=True):
+        scores = []
+        for choice in row:
+            number, place = choice.split()[1:]
+            own = prompt == f"question {number}" and int(place) == int(number) % 2
+            scores.append(2.0 * own + (hash_of(choice) % 100) / 200)
+        rows.append(scores)
+    return rows
+
+
+def hash_of(text):
+    return sum(ord(letter) * 31**index for index, letter in enumerate(text)) % 10_007
+
+
+def confused(prompts, choices, ids):
+    """Score jointly: the more choices there are, the flatter the scores."""
+    return [[score * 3 / len(row) for score in row] for row in by_pair(prompts, choices, ids)]
+
+
+def test_a_scorer_of_pairs_shows_dilution_alone():
+    probed = probe(items(), by_pair, ks=(1, 4))
+    assert len(probed) == 40
+    assert set(probed.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra(1), extra(4)}
+    found = measure(probed, n_resamples=100, n_permutations=20)
+    assert found.accuracy == 1.0
+    for k in (1, 4):
+        assert found.paralysis[k].restricted_drop.mean == pytest.approx(0, abs=1e-12)
+        assert found.paralysis[k].choice_paralysis > 0.02
+        assert "mechanical" in found.paralysis[k].reading
+    # Without its question it does not know the answer: the pseudo-correct choice is picked at chance, 1/3.
+    pseudo = found.prior_bias["no_question"].pseudo_correct
+    assert pseudo.chance == pytest.approx(1 / 3)
+    assert pseudo.p_value > 0.01
+    assert found.prior_bias["no_right_answer"].pseudo_correct is None
+    assert found.prior_bias["wrong_question"].prior_bias < found.original.prior_bias
+    json.dumps(found.to_dict())
+
+
+def test_a_joint_scorer_shows_paralysis_beyond_dilution():
+    found = measure(probe(items(), confused, ks=(1, 4)), n_resamples=100, n_permutations=0)
+    one, four = found.paralysis[1], found.paralysis[4]
+    assert 0.02 < one.restricted_drop.mean < four.restricted_drop.mean
+    assert four.restricted_drop.t_p_value < 1e-6
+
+
+def test_scores_stay_with_their_items():
+    probed = probe(items(30, sizes=(2, 4)), by_pair, ks=(2,))
+    for name, table in probed.tables.items():
+        want = by_pair(table["prompt"][:], table["choices"][:], None)
+        assert [list(row) for row in probed.logits[name]] == want
+        sources = table["id"][:] if name == ORIGINAL else table["source_id"][:]
+        assert sources == [f"i{i}" for i in range(30)]
+    assert measure(probed, n_resamples=50, n_permutations=5).position_bias is None
+
+
+def test_items_that_cannot_be_probed_are_left_out_and_counted():
+    rows = [*items(10)]
+    rows[2]["label"] = -1
+    rows[3]["choices"] = ["same", "same", "other"]
+    tables, dropped = perturbed(datasets.Dataset.from_list(rows), ks=(1,))
+    assert dropped == 2
+    assert tables[ORIGINAL]["id"][:] == [f"i{i}" for i in (0, 1, 4, 5, 6, 7, 8, 9)]
+    with pytest.raises(ValueError, match="items with a label to probe"):
+        perturbed(datasets.Dataset.from_list([rows[2]]))
+    with pytest.raises(ValueError, match="choices of other items to borrow"):
+        perturbed(items(2), ks=(8,))
+
+
+def first_position(prompts, choices, ids):
+    """Knows the answer, but leans on the first position so far that it wins everywhere."""
+    return [[score + 4.0 * (j == 0) for j, score in enumerate(row)] for row in right(prompts, choices, ids)]
+
+
+def right(prompts, choices, ids):
+    return [
+        [2.0 * (choice == f"answer {prompt.split()[-1]} {int(prompt.split()[-1]) % 2}") for choice in row]
+        if prompt.startswith("question")
+        else [0.0] * len(row)
+        for prompt, row in zip(prompts, choices, strict=True)
+    ]
+
+
+def test_orders_of_a_scorer_that_leans_on_a_position():
+    data = items(40)
+    given = (data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:])
+    found = cyclic_orders(*given, first_position)
+    assert found.consistency == 0.0
+    assert found.n_estimation == 10
+    # The first position wins whatever is in it: right where the right choice stands there, in half of the items.
+    assert found.as_it_is.accuracy == pytest.approx(0.5)
+    assert found.as_it_is.rstd == pytest.approx(0.5)
+    assert found.prior[0] > 0.9
+    assert found.content_free[0] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
+    for corrected in (found.pride, found.calibrated):
+        assert corrected.accuracy == 1.0
+        assert corrected.rstd == 0.0
+    sound = cyclic_orders(*given, right)
+    assert sound.consistency == 1.0
+    assert sound.prior == pytest.approx([1 / 3] * 3)
+
+
+def test_orders_need_one_number_of_choices():
+    data = items(10, sizes=(2, 3))
+    with pytest.raises(ValueError, match="one number of choices to turn, but got 10 with 2, 3"):
+        cyclic_orders(data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:], right)

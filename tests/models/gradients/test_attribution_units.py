@@ -1,0 +1,295 @@
+"""What attributions are made of: tokens and words, special tokens, truncation, options, resuming, and bad input."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from rightreasons.analysis.shortcuts.reliance import find_shortcuts
+from rightreasons.analysis.tokens import words
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.gradients.token_table import word_of_piece, word_spans
+from rightreasons.models.scoring.classes import predict
+from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
+
+TEXTS = list(TEXTS)
+QUICK = {"method": "gauss_legendre", "steps": 4, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return tiny_encoder("bert")
+
+
+@pytest.fixture(scope="module")
+def roberta():
+    return tiny_encoder("roberta")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_words_are_those_of_the_statistics(architecture):
+    texts = ["the   rain, the sun!", "a\nlovely plot", "NOT great, fine!"]
+    if architecture not in ("albert", "deberta_v2"):  # theirs, tiny as they are, make one <unk> of "..."
+        texts.append("It's not a WELL-known film... 2.5")
+    found = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
+    for row, text in enumerate(texts):
+        assert list(found.tokens[row]) == words(text)
+        cut = slice(*found.scores.offsets[row : row + 2])
+        marked = [text[a:b].lower() for a, b in zip(found.starts[cut], found.ends[cut], strict=True)]
+        assert marked == words(text)
+
+
+def test_a_word_takes_the_largest_the_sum_or_the_mean_of_its_pieces(roberta):
+    text = "unwatchable good!"
+    options = {**QUICK, "reduce": "sum"}
+    pieces = integrated_gradients(roberta, [text], **options)
+    # The pieces of the first word are those that end before its end.
+    inside = pieces.ends <= len("unwatchable")
+    assert inside.sum() > 1
+    first = pieces.scores[0][inside]
+    for merge, expected in (
+        ("absmax", first[np.abs(first).argmax()]),
+        ("sum", first.sum()),
+        ("mean", first.mean()),
+    ):
+        by_word = integrated_gradients(roberta, [text], unit="word", merge=merge, **options)
+        assert by_word.tokens[0] == ("unwatchable", "good", "!")
+        assert by_word.scores[0][0] == pytest.approx(expected)
+
+
+def test_pieces_that_touch_no_word_or_two():
+    spans = word_spans("it's  so")  # it ' s so
+    starts, ends = np.array([0, 2, 4, 5, 6]), np.array([2, 4, 5, 5, 8])
+    assert word_of_piece(spans, starts, ends).tolist() == [0, 1, -1, -1, 3]
+    assert word_of_piece(word_spans("  "), np.array([0]), np.array([2])).tolist() == [-1]
+
+
+def test_special_tokens_are_left_out_and_their_share_is_told(bert):
+    found = integrated_gradients(bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False)
+    assert not {"[CLS]", "[SEP]", "[PAD]"} & {token for row in found.tokens for token in row}
+    assert [len(row) for row in found.tokens] == found.scores.lengths.tolist()
+    # Completeness: all tokens together make up value - baseline_value + gap, so the special ones make up the rest.
+    rest = found.value - found.baseline_value + found.gap - np.array([row.sum() for row in found.scores])
+    assert (found.special_share > 0).all()
+    assert (found.special_share < 1).all()
+    absolute = np.array([np.abs(row).sum() for row in found.scores])
+    # |[CLS]| + |[SEP]| >= |[CLS] + [SEP]|
+    special = found.special_share * absolute / (1 - found.special_share)
+    assert (special >= np.abs(rest) - 1e-6).all()
+
+
+def test_pairs_keep_their_two_texts_apart(bert):
+    found = integrated_gradients(bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK)
+    assert found.tokens[0] == ("a", "good", "film", "the", "plot")
+    assert found.parts[:5].tolist() == [0, 0, 0, 1, 1]
+    assert found.starts[:5].tolist() == [0, 2, 7, 0, 4]
+    by_word = integrated_gradients(
+        bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], unit="word", **QUICK
+    )
+    assert by_word.tokens == found.tokens
+    np.testing.assert_allclose(by_word.scores.values, found.scores.values)
+
+
+def test_long_texts_are_cut_and_counted(bert):
+    texts = ["good " * 40, "a film"]
+    found = integrated_gradients(bert, texts, **QUICK)
+    assert found.truncated.tolist() == [True, False]
+    assert found.n_truncated == 1
+    assert len(found.tokens[0]) == 30  # 32 places, two of them special
+    by_word = integrated_gradients(bert, texts, unit="word", **QUICK)
+    assert len(by_word.tokens[0]) == 30
+
+
+def test_logits_labels_and_predictions(bert):
+    gold = [0, 1, 2, 0, 1, -1]
+    found = integrated_gradients(bert, TEXTS, ids="abcdef", labels=gold, **QUICK)
+    scores = predict(bert, TEXTS, progress=False)
+    np.testing.assert_allclose(found.logits, scores.logits, atol=1e-5)
+    assert found.explained.tolist() == scores.logits.argmax(axis=1).tolist()
+    assert found.ids == tuple("abcdef")
+    assert found.labels.tolist() == gold
+    probability = np.exp(scores.logits) / np.exp(scores.logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.value, probability.max(axis=1), atol=1e-6)
+
+
+def test_reductions_agree_where_they_must(bert):
+    by_sum = integrated_gradients(bert, TEXTS, reduce="sum", **QUICK)
+    by_dot = integrated_gradients(bert, TEXTS, reduce="dot", **QUICK)
+    by_norm = integrated_gradients(bert, TEXTS, reduce="l2", **QUICK)
+    # From zeros the sum over dimensions is the dot product; and |sum| <= sqrt(d) times the L2 norm (d = 16).
+    np.testing.assert_allclose(by_sum.scores.values, by_dot.scores.values, atol=1e-7)
+    assert (np.abs(by_sum.scores.values) <= 4 * by_norm.scores.values + 1e-7).all()
+    assert (by_norm.scores.values >= 0).all()
+
+
+@pytest.mark.parametrize("baseline", ["pad", "mask"])
+def test_the_gap_closes_with_more_nodes_from_every_baseline(bert, baseline):
+    gaps = [
+        np.abs(
+            integrated_gradients(
+                bert, TEXTS, baseline=baseline, target="logit", method="riemann_right", steps=m, progress=False
+            ).gap
+        ).max()
+        for m in (5, 20, 80)
+    ]
+    # The error of the right sum falls with 1/m: by 4 at each step, with room for higher orders.
+    assert gaps[0] > 2 * gaps[1] > 4 * gaps[2]
+
+
+def test_the_model_is_afterwards_as_it_was(bert):
+    model = bert.model
+    model.train()
+    model.get_input_embeddings().weight.requires_grad_(False)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    random = torch.random.get_rng_state()
+    try:
+        integrated_gradients(bert, TEXTS, **QUICK)
+        assert all(module.training for module in model.modules())
+        flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
+        assert not flags.pop("bert.embeddings.word_embeddings.weight")
+        assert all(flags.values())
+        assert all(parameter.grad is None for parameter in model.parameters())
+        assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+        assert torch.equal(random, torch.random.get_rng_state())
+        assert not model.get_input_embeddings()._forward_hooks
+    finally:
+        model.get_input_embeddings().weight.requires_grad_(True)
+        model.eval()
+
+
+def test_the_size_of_a_pass_changes_nothing(bert):
+    small = integrated_gradients(bert, TEXTS, max_tokens=1, steps=20, progress=False)
+    large = integrated_gradients(bert, TEXTS, max_tokens=100_000, steps=20, progress=False)
+    np.testing.assert_allclose(small.scores.values, large.scores.values, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(small.gap, large.gap, atol=1e-5)
+
+
+def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
+    texts = [f"{word} film" for word in ("good", "bad", "dull") for _ in range(30)]
+    monkeypatch.setattr("rightreasons.models.gradients.attribution.ITEMS_IN_FLIGHT", 10)
+    calls = []
+    from rightreasons.models.gradients import attribution
+
+    whole = integrated_gradients(bert, texts, **QUICK)
+    integrate = attribution.integrate
+
+    def killed(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return integrate(*args, **kwargs)
+
+    monkeypatch.setattr(attribution, "integrate", killed)
+    with pytest.raises(KeyboardInterrupt):
+        integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
+    assert len(calls) == 4
+    again = integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
+    assert len(calls) == 4 + 6  # 9 batches, 3 of them done before
+    np.testing.assert_array_equal(again.scores.values, whole.scores.values)
+    assert again.tokens == whole.tokens
+    # A finished run is opened, for other units too.
+    integrated_gradients(bert, texts, out=tmp_path / "run", unit="word", **QUICK)
+    assert len(calls) == 10
+    with pytest.raises(ValueError, match="it was begun with another options"):
+        integrated_gradients(bert, texts, out=tmp_path / "run", **{**QUICK, "steps": 5})
+
+
+def test_attributions_feed_the_shortcut_kernel(bert):
+    found = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
+    shortcuts = find_shortcuts(
+        found.tokens, found.scores, found.explained, {0: ["the"], 1: ["the"], 2: ["the"]}, top_n=99
+    )
+    assert shortcuts.cued.tolist() == ["the" in words(text) for text in TEXTS]
+
+
+def test_multiple_choice_with_different_numbers_of_choices():
+    chooser = tiny_encoder("bert", n_labels=None)
+    prompts = ["the glass broke", "what", "the rain"]
+    choices = [["the man fell", "fine"], ["a", "the film", "good story"], ["was wet", "was dry"]]
+    found = integrated_gradients(chooser, prompts, choices=choices, **QUICK)
+    assert found.logits.lengths.tolist() == [2, 3, 2]
+    assert found.label_names is None
+    for row in range(3):
+        alone = integrated_gradients(chooser, [prompts[row]], choices=[choices[row]], **QUICK)
+        assert alone.tokens[0] == found.tokens[row]
+        np.testing.assert_allclose(alone.scores[0], found.scores[row], rtol=1e-3, atol=1e-6)
+        assert alone.logits[0].argmax() == found.explained[row]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"target": "score"}, ValueError, "Expected `target` to be one of 'probability' or 'logit', but got 'score'."),
+        ({"label": "gold"}, ValueError, "Expected `labels` with label='gold', but got None."),
+        ({"baseline": "noise"}, ValueError, "Expected `baseline` to be one of 'zeros', 'pad' or 'mask'"),
+        ({"method": "trapezoid"}, ValueError, "Expected `method` to be one of"),
+        ({"steps": 3}, ValueError, "Expected `steps` to be at least 5, but got 3."),
+        ({"steps": 2.5}, TypeError, "Expected `steps` to be a whole number"),
+        ({"tolerance": -1.0}, ValueError, "Expected `tolerance` to be at least 0"),
+        ({"unit": "letter"}, ValueError, "Expected `unit` to be one of 'wordpiece' or 'word'"),
+        ({"merge": "max"}, ValueError, "Expected `merge` to be one of 'absmax', 'sum' or 'mean'"),
+        ({"reduce": "dot", "baseline": "pad"}, ValueError, "Expected baseline='zeros' with reduce='dot'"),
+        ({"labels": [0, 1]}, ValueError, "of one length, but got 6 and 2"),
+        ({"labels": [0, 1, 2, 3, 0, 0]}, ValueError, "between -1 and 2, but item 3 is 3"),
+        ({"labels": [0, 1, 2, -1, 0, 0], "label": "gold"}, ValueError, "between 0 and 2, but item 3 is -1"),
+        ({"ids": ["a"] * 6}, ValueError, "Expected each `ids` once, but 'a' comes again at item 1."),
+        ({"max_length": 500}, ValueError, "Expected `max_length` to be at most 32, which bert takes, but got 500."),
+        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices`, for bert is a classifier of texts."),
+        ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
+        ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
+        ({"texts": []}, ValueError, "Expected at least one text"),
+    ],
+)
+def test_each_mistake_has_its_sentence(bert, change, error, message):
+    arguments = {"texts": TEXTS, "progress": False, **change}
+    with pytest.raises(error, match=re.escape(message)):
+        integrated_gradients(bert, **arguments)
+
+
+def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
+    monkeypatch.setattr(roberta.tokenizer, "_mask_token", None, raising=False)
+    monkeypatch.setattr(type(roberta.model), "get_input_embeddings", lambda self: None)
+    with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
+        integrated_gradients(roberta, ["good"], **QUICK)
+    chooser = tiny_encoder("bert", n_labels=None)
+    with pytest.raises(ValueError, match="Expected `choices` and no `text_pairs`, for bert is a multiple-choice model"):
+        integrated_gradients(chooser, ["good"], **QUICK)
+    with pytest.raises(ValueError, match="Expected at least two choices in each item, but item 0 has 1"):
+        integrated_gradients(chooser, ["good"], choices=[["a"]], **QUICK)
+
+
+def test_a_broken_model_names_the_item():
+    broken = tiny_encoder("bert")
+    with torch.no_grad():
+        broken.model.get_input_embeddings().weight[broken.tokenizer.convert_tokens_to_ids("dull")] = float("nan")
+    with pytest.raises(ValueError, match="Expected finite gradients, but bert gave NaN or infinity for item 'second'"):
+        integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
+
+
+def test_an_encoder_decoder_of_another_kind_is_refused(bert):
+    import transformers as tf
+
+    from rightreasons.models.gradients.embedding_input import EmbeddingInput
+
+    config = tf.MBartConfig(
+        vocab_size=20,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+    )
+    with pytest.raises(ValueError, match="Expected an encoder, or a BART-like encoder-decoder, but MBart"):
+        EmbeddingInput(tf.MBartForSequenceClassification(config))
+
+
+def test_a_slow_tokenizer_is_refused(bert):
+    import dataclasses
+    from types import SimpleNamespace
+
+    slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
+    with pytest.raises(ValueError, match="Expected a fast tokenizer, which tells where its tokens stand, but Simple"):
+        integrated_gradients(slow, ["good"], **QUICK)

@@ -1,0 +1,244 @@
+"""Fisher eigenvalues against Algorithm 1 done literally, worked values, measured divergence, and bad items."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.models.gradients.embedding_input import EmbeddingInput
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.gradients.fisher_eigen import Solver
+from rightreasons.models.loading import Classifier
+from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, tiny_encoder
+
+PROMPTS = ["the man fell because", "the glass broke"]
+ENDINGS = [["of the rain", "the floor was dry"], ["so it fell", "because of the man", "not good"]]
+
+
+def literal(classifier, inputs):
+    """Algorithm 1: the whole matrix G over all real embeddings of one item, its eigenvalues and leading eigenvector."""
+    feed = EmbeddingInput(classifier.model)
+    x = feed.look_up(inputs["input_ids"]).requires_grad_()
+
+    def log_p(x):
+        with feed.feed(x.flatten(0, -3) if x.dim() > 3 else x):
+            return classifier.model(**inputs).logits[0].log_softmax(-1)
+
+    jacobian = torch.autograd.functional.jacobian(log_p, x).flatten(1).double()
+    p = log_p(x).detach().double().exp()
+    matrix = (p[:, None] * jacobian).T @ jacobian
+    values, vectors = torch.linalg.eigh(matrix)
+    return values.numpy(), vectors[:, -1].view(x.shape), p.numpy()
+
+
+def sequence(classifier, text):
+    return dict(classifier.tokenizer(text, return_tensors="pt"))
+
+
+@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
+@pytest.mark.parametrize("n_labels", [2, 4])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_equals_algorithm_1_on_padded_batches(architecture, n_labels, double):
+    classifier = tiny_encoder(architecture, n_labels=n_labels, double=double)
+    found = fisher_information(classifier, TEXTS, spectrum=True, eigenvector=True, batch_size=4, progress=False)
+    assert not found.failures
+    for index, text in enumerate(TEXTS[:4]):
+        values, vector, p = literal(classifier, sequence(classifier, text))
+        assert found.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
+        expected = values[::-1][: n_labels - 1]
+        assert found.spectrum[index] == pytest.approx(expected, rel=1e-3, abs=1e-4 * values[-1])
+        norms = vector[0].norm(dim=-1).numpy()
+        added = [part is None for part in classifier.tokenizer(text).sequence_ids(0)]
+        plain = norms[[not flag for flag in added]]
+        assert found.token_norms[index] == pytest.approx(plain, abs=2e-3)
+        softmax = np.exp(found.logits[index] - found.logits[index].max())
+        assert softmax / softmax.sum() == pytest.approx(p, abs=1e-5)
+
+
+@pytest.mark.parametrize("architecture", CHOICE_ARCHITECTURES)
+def test_multiple_choice_heads(architecture):
+    classifier = tiny_encoder(architecture, n_labels=None)
+    found = fisher_information(classifier, PROMPTS, choices=ENDINGS, progress=False)
+    assert isinstance(found.logits, Ragged)
+    for index, (prompt, row) in enumerate(zip(PROMPTS, ENDINGS, strict=True)):
+        pairs = classifier.tokenizer([prompt] * len(row), row, return_tensors="pt", padding=True)
+        values, _, _ = literal(classifier, {name: tensor[None] for name, tensor in pairs.items()})
+        assert found.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_power_iteration_agrees_and_states_its_error(n_labels):
+    classifier = tiny_encoder("bert", n_labels=n_labels)
+    exact = fisher_information(classifier, TEXTS, eigenvector=True, progress=False)
+    power = fisher_information(
+        classifier, TEXTS, method="power", eigenvector=True, tolerance=1e-5, max_iterations=400, progress=False
+    )
+    assert power.eigenvalues == pytest.approx(exact.eigenvalues, rel=1e-3)
+    assert (np.abs(power.eigenvalues - exact.eigenvalues) <= power.error + 1e-5 * exact.eigenvalues).all()
+    assert power.gradient_norms == pytest.approx(exact.gradient_norms, rel=1e-4)
+    assert (exact.error == 0).all()
+
+
+def test_very_many_classes_take_power_iteration():
+    classifier = tiny_encoder("bert", n_labels=60)
+    found = fisher_information(classifier, TEXTS[:2], max_iterations=300, progress=False)
+    for index in range(2):
+        values, _, _ = literal(classifier, sequence(classifier, TEXTS[index]))
+        assert abs(found.eigenvalues[index] - values[-1]) <= found.error[index] + 1e-3 * values[-1]
+    with pytest.raises(ValueError, match="method='gram' with spectrum=True"):
+        fisher_information(classifier, TEXTS[:2], spectrum=True)
+
+
+def test_worked_values():
+    # One logit z = w.x against 0, w = (3, 4): p (1 - p) |w|^2. z = 0: 25 / 4. z = 2: p = .880797, so 25 * .104994.
+    weights = torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
+    x = torch.tensor([[0.0, 0.0], [0.24, 0.32], [-0.24, -0.32]], dtype=torch.float64, requires_grad=True)
+    assert Solver()(x @ weights, x).eigenvalues.tolist() == pytest.approx([6.25, 2.624840, 2.624840], abs=1e-6)
+    # Three classes, W = [[1, 0], [0, 1], [-1, -1]], x = (.5, -.25).
+    weights = torch.tensor([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]], dtype=torch.float64)
+    x = torch.tensor([[0.5, -0.25]], dtype=torch.float64, requires_grad=True)
+    for solver in (Solver(spectrum=True, eigenvector=True), Solver(power=True, eigenvector=True, tolerance=1e-9)):
+        found = solver(x @ weights, x)
+        assert found.eigenvalues.item() == pytest.approx(0.846882, abs=1e-6)
+        if found.spectrum is not None:
+            assert found.spectrum[0].tolist() == pytest.approx([0.846882, 0.322402], abs=1e-6)
+        # KL at 1e-3 along the eigenvector is 4.2359e-7, half lambda eps^2 is 4.2344e-7; which of the two signs the
+        # eigenvector has decides the third-order term.
+        step = 1e-3 * found.eigenvector
+        log_p = (x.detach() @ weights).log_softmax(-1)
+        kl = [
+            float((log_p.exp() * (log_p - ((x.detach() + s * step) @ weights).log_softmax(-1))).sum()) for s in (1, -1)
+        ]
+        assert max(kl) == pytest.approx(4.2359e-7, rel=1e-4)
+        assert sum(kl) / 2 == pytest.approx(0.5 * found.eigenvalues.item() * 1e-6, rel=1e-4)
+
+
+def test_measured_divergence_along_the_eigenvector():
+    classifier = tiny_encoder("bert", n_labels=3, double=True)
+    inputs = sequence(classifier, TEXTS[1])
+    feed = EmbeddingInput(classifier.model)
+    x = feed.look_up(inputs["input_ids"]).requires_grad_()
+
+    def log_p(x):
+        with feed.feed(x):
+            return classifier.model(**inputs).logits.log_softmax(-1)
+
+    with feed.feed(x):
+        found = Solver(eigenvector=True)(classifier.model(**inputs).logits, x)
+    assert found.eigenvector.norm().item() == pytest.approx(1)
+    before = log_p(x).detach()
+    random = torch.randn(x.shape, dtype=x.dtype, generator=torch.Generator().manual_seed(0))
+    for epsilon in (1e-3, 1e-4):
+        moved = [log_p(x + sign * epsilon * found.eigenvector).detach() for sign in (1, -1)]
+        both = [float((before.exp() * (before - other)).sum()) for other in moved]
+        half = 0.5 * found.eigenvalues.item() * epsilon**2
+        assert sum(both) / 2 == pytest.approx(half, rel=1e-3)
+        other = before.exp() * (before - log_p(x + epsilon * random / random.norm()).detach())
+        assert float(other.sum()) < half
+
+
+def test_bad_items_cost_no_other_its_result():
+    classifier = tiny_encoder("bert", n_labels=2)
+    clean = fisher_information(classifier, ["the film was good", "a dull plot"], progress=False)
+    poisoned = classifier.tokenizer.convert_tokens_to_ids("awful")
+    with torch.no_grad():
+        classifier.model.get_input_embeddings().weight[poisoned] = torch.nan
+    texts = ["the film was good", "awful", "", "a dull plot"]
+    found = fisher_information(classifier, texts, ids=["w", "x", "y", "z"], progress=False)
+    assert [item for item, _ in found.failures] == ["x", "y"]
+    assert "NaN or infinity for item 'x'" in found.failures[0][1]
+    assert "item 'y' has none" in found.failures[1][1]
+    assert np.isnan(found.eigenvalues[[1, 2]]).all()
+    assert found.eigenvalues[[0, 3]] == pytest.approx(clean.eigenvalues, rel=1e-5)
+
+
+def test_a_model_that_refuses_inputs_embeds():
+    class Strict(torch.nn.Module):
+        """Takes token ids alone, as exported and home-made models do."""
+
+        def __init__(self, model):
+            super().__init__()
+            self.inner, self.config, self.device = model, model.config, model.device
+
+        def get_input_embeddings(self):
+            return self.inner.get_input_embeddings()
+
+        def forward(self, input_ids, attention_mask, token_type_ids=None):
+            return self.inner(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+
+    class Tableless(Strict):
+        def get_input_embeddings(self):
+            raise NotImplementedError
+
+    classifier = tiny_encoder("bert", n_labels=2)
+    expected = fisher_information(classifier, TEXTS, progress=False)
+    strict = Classifier(Strict(classifier.model), classifier.tokenizer, classifier.label_names, "strict")
+    found = fisher_information(strict, TEXTS, progress=False)
+    assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-6)
+    tableless = Classifier(Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless")
+    with pytest.raises(ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"):
+        fisher_information(tableless, TEXTS, progress=False)
+
+
+def test_a_quantised_model():
+    classifier = tiny_encoder("bert", n_labels=2)
+    # The head is left as it is: logits still have a gradient, which goes around the quantised layers.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            classifier.model.bert = torch.ao.quantization.quantize_dynamic(classifier.model.bert, {torch.nn.Linear})
+        except RuntimeError as error:
+            pytest.skip(f"torch has no quantised layers here: {error}")
+    with pytest.raises(
+        ValueError, match=r"BertFor\w+ has the quantised layer bert\.\S+ \(Linear\): load it in float32"
+    ):
+        fisher_information(classifier, TEXTS, progress=False)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u200b", "\x00\x01"])
+def test_texts_that_are_empty_after_tokenization(text):
+    classifier = tiny_encoder("bert", n_labels=2)
+    found = fisher_information(classifier, ["the film was good", text], ids=["a", "b"], progress=False)
+    assert found.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
+    assert np.isfinite(found.eigenvalues[0])
+    assert np.isnan(found.eigenvalues[1])
+
+
+def test_a_model_through_which_no_gradient_flows():
+    class Blind(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.inner, self.config, self.device = model, model.config, model.device
+
+        def get_input_embeddings(self):
+            return self.inner.get_input_embeddings()
+
+        def forward(self, **inputs):
+            output = self.inner(**inputs)
+            output.logits = output.logits.detach()
+            return output
+
+    classifier = tiny_encoder("bert", n_labels=2)
+    blind = Classifier(Blind(classifier.model), classifier.tokenizer, classifier.label_names, "blind")
+    with pytest.raises(ValueError, match="gradients to flow"):
+        fisher_information(blind, ["the film"], progress=False)
+
+
+def test_resumes_and_leaves_the_model_as_it_was(tmp_path):
+    classifier = tiny_encoder("bert", n_labels=3)
+    classifier.model.train()
+    first = fisher_information(classifier, TEXTS, out=tmp_path, progress=False)
+    again = fisher_information(classifier, TEXTS, out=tmp_path, progress=False)
+    assert np.array_equal(first.eigenvalues, again.eigenvalues)
+    assert classifier.model.training
+    assert all(parameter.requires_grad for parameter in classifier.model.parameters())
+
+
+def test_scale_free_does_not_see_the_size_of_embeddings():
+    classifier = tiny_encoder("albert", n_labels=2)
+    found = fisher_information(classifier, TEXTS[:2], progress=False)
+    ids = classifier.tokenizer(TEXTS[0], return_tensors="pt")["input_ids"]
+    norm = EmbeddingInput(classifier.model).look_up(ids)[0].norm(dim=-1).mean().item()
+    assert found.scale_free[0] == pytest.approx(found.eigenvalues[0] * norm**2, rel=1e-5)

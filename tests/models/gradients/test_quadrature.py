@@ -1,0 +1,46 @@
+"""Quadrature rules against integrals that are known."""
+
+import numpy as np
+import pytest
+
+from rightreasons.models.gradients.quadrature import quadrature
+
+
+def test_right_riemann_sum_of_a_line():
+    # The integral of x over [0, 1] is 1/2; the right sum with m nodes is (m + 1) / 2m.
+    for m in (1, 4, 50):
+        rule = quadrature("riemann_right", m)
+        assert rule.weights @ rule.nodes == pytest.approx((m + 1) / (2 * m))
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 20])
+def test_gauss_legendre_is_exact_up_to_degree_2m_minus_1(m):
+    rule = quadrature("gauss_legendre", m)
+    for degree in range(2 * m):
+        assert rule.weights @ rule.nodes**degree == pytest.approx(1 / (degree + 1), rel=1e-12)
+    assert abs(rule.weights @ rule.nodes ** (2 * m) - 1 / (2 * m + 1)) > 1e-14 or m > 10
+    assert rule.nodes.min() > 0
+    assert rule.nodes.max() < 1
+
+
+@pytest.mark.parametrize("name", ["riemann_right", "gauss_legendre"])
+def test_weights_sum_to_one(name):
+    assert quadrature(name, 7).weights.sum() == pytest.approx(1.0)
+    assert len(quadrature(name, 7)) == 7
+
+
+def test_bad_rules():
+    with pytest.raises(ValueError, match="Expected `rule` to be one of 'riemann_right' or 'gauss_legendre'"):
+        quadrature("simpson", 5)
+    with pytest.raises(ValueError, match="Expected `steps` to be at least 1, but got 0"):
+        quadrature("riemann_right", 0)
+
+
+def test_error_of_the_rules_on_a_sharp_path():
+    # A logistic step at 0.3, as the probability of a sure model rises along its path; integral = f(1) - f(0).
+    def f(x):
+        return 1 / (1 + np.exp(-20 * (x - 0.3)))
+
+    rule = quadrature("gauss_legendre", 20)
+    slope = 20 * f(rule.nodes) * (1 - f(rule.nodes))
+    assert rule.weights @ slope == pytest.approx(f(1.0) - f(0.0), abs=1e-3)

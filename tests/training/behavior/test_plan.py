@@ -1,0 +1,261 @@
+"""Plans of runs: what they list, that they resume, shard and refuse, and what is collected from them."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from rightreasons.training.behavior import plan as behavior_plan
+from rightreasons.training.behavior import runner as behavior_runner
+from rightreasons.training.behavior.plan import Plan, collect, lay_out, partition, shard_of, units
+from rightreasons.training.behavior.runner import Data, Task, run_plan
+from tiny_models import save_tiny_encoder, tiny_texts
+from tiny_suites import behavior_suite
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    folder = save_tiny_encoder(tmp_path_factory.mktemp("plan"))
+    texts, labels = tiny_texts(24)
+    return Task(
+        model=str(folder),
+        suite=behavior_suite(),
+        train=Data(texts[:16], labels[:16]),
+        test=Data(texts[16:], labels[16:]),
+        options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
+        iid_options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
+        device="cpu",
+    )
+
+
+def test_partitions():
+    suite = behavior_suite()
+    assert partition(suite, "seen") == {"": ()}
+    assert partition(suite, "type")["DIR"] == ("intensifiers", "add negative")
+    assert partition(suite, "class")["A"] == ("actors", "add negative")
+    assert len(partition(suite, "functionality")) == 5
+
+
+def test_a_plan_lists_every_run_once():
+    suite = behavior_suite()
+    runs = lay_out(suite, seeds=(1, 2))
+    held_out_sets = 1 + 5 + 4 + 3  # nothing, 5 functionalities, 4 classes (W, N, A, I), 3 types
+    assert len(runs) == 2 * (1 + 3 * 8 * held_out_sets)
+    assert len({run.key for run in runs}) == len(runs)
+
+
+def few_cases(sizes):
+    """The suite of the tests with so many cases of each of its functionalities."""
+    whole = behavior_suite()
+    kept = [dataclasses.replace(f, cases=f.cases[:size]) for f, size in zip(whole.functionalities, sizes, strict=False)]
+    return dataclasses.replace(whole, functionalities=tuple(kept))
+
+
+def test_what_leaves_no_training_case_is_left_out():
+    suite = few_cases((4, 1, 1))  # only "words" (MFT, class W) has training cases
+    runs = lay_out(suite, configurations=("IID->T",), methods=("vanilla",))
+    assert {(run.partition, run.held) for run in runs} == {
+        ("seen", ""),
+        ("functionality", "not negative"),
+        ("functionality", "actors"),
+        ("class", "N"),
+        ("class", "A"),
+        ("type", "INV"),
+    }
+    with pytest.raises(ValueError, match="two cases or more in the suite 'tiny'"):
+        lay_out(few_cases((1, 1)))
+
+
+def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path):
+    grid = ({"epochs": 1}, {"epochs": 2})
+    # two cases: one to train on, one to test; four: validation cases of "words", which one run holds out
+    for name, sizes in (("none", (2, 2, 2)), ("held", (4, 2, 2))):
+        own = dataclasses.replace(task, suite=few_cases(sizes), grid=grid)
+        runs = lay_out(own.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("functionality",))
+        runs = [run for run in runs if run.held == "words"]
+        plan = Plan.create(tmp_path / name, runs, own.settings())
+        assert run_plan(plan, own, progress=False) == len(runs) == 2
+        assert [result["options"]["epochs"] for result in plan.results()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("epochs", float("nan"), "a finite number"),
+        ("epochs", 0, "above 0"),
+        ("learning_rate", -1, "at least 0"),
+        ("batch_size", 0, "at least 1"),
+        ("activation", "relu", "'softmax' or 'sigmoid'"),
+        ("detach", "no", "True or False"),
+        ("precision", "foo", "'float32' or 'bfloat16'"),
+    ],
+)
+def test_options_are_checked_before_anything_runs(task, option, value, said):
+    for where, given in (
+        ("options", {"options": {option: value}}),
+        ("iid_options", {"iid_options": {option: value}}),
+        (r"grid\[1\]", {"grid": ({}, {option: value})}),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"`{option} of {where}` to be .*{said}"):
+            dataclasses.replace(task, **given)
+
+
+def test_lengths_and_seeds_are_checked_before_anything_runs(task):
+    with pytest.raises(ValueError, match="`max_length` to be at least 4, but got 0"):
+        dataclasses.replace(task, max_length=0)
+    with pytest.raises(ValueError, match=r"`seed` to be below 2\*\*32"):
+        lay_out(task.suite, seeds=(2**32,))
+    with pytest.raises(ValueError, match="shard"):
+        shard_of(lay_out(task.suite), "1/²")
+
+
+def test_another_model_in_the_same_folder_is_refused(task, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(task.model, folder)
+    own = dataclasses.replace(task, model=str(folder))
+    plan = Plan.create(tmp_path / "plan", lay_out(task.suite, configurations=("IID",)), own.settings())
+    assert own.settings() == plan.settings
+    (folder / "merges.txt").write_text("t h\n")
+    assert own.settings()["model digest"] != plan.settings["model digest"]
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    with pytest.raises(ValueError, match="another model digest came"):
+        run_plan(plan, own, progress=False)
+    assert dataclasses.replace(task, model="some/hub-id").settings()["model digest"] == ""
+
+
+def test_the_code_is_known_with_the_versions_it_computes_with(monkeypatch):
+    before = behavior_plan.plan_code({})
+    assert behavior_plan.plan_code({}) == before
+    monkeypatch.setattr(behavior_plan, "version", lambda name: f"another {name}")
+    assert behavior_plan.plan_code({}) != before
+
+
+def test_a_damaged_result_is_not_finished(task, tmp_path):
+    runs = lay_out(task.suite, configurations=("IID",), seeds=(1, 2, 3, 4))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    for run in runs:
+        plan.store(run, {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
+    files = [tmp_path / "plan" / "results" / f"{run.key}.json" for run in runs]
+    files[0].write_text(files[0].read_text()[:20])
+    files[1].write_text("[]")
+    files[2].write_bytes(b"\xff")
+    assert plan.pending() == runs[:3]
+    assert [row.seed for row in collect(plan).rows] == [4]
+
+
+def test_shards_part_the_plan():
+    runs = lay_out(behavior_suite())
+    parts = [[run for unit in shard_of(runs, f"{i}/3") for run in unit] for i in (1, 2, 3)]
+    assert sorted(run.key for part in parts for run in part) == sorted(run.key for run in runs)
+    assert max(len(unit) for unit in units(runs)) == 13  # the probes of one encoder
+    for wrong in ("0/3", "4/3", "3", "a/b"):
+        with pytest.raises(ValueError, match="shard"):
+            shard_of(runs, wrong)
+
+
+def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
+    runs = lay_out(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    assert run_plan(plan, task, shard="1/2", progress=False) == 1
+    assert len(plan.done()) == 1
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(behavior_runner, "train_heads", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(plan, task, progress=False)
+    assert len(plan.done()) == 1
+    plan = Plan.open(tmp_path / "plan")
+    assert run_plan(plan, task, progress=False) == len(runs) - 1
+    assert run_plan(plan, task, progress=False) == 0
+
+    found = collect(plan)
+    assert (found.n_done, found.n_runs) == (len(runs), len(runs))
+    iid, probe = found.rows
+    assert list(iid.scores) == ["standard"]
+    assert list(probe.scores) == ["seen", "type"]
+    by_key = {r["key"]: r for r in plan.results()}
+    held = next(run for run in runs if run.held == "INV")
+    assert probe.pass_rates["type"]["actors"] == by_key[held.key]["pass_rates"]["actors"]
+    s, a = probe.suite_scores["type"], probe.iid_score["type"]
+    assert probe.scores["type"] == pytest.approx(2 * s * a / (s + a) if s and a else 0)
+
+
+def test_training_runs_with_a_grid(task, tmp_path):
+    own = dataclasses.replace(task, grid=({"epochs": 1}, {"epochs": 2}))
+    runs = [
+        run
+        for run in lay_out(
+            task.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("seen", "type")
+        )
+        if run.held in ("", "DIR")
+    ]
+    plan = Plan.create(tmp_path / "plan", runs, own.settings())
+    run_plan(plan, own, progress=False)
+    for result in plan.results():
+        assert result["options"]["epochs"] in (1, 2)
+        assert 0 <= result["iid_accuracy"] <= 1
+        assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
+
+
+def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path):
+    runs = lay_out(task.suite, configurations=("IID",))
+    sizes = []
+    for share in (1.0, 0.5):
+        shared = dataclasses.replace(task, iid_share=share)
+        runner = behavior_runner.Runner(Plan.create(tmp_path / str(share), runs, shared.settings()), shared)
+        sizes.append((len(runner.iid_train), len(runner.iid_mixed)))
+    (n, whole), (also_n, half) = sizes
+    assert n == whole == also_n == len(task.train.texts)
+    assert 0 < half < n
+    with pytest.raises(ValueError, match="`iid_share` to be between 0 and 1, but got 2"):
+        dataclasses.replace(task, iid_share=2)
+
+
+def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
+    runs = lay_out(task.suite, configurations=("IID",))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    plan.store(runs[0], {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
+    with pytest.raises(ValueError, match="another options came"):
+        run_plan(plan, dataclasses.replace(task, options={"epochs": 3}), progress=False)
+    with pytest.raises(ValueError, match="holds another one"):
+        Plan.create(tmp_path / "plan", lay_out(task.suite), task.settings())
+    monkeypatch.setattr(behavior_plan, "plan_code", lambda _: "9+x")
+    with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
+        run_plan(plan, task, progress=False)
+    # finished runs can still be collected: G = 2 (.9)(.5) / 1.4
+    assert collect(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(0.9 / 1.4)
+
+
+def test_what_is_no_plan_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no plan\.jsonl"):
+        Plan.open(tmp_path)
+    (tmp_path / "plan.jsonl").write_text(json.dumps({"format": "x"}))
+    with pytest.raises(ValueError, match="something else"):
+        Plan.open(tmp_path)
+
+
+def test_a_damaged_plan_is_told_with_its_file(task, tmp_path):
+    runs = lay_out(task.suite, configurations=("IID",), seeds=(1, 2))
+    Plan.create(tmp_path, runs, task.settings())
+    file = tmp_path / "plan.jsonl"
+    header, first, second = file.read_text().splitlines()
+    bare = json.dumps({key: value for key, value in json.loads(header).items() if key != "settings"})
+    for damaged, said in (
+        ("", "empty or damaged"),
+        (header[:30], "it is damaged"),
+        (f"{header}\n[1]\n", "empty or damaged"),
+        (f"{bare}\n{first}\n", "first line is damaged"),
+        (f"{header}\n", "ends after its header"),
+        (f'{header}\n{{"key": "x"}}\n', "one is damaged"),
+    ):
+        file.write_text(damaged)
+        with pytest.raises(ValueError, match=rf"^Expected .*plan\.jsonl.*{said}"):
+            Plan.open(tmp_path)
+    file.write_text("\n".join((header, first, second)))
+    assert Plan.open(tmp_path).runs == runs

@@ -1,0 +1,138 @@
+"""Training without the premise finds the items that their choices give away, and resumes without repeating a run."""
+
+import numpy as np
+import pytest
+
+from rightreasons.training.tuning import scored_run as module
+from rightreasons.training.tuning.premise_oblivious import hide_premise, premise_oblivious_split
+from rightreasons.training.tuning.scored_run import chosen_index, scored_run
+from tiny_models import save_tiny_encoder
+
+QUICK = {"epochs": 6, "learning_rate": 5e-3, "batch_size": 16, "max_length": 24, "checkpoint_steps": 0, "warmup": 0.0}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return save_tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def choice_items(n, seed=0, *, told=lambda i: True):
+    """Items whose right choice has "good" where `told` says so, and nothing to tell it by elsewhere."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        label = int(rng.integers(2))
+        choices = ["the film was " + w for w in rng.choice(["dry", "wet"], 2, replace=False)]
+        if told(i):
+            choices[label], choices[1 - label] = "the film was good", "the film was bad"
+        rows.append({"id": f"i{i}", "prompt": "the rain fell", "choices": choices, "label": label})
+    return rows
+
+
+class TestSplit:
+    def test_items_that_a_cue_gives_away_are_easy(self, encoder, tmp_path):
+        train = choice_items(120)
+        test = choice_items(60, seed=1, told=lambda i: i < 30)
+        split = premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK)
+        easy = np.array(split.easy)
+        assert easy[:30].all()
+        # The others were a coin's throw for the first run, and a coin's throw again for each next one.
+        assert easy[30:].mean() < 0.75
+        assert split.ids[:2] == ("i0", "i1")
+        assert (split.n_easy + split.n_hard, split.n_runs, split.n_folds) == (60, 3, None)
+        assert split.mean_accuracy == pytest.approx(np.mean(split.accuracy))
+        assert (split.chance, split.easy_by_chance) == (0.5, 0.125)
+        assert tuple(n == 3 for n in split.n_correct) == split.easy
+        assert split.to_dict()["task"] == "multiple_choice"
+        # The weights are not kept, and a second call trains nothing.
+        assert not list(tmp_path.rglob("*.safetensors"))
+        assert premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK) == split
+
+    def test_without_a_training_set_the_other_folds_are_it(self, encoder, tmp_path, monkeypatch):
+        seen = []
+        run = scored_run
+
+        def spy(model, train, tests, **options):
+            seen.append((len(train), tuple(tests["test"]["id"])))
+            return run(model, train, tests, **options)
+
+        monkeypatch.setattr("rightreasons.training.tuning.premise_oblivious.scored_run", spy)
+        rows = [{**row, "source_id": i // 2} for i, row in enumerate(choice_items(24))]
+        split = premise_oblivious_split(encoder, rows, out=tmp_path, n_runs=1, n_folds=3, **{**QUICK, "epochs": 1})
+        assert split.n_folds == 3
+        assert sorted(key for _, part in seen for key in part) == sorted(row["id"] for row in rows)
+        assert all(n_train + len(part) == 24 for n_train, part in seen)
+        # The two items of a source never part.
+        sources = {row["id"]: row["source_id"] for row in rows}
+        assert all(len({sources[key] for key in part}) * 2 == len(part) for _, part in seen)
+
+    def test_hypothesis_only_pairs(self, encoder, tmp_path):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(2, size=90)
+        rows = [
+            {
+                "id": str(i),
+                "text": "the rain fell",
+                "text_pair": ("the man was not dry", "the man fell")[y],
+                "label": int(y),
+            }
+            for i, y in enumerate(labels)
+        ]
+        split = premise_oblivious_split(
+            encoder, rows[60:], rows[:60], out=tmp_path, task="classification", n_runs=2, **QUICK
+        )
+        assert split.n_easy == 30
+        assert (split.n_runs, split.easy_by_chance) == (2, 0.25)
+
+    def test_bad_input(self, encoder, tmp_path):
+        with pytest.raises(ValueError, match="Expected pairs of texts"):
+            premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path, task="classification")
+        with pytest.raises(ValueError, match="at most the number of groups, 4"):
+            premise_oblivious_split(encoder, choice_items(4), out=tmp_path)
+        with pytest.raises(ValueError, match="columns prompt, choices, label"):
+            premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path)
+        with pytest.raises(ValueError, match="`task` to be one of"):
+            premise_oblivious_split(encoder, choice_items(4), out=tmp_path, task="choice")
+        assert not list(tmp_path.iterdir())
+
+
+def test_hidden_premise():
+    blind = hide_premise(choice_items(3), "multiple_choice")
+    assert blind["prompt"][:] == ["", "", ""]
+    assert sorted(blind.column_names) == ["choices", "label", "prompt"]
+
+
+class TestScoredRun:
+    def test_a_finished_run_is_read_back(self, encoder, tmp_path, monkeypatch):
+        train, test = choice_items(32), choice_items(8, seed=2)
+        options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
+        first = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
+        assert first.ids[:2] == ("i0", "i1")
+        monkeypatch.setattr(module, "fine_tune", None)
+        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
+        assert (chosen_index(first) == chosen_index(again)).all()
+        assert (first.logits == again.logits).all()
+
+    def test_a_killed_run_goes_on(self, encoder, tmp_path, monkeypatch):
+        train, test = choice_items(32), choice_items(8, seed=2)
+        options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
+        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "whole", **options)["test"]
+
+        def killed(*_, **__):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "predict_choices", killed)
+            with pytest.raises(KeyboardInterrupt):
+                scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
+        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)["test"]
+        assert (again.logits == whole.logits).all()
+
+    def test_another_run_is_refused(self, encoder, tmp_path):
+        train, test = choice_items(32), choice_items(8, seed=2)
+        options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
+        scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)
+        with pytest.raises(ValueError, match="another options"):
+            scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **{**options, "epochs": 2})
+        with pytest.raises(ValueError, match="another training set"):
+            scored_run(encoder, train[1:], {"test": test}, out=tmp_path / "r", **options)

@@ -1,0 +1,196 @@
+"""Real short Trainer runs that are watched."""
+
+import json
+
+import numpy as np
+import pytest
+import transformers
+
+from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.foundations.numeric import softmax
+from rightreasons.measuring.shortcuts import ShortcutRecord, measure_shortcuts
+from rightreasons.models.loading import load_classifier
+from rightreasons.models.scoring.classes import predict
+from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.watching.callbacks import LOGGED, DataMapCallback, ShortcutCallback
+from rightreasons.training.watching.data_map_files import Epoch, load_data_map, write_epoch
+from rightreasons.training.watching.recording import classifier_of
+from tiny_models import tiny_texts
+
+NAMES = ["negative", "positive"]
+TEXTS, LABELS = tiny_texts(48)
+WATCHED, WATCHED_LABELS = tiny_texts(24)
+HEADS = lmi(TEXTS, LABELS, head_size=4)
+QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False, "label_names": NAMES}
+
+
+def table(texts, labels):
+    return {"text": texts, "label": [NAMES[label] for label in labels]}
+
+
+TRAIN, VALIDATION = table(TEXTS, LABELS), table(WATCHED, WATCHED_LABELS)
+
+
+def shortcut_callback(**options):
+    attribution = {"method": "gauss_legendre", "steps": 4}
+    return ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, attribution=attribution, n_resamples=50, **options)
+
+
+def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
+    callback = shortcut_callback()
+    run = fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "run", callbacks=[callback], **QUICK)
+    assert [record.step for record in callback.records] == [0, 6, 12, 18, 24, 30, 36]
+    assert [record.epoch for record in callback.records] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    # The last record is what the finished model gives, asked from outside.
+    outside = measure_shortcuts(
+        load_classifier(run.folder),
+        WATCHED,
+        WATCHED_LABELS,
+        HEADS,
+        n_resamples=50,
+        attribution={"method": "gauss_legendre", "steps": 4},
+        progress=False,
+    )
+    last = callback.records[-1]
+    assert last.shortcut_rate == outside.reliance.shortcut_reliance
+    assert last.accuracy == pytest.approx(run.metrics["accuracy"])
+    assert last.ece == pytest.approx(outside.calibration.ece, abs=1e-4)
+    assert last.shortcut_tradeoff == pytest.approx(last.f1 / last.shortcut_rate)
+    assert last.accuracy > callback.records[0].accuracy
+    for record in callback.records:
+        assert record.excess == pytest.approx(record.shortcut_rate - record.null_rate)
+        assert record.lexicon_cued + record.grammar_cued == pytest.approx(record.shortcut_rate)
+        assert record.shortcut_rate_interval[0] <= record.shortcut_rate <= record.shortcut_rate_interval[1]
+        again = ShortcutRecord.of(json.loads(json.dumps(record.to_dict())))
+        assert again == record
+
+
+def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
+    whole = shortcut_callback()
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 6}
+    fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "whole", callbacks=[whole], **options)
+
+    class Watch(ShortcutCallback):
+        """A kill that leaves the list of callbacks, and so the run, the same."""
+
+        kill = True
+
+        def on_step_end(self, args, state, control, **given):
+            if self.kill and state.global_step == 14:
+                raise KeyboardInterrupt
+
+    made = []
+    for _ in range(2):
+        callback = Watch(
+            WATCHED,
+            WATCHED_LABELS,
+            HEADS,
+            attribution={"method": "gauss_legendre", "steps": 4},
+            n_resamples=50,
+            out=tmp_path / "records.json",
+        )
+        made.append(callback)
+        call = {"validation": VALIDATION, "out": tmp_path / "killed", "callbacks": [callback], **options}
+        if callback is made[0]:
+            with pytest.raises(KeyboardInterrupt):
+                fine_tune(encoder_folder, TRAIN, **call)
+            Watch.kill = False
+        else:
+            assert fine_tune(encoder_folder, TRAIN, **call).resumed_from_step == 12
+    assert [record.step for record in made[0].records] == [0, 6, 12]
+    assert [record.step for record in made[1].records] == [0, 6, 12, 18]
+    assert made[1].records[:3] == made[0].records
+    assert made[1].records[-1].shortcut_rate == pytest.approx(whole.records[-1].shortcut_rate, abs=0.1)
+
+
+def test_evaluate_returns_the_figures_and_logs_them(encoder_folder, tmp_path):
+    config = transformers.AutoConfig.from_pretrained(encoder_folder, num_labels=2, id2label=dict(enumerate(NAMES)))
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(encoder_folder, config=config)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder_folder)
+    rows = [{"labels": label, **tokenizer(text)} for text, label in zip(WATCHED, WATCHED_LABELS, strict=True)]
+    callback = shortcut_callback()
+    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, disable_tqdm=True, report_to="none")
+    trainer = transformers.Trainer(
+        model,
+        arguments,
+        eval_dataset=rows,
+        processing_class=tokenizer,
+        callbacks=[callback],
+        data_collator=transformers.DataCollatorWithPadding(tokenizer),
+    )
+    before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+    metrics = trainer.evaluate()
+    assert metrics["eval_shortcut_rate"] == callback.records[0].shortcut_rate
+    assert metrics["eval_shortcut_excess"] == callback.records[0].excess
+    assert any(LOGGED in entry for entry in trainer.state.log_history)
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    assert all((parameter == before[name]).all() for name, parameter in model.named_parameters())
+
+
+def test_data_map_follows_every_example(encoder_folder, tmp_path):
+    seen = []
+
+    class Watch(DataMapCallback):
+        def on_epoch_end(self, args, state, control, **given):
+            super().on_epoch_end(args, state, control, **given)
+            seen.append(predict(classifier_of(given), TEXTS, progress=False).logits)
+
+    callback = Watch(TEXTS, LABELS)
+    fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **QUICK)
+    found = callback.result()
+    gold = np.stack([softmax(logits)[np.arange(len(LABELS)), LABELS] for logits in seen])
+    right = np.stack([logits.argmax(axis=1) == LABELS for logits in seen])
+    assert found.n_epochs == 6
+    np.testing.assert_allclose(found.confidence, gold.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found.variability, gold.std(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found.correctness, right.mean(axis=0))
+    assert found.correctness.mean() > 0.6
+
+
+def test_data_map_goes_on_after_a_kill(encoder_folder, tmp_path):
+    class Watch(DataMapCallback):
+        kill = True
+
+        def on_step_end(self, args, state, control, **given):
+            if self.kill and state.global_step == 14:
+                raise KeyboardInterrupt
+
+    first = Watch(TEXTS, LABELS, out=tmp_path / "map")
+    call = {"out": tmp_path / "run", "checkpoint_steps": 6, **QUICK}
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(encoder_folder, TRAIN, callbacks=[first], **call)
+    Watch.kill = False
+    second = Watch(TEXTS, LABELS, out=tmp_path / "map")
+    fine_tune(encoder_folder, TRAIN, callbacks=[second], **call)
+    assert first.result().n_epochs == 2
+    assert second.result().n_epochs == 6
+
+
+def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
+    ids = [f"t{row}" for row in range(len(TEXTS))]
+    (tmp_path / "map").mkdir()
+    write_epoch(tmp_path / "map", Epoch(9, np.full(3, 0.5), np.ones(3, bool)))  # of an earlier, longer run
+    callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
+    fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
+    found, named = load_data_map(tmp_path / "map")
+    assert named == tuple(ids)
+    assert found.n_epochs == 2
+    np.testing.assert_array_equal(found.variability, callback.result().variability)
+
+
+def test_data_maps_that_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* holds no epoch-\*.npz"):
+        load_data_map(tmp_path)
+    write_epoch(tmp_path, Epoch(1, np.full(3, 0.5), np.ones(3, bool)))
+    write_epoch(tmp_path, Epoch(2, np.full(4, 0.5), np.ones(4, bool)))
+    with pytest.raises(ValueError, match="epoch 1 and epoch 2 are not: they come from two runs"):
+        load_data_map(tmp_path)
+    with pytest.raises(ValueError, match="`texts` and `ids` of one length"):
+        DataMapCallback(TEXTS, LABELS, ids=["a"])
+
+
+def test_mistakes_have_their_sentences(encoder_folder):
+    with pytest.raises(ValueError, match="Expected `texts` and `labels` of one length, but got 24 and 2"):
+        ShortcutCallback(WATCHED, [0, 1], HEADS)
+    with pytest.raises(ValueError, match="Expected at least one epoch of training, but none has ended"):
+        DataMapCallback(TEXTS, LABELS).result()
