@@ -1,0 +1,101 @@
+"""Options, declared once: the keyword signature, the command's flags and the stored record all come from one class."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from rightreasons.foundations.validation import check_options
+
+Self = TypeVar("Self", bound="Options")
+
+
+def option(default: Any, text: str, **metadata: Any) -> Any:
+    """Declare an option of an `Options` class.
+
+    Args:
+        default: Its default; every option has one.
+        text: One sentence for the command line and the documentation.
+        **metadata: `choices`, the allowed values.
+    """
+    return dataclasses.field(default=default, metadata={"help": text, **metadata})
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Base of every frozen options class; a subclass is a frozen dataclass whose fields are made by `option`.
+
+    Values are plain: numbers, texts, booleans, None, and tuples of them. A subclass checks them in `__post_init__`.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Toy(Options):
+        ...     items: int | None = option(None, "Maximum number of items.")
+        ...     fast: bool = option(False, "Skip the slow part.")
+        >>> Toy.read({"items": 5}, "toy")
+        Toy(items=5, fast=False)
+        >>> Toy.read({"itmes": 5}, "toy")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected an option of toy, but got 'itmes'. Did you mean 'items'? Known: fast, items.
+        >>> Toy(items=5, fast=True).flags()
+        ['--items', '5', '--fast']
+    """
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of the options."""
+        return tuple(field.name for field in dataclasses.fields(cls))
+
+    @classmethod
+    def read(cls: type[Self], given: Mapping[str, Any] | Self | None, where: str) -> Self:
+        """Make the options from values by name; those that are not given take their defaults.
+
+        Args:
+            given: Values by name, an instance of this class, or None.
+            where: What the options belong to, for the error.
+
+        Raises:
+            ValueError: If a name is unknown; the nearest known one is given.
+        """
+        if isinstance(given, cls):
+            return given
+        values = dict(cast("Mapping[str, Any]", given or {}))
+        check_options(values, cls.names(), where)
+        return cls(**{name: _plain(value) for name, value in values.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every option as a plain value."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in self._items()}
+
+    def changed(self) -> dict[str, Any]:
+        """Return the options that are away from their defaults."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return {name: value for name, value in self._items() if value != defaults[name]}
+
+    def flags(self, prefix: str = "") -> list[str]:
+        """Return the words of a command line that give these options.
+
+        Args:
+            prefix: What stands before each name, such as "difficulty-".
+        """
+        words: list[str] = []
+        for name, value in self.changed().items():
+            flag = prefix + name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(f"--{flag}" if value else f"--no-{flag}")
+            else:
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                words += [f"--{flag}", text]
+        return words
+
+    def _items(self) -> list[tuple[str, Any]]:
+        return [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else value

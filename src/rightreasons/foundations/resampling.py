@@ -1,0 +1,44 @@
+"""How intervals and tests resample: one declaration and one set of defaults for the whole package."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rightreasons.foundations.validation import check_count, check_fraction, check_seed
+
+
+@dataclasses.dataclass(frozen=True)
+class Resampling:
+    """The level, the number of resamples and the seed of a bootstrap or a randomization test.
+
+    Attributes:
+        level: Confidence level of intervals, in (0, 1).
+        resamples: Number of resamples, at least 1.
+        seed: Seed of the draws, a whole number from 0.
+
+    Raises:
+        TypeError: If a value is of the wrong kind.
+        ValueError: If a value is out of its range.
+
+    Example:
+        >>> Resampling(level=0.9).resamples
+        1000
+        >>> Resampling(level=2)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `confidence_level` to be strictly between 0 and 1, but got 2.0.
+    """
+
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", check_fraction(self.level, "confidence_level", open_ends=True))
+        check_count(self.resamples, "n_resamples")
+        check_seed(self.seed)
+
+    @classmethod
+    def of(cls, confidence_level: float | None, n_resamples: int = 1000, seed: int = 0) -> Resampling | None:
+        """Return the resampling that flat options ask for; None where `confidence_level` is None: no interval."""
+        return None if confidence_level is None else cls(confidence_level, n_resamples, seed)
