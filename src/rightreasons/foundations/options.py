@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from rightreasons.foundations.validation import check_options
-
 Self = TypeVar("Self", bound="Options")
 
 
@@ -18,7 +16,7 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
     Args:
         default: Its default; every option has one.
         text: One sentence for the command line and the documentation.
-        **metadata: `choices`, the allowed values.
+        **metadata: `choices`, the allowed values; `minimum`, the least value of a whole number (or of each one).
     """
     return dataclasses.field(default=default, metadata={"help": text, **metadata})
 
@@ -27,7 +25,9 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 class Options:
     """Base of every frozen options class; a subclass is a frozen dataclass whose fields are made by `option`.
 
-    Values are plain: numbers, texts, booleans, None, and tuples of them. A subclass checks them in `__post_init__`.
+    Values are plain: numbers, texts, booleans, None, and tuples of them; `choices` and `minimum` of an option are checked
+    here, anything else in a subclass's `__post_init__`. An option whose default is None accepts None. Nothing heavy is
+    imported before a value is checked, so that a command line can list its options at once.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -43,6 +43,19 @@ class Options:
         >>> Toy(items=5, fast=True).flags()
         ['--items', '5', '--fast']
     """
+
+    def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_count, check_one_of
+
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.default is None:
+                continue
+            for each in value if isinstance(value, tuple) else (value,):
+                if "choices" in field.metadata:
+                    check_one_of(each, field.metadata["choices"], field.name)
+                if "minimum" in field.metadata:
+                    check_count(each, field.name, minimum=field.metadata["minimum"])
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -60,6 +73,8 @@ class Options:
         Raises:
             ValueError: If a name is unknown; the nearest known one is given.
         """
+        from rightreasons.foundations.validation import check_options
+
         if isinstance(given, cls):
             return given
         values = dict(cast("Mapping[str, Any]", given or {}))

@@ -1,0 +1,107 @@
+"""What can be set about each question: one frozen class per question, read by measurements, commands and the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from rightreasons.foundations.options import Options, option
+
+FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
+NEIGHBORS = ("same_class", "any")
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibrationOptions(Options):
+    """Does its confidence match its accuracy?"""
+
+    n_bins: int = option(15, "Number of confidence bins.", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShortcutsOptions(Options):
+    """Does it decide by shortcuts? None leaves an attribution setting to `integrated_gradients`."""
+
+    items: int | None = option(
+        None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
+    )
+    target: str | None = option(
+        None, "Score that attributions explain: probability or logit.", choices=("probability", "logit")
+    )
+    baseline: str | None = option(
+        None, "Input without information: zeros, pad or mask.", choices=("zeros", "pad", "mask")
+    )
+    method: str | None = option(
+        None,
+        "Integration rule: adaptive, gauss_legendre or riemann_right.",
+        choices=("adaptive", "gauss_legendre", "riemann_right"),
+    )
+    steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
+    reduce: str | None = option(
+        None, "One number per token: l2, sum or dot over the embedding.", choices=("l2", "sum", "dot")
+    )
+
+    def attribution(self) -> dict[str, object]:
+        """Return the attribution settings that are set, as keywords of `integrated_gradients`."""
+        return {name: value for name, value in self.changed().items() if name != "items"}
+
+
+@dataclasses.dataclass(frozen=True)
+class CuesOptions(Options):
+    """Does the data hand it cues?"""
+
+    features: tuple[str, ...] = option(
+        ("unigram", "length", "negation"),
+        f"Families of cues, of {', '.join(FEATURES)}; comma-separated.",
+        choices=FEATURES,
+    )
+    min_applicability: int = option(1, "Minimum applicability of a cue.", minimum=1)
+    groups_column: str | None = option(
+        None, "Column that names the group each item belongs to; source_id where there is one."
+    )
+    n_folds: int = option(10, "Folds of the cue-only classifier.", minimum=2)
+    n_permutations: int = option(200, "Permutations of its p-value; 0 for none.", minimum=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbesOptions(Options):
+    """Does it prefer answers before reading?"""
+
+    ks: tuple[int, ...] = option(
+        (1, 2, 4, 8), "Numbers of choices that the fourth probe adds; comma-separated.", minimum=1
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class DifficultyOptions(Options):
+    """Which examples is it fragile on?"""
+
+    items: int = option(1000, "Maximum number of ranked items.", minimum=1)
+    neighbors: str = option(
+        "same_class", "Words that replace others: same_class (of the predicted class) or any.", choices=NEIGHBORS
+    )
+    data_map: str | None = option(None, "Folder of DataMapCallback, from training on these items, to compare with.")
+
+
+@dataclasses.dataclass(frozen=True)
+class BehaviorOptions(Options):
+    """Does its good behavior generalize?"""
+
+    suite: str | None = option(
+        None,
+        "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
+        "checklist_paraphrase or checklist_reading.",
+    )
+    max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
+    examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
+
+
+QUESTIONS: Mapping[str, type[Options]] = {
+    "calibration": CalibrationOptions,
+    "shortcuts": ShortcutsOptions,
+    "cues": CuesOptions,
+    "probes": ProbesOptions,
+    "difficulty": DifficultyOptions,
+    "behavior": BehaviorOptions,
+}
+"""The options of each question of the audit, by its name."""
