@@ -22,7 +22,6 @@ from rightreasons.auditing.page.figures import (
     N_BINS,
     Judged,
     Resampling,
-    estimate_of,
     measure,
     squared_distance,
     take_rows,
@@ -47,6 +46,7 @@ from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_fraction, check_seed
+from rightreasons.measuring.estimates import estimate_of
 
 Floats = NDArray[np.float64]
 

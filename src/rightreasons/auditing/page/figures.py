@@ -20,8 +20,9 @@ from rightreasons.analysis.calibration.proper_scores import brier_of, label_log_
 from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
-from rightreasons.auditing.page.parts import Estimate, Headline
+from rightreasons.auditing.page.parts import Headline
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.measuring.estimates import Estimate, estimate_of
 
 Floats = NDArray[np.float64]
 
@@ -279,14 +280,6 @@ def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragge
     if len(lengths) and (lengths == lengths[0]).all():
         return np.asarray(values.reshape(len(lengths), int(lengths[0])))
     return Ragged(values, offsets)
-
-
-def estimate_of(value: float | None, interval: intervals.Interval | None) -> Estimate:
-    """Join a figure and its interval, where it has one."""
-    if value is None or interval is None:
-        return Estimate(value)
-    resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
-    return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

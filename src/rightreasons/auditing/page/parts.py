@@ -13,39 +13,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from rightreasons.foundations.results import Result, plain
+from rightreasons.measuring.estimates import Estimate as Estimate
 
 if TYPE_CHECKING:
     from rightreasons.auditing.context import AuditContext
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimate(Result):
-    """A figure with its interval.
-
-    Attributes:
-        value: The figure; None where it is undefined.
-        low: Lower end of the interval; None where there is none.
-        high: Upper end of the interval; None where there is none.
-        level: The confidence level of the interval.
-        method: How the interval was made, in words.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.95
-    method: str = ""
-
-    def __post_init__(self) -> None:
-        if (self.low is None) != (self.high is None):
-            raise ValueError("Expected both ends of an interval or neither.")
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether there is an interval."""
-        return self.low is not None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import rightreasons
-from rightreasons.auditing.page.figures import estimate_of
 from rightreasons.auditing.page.parts import Column, Headline, Part, SectionResult, Table, Verdict
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import percent, with_interval
@@ -18,6 +17,7 @@ from rightreasons.auditing.questions.behavior.section import EXAMPLES, RIBEIRO, 
 from rightreasons.auditing.schema import AUDIT_FILE
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
 from rightreasons.measuring.behavior_answers import SuiteAnswers
+from rightreasons.measuring.estimates import estimate_of
 
 PAGE = "index.html"
 RATES = "pass_rates.json"

@@ -12,7 +12,6 @@ import numpy as np
 
 from rightreasons.analysis.behavior.pass_rates import FunctionalityResult, GroupResult
 from rightreasons.auditing.context import AuditContext
-from rightreasons.auditing.page.figures import estimate_of
 from rightreasons.auditing.page.parts import (
     APPLIES,
     Applicability,
@@ -33,6 +32,7 @@ from rightreasons.auditing.questions.behavior.plots import behavior_heat_map, co
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import ask
 from rightreasons.measuring.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, failing_cases
+from rightreasons.measuring.estimates import estimate_of
 
 RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5

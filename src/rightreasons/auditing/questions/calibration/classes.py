@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis import intervals
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling, estimate_of
+from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling
 from rightreasons.auditing.page.parts import Cell, Column, Estimate, Part, Table
 from rightreasons.auditing.page.words import percent
+from rightreasons.measuring.estimates import estimate_of
 
 MOST_CLASSES = 50
 """Rows of the table."""

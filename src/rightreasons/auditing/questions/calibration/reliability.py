@@ -12,9 +12,10 @@ from rightreasons.analysis import intervals
 from rightreasons.analysis.calibration.consistency import ConsistencyResult
 from rightreasons.analysis.calibration.errors import CalibrationResult
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling, estimate_of
+from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling
 from rightreasons.auditing.page.parts import Column, Plot, Table
 from rightreasons.auditing.page.words import fraction, percent
+from rightreasons.measuring.estimates import estimate_of
 
 SOURCE_OF_DIAGRAM = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
 

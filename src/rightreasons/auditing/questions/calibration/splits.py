@@ -13,9 +13,10 @@ from rightreasons.analysis import intervals
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import ABOUT, Judged, Resampling, estimate_of
+from rightreasons.auditing.page.figures import ABOUT, Judged, Resampling
 from rightreasons.auditing.page.parts import Column, ExampleList, Headline, Part, Table
 from rightreasons.auditing.page.words import fraction, percent, with_interval
+from rightreasons.measuring.estimates import estimate_of
 
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
 """The figures that are computed for every split."""

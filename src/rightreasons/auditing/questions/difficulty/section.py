@@ -12,7 +12,6 @@ from rightreasons.analysis import intervals
 from rightreasons.analysis.difficulty import ranking as measures
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import estimate_of
 from rightreasons.auditing.page.parts import (
     APPLIES,
     Applicability,
@@ -34,6 +33,7 @@ from rightreasons.auditing.questions.difficulty import plots as plots_difficulty
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_count, check_options
+from rightreasons.measuring.estimates import estimate_of
 
 if TYPE_CHECKING:
     from rightreasons.auditing.questions.difficulty.data_map import OpenedMap, Trained

@@ -11,7 +11,6 @@ import numpy as np
 from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
-from rightreasons.auditing.page.figures import estimate_of
 from rightreasons.auditing.page.parts import (
     APPLIES,
     Applicability,
@@ -28,6 +27,7 @@ from rightreasons.auditing.page.words import fraction, p_equals, percent, with_i
 from rightreasons.auditing.questions.probes import plots as plots_probes
 from rightreasons.auditing.questions.probes.examples import example_part
 from rightreasons.foundations.validation import check_count, check_options
+from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.option_order import OrderFigures, cyclic_orders
 from rightreasons.measuring.probes import KS, ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
 

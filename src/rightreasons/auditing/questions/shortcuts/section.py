@@ -18,7 +18,6 @@ from rightreasons.analysis.shortcuts.null_model import chance_of_hit
 from rightreasons.analysis.shortcuts.reliance import TOP_N
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import estimate_of
 from rightreasons.auditing.page.parts import (
     APPLIES,
     Applicability,
@@ -37,6 +36,7 @@ from rightreasons.auditing.page.parts import (
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import plots as plots_shortcuts
+from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.shortcuts import ShortcutMeasurement, ShortcutRecord, measure_shortcuts
 
 MAX_ITEMS = 300
