@@ -323,7 +323,7 @@ def test_splits_are_chosen_by_their_names_and_labels(rows):
     variants = {"train": rows, "test": rows, "test_hard": rows, "testing": rows}
     assert choose_splits(variants, None, "x") == ["test", "test_hard"]
     assert choose_splits(variants, "test_hard, test", "x") == ["test_hard", "test"]
-    with pytest.raises(ValueError, match="name the one to audit"):
+    with pytest.raises(ValueError, match="name the one to use"):
         choose_splits({"train": rows, "more": rows}, None, "x")
 
 

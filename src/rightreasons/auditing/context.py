@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Role = Literal["primary", "comparison", "validation", "train"]
 
-TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
-"""The splits that are audited when none is named: the first of these that has labels."""
-
 VALIDATION_SPLITS = ("validation", "dev", "valid", "val")
 """The splits that may be used to fit a temperature."""
 
@@ -319,13 +316,10 @@ def choose_splits(
             if name not in available:
                 raise unknown_name(f"split of {where}", name, available)
         return list(dict.fromkeys(names))
-    candidates = [name for name in TEST_SPLITS if name in available] or (list(available) if len(available) == 1 else [])
-    for name in (*(name for name in candidates if _has_labels(available[name])), *candidates):
-        return [name, *(other for other in available if other.startswith(f"{name}_"))]
-    raise ValueError(
-        f"Expected a split of {where} that is called one of {', '.join(TEST_SPLITS)}, but its splits are "
-        f"{', '.join(available)}: name the one to audit with `split`."
-    )
+    from rightreasons.data.opening.splits import choose_split
+
+    primary = choose_split(available, where=where)
+    return [primary, *(other for other in available if other.startswith(f"{primary}_"))]
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -339,11 +333,6 @@ def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
             digest.update(len(encoded).to_bytes(8, "little") + encoded)
         digest.update(column.encode())
     return digest.hexdigest()
-
-
-def _has_labels(data: datasets.Dataset) -> bool:
-    # Public test splits often come with -1 for every label.
-    return "label" in data.column_names and any(label >= 0 for label in data["label"])
 
 
 def _fingerprint_of(classifier: Classifier) -> str:

@@ -246,22 +246,11 @@ def _open(
     needs_labels: bool,
 ) -> dict[str, datasets.Dataset]:
     """Open every split of the data in the common schema."""
-    import datasets
+    from rightreasons.data.opening.splits import open_splits
 
-    from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
-
-    if isinstance(dataset, Mapping):
-        dataset = datasets.DatasetDict(dataset)
-    given: dict[str, Any] = {"config": config, "data_dir": data_dir, "require_labels": needs_labels}
     if task == "multiple_choice":
-        found = open_multiple_choice(
-            dataset, prompt_column=columns["text_column"], label_column=columns["label_column"], **given
-        )
-    else:
-        found = open_dataset(dataset, **given, **dict[str, Any](columns))
-    if isinstance(found, Mapping):
-        return {str(name): rows for name, rows in found.items()}
-    return {str(found.split) if found.split is not None else "data": found}
+        columns = {"prompt_column": columns["text_column"], "label_column": columns["label_column"]}
+    return open_splits(dataset, config, task=task, data_dir=data_dir, require_labels=needs_labels, **columns)
 
 
 def _load(model: Any, task: str, revision: str | None) -> Classifier:

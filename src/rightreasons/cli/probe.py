@@ -62,29 +62,26 @@ def probe(
     confidence_level: ConfidenceLevel = 0.95,
 ) -> None:
     """Put four confusion probes to a model: does it choose without a reason to, does it falter among more choices?"""
-    import datasets as hf
-
     from rightreasons.auditing.runner import audit
     from rightreasons.cli._choices import listed, one_or_more
     from rightreasons.cli._show import show_audit
-    from rightreasons.data.opening.datasets import open_multiple_choice
+    from rightreasons.data.opening.splits import open_splits
     from rightreasons.models.scoring.choices import load_chooser
 
     ks = _numbers(k)
-    found = open_multiple_choice(
+    splits = open_splits(
         dataset,
         config,
+        task="multiple_choice",
         prompt_column=listed(prompt_column),
         choices_column=one_or_more(choices_column),
         label_column=label_column,
         data_dir=data_dir,
     )
-    if isinstance(found, hf.Dataset):
-        found = hf.DatasetDict({str(found.split or "data"): found})
     scorer = load_chooser(model, method=method, revision=revision)
     result = audit(
         scorer,
-        found,
+        splits,
         name=f"{dataset} ({config})" if config else dataset,
         out=out,
         questions=["probes"],

@@ -110,40 +110,27 @@ def _open(
     limit: int | None,
     seed: int,
 ) -> Any:
-    """Open all splits with the labelled items of each."""
-    import datasets as hf
-
+    """Open the labeled items of each split that has some."""
     from rightreasons.cli._choices import listed, one_or_more
-    from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
+    from rightreasons.data.opening.splits import labeled_items, open_splits
     from rightreasons.foundations.validation import check_one_of
 
     check_one_of(task, ("multiple_choice", "classification"), "--task")
-    shared: dict[str, Any] = {"label_column": label_column, "data_dir": data_dir, "limit": limit, "seed": seed}
-    if task == "classification":
-        found = open_dataset(dataset, config, **shared)
-    else:
-        found = open_multiple_choice(
-            dataset,
-            config,
-            prompt_column=listed(prompt_column),
-            choices_column=one_or_more(choices_column),
-            **shared,
-        )
-    if isinstance(found, hf.Dataset):
-        found = hf.DatasetDict({str(found.split or "all items"): found})
-    kept = {name: data.select([i for i, y in enumerate(data["label"][:]) if y >= 0]) for name, data in found.items()}
-    return {name: data for name, data in kept.items() if len(data)}
+    columns: dict[str, Any] = {"label_column": label_column}
+    if task == "multiple_choice":
+        columns |= {"prompt_column": listed(prompt_column), "choices_column": one_or_more(choices_column)}
+    splits = open_splits(dataset, config, task=task, data_dir=data_dir, limit=limit, seed=seed, **columns)
+    labeled = {name: labeled_items(items) for name, items in splits.items()}
+    return {name: items for name, items in labeled.items() if len(items)}
 
 
-def _test(found: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
-    from rightreasons.foundations.validation import unknown_name
+def _test(splits: dict[str, datasets.Dataset], name: str | None, where: str) -> tuple[str, datasets.Dataset]:
+    from rightreasons.data.opening.splits import choose_split
 
-    if not found:
+    if not splits:
         raise ValueError(f"Expected items with a label in {where}, but there are none.")
-    if name is not None and name not in found:
-        raise unknown_name(f"split of {where} with labels", name, found)
-    chosen = name or next((usual for usual in ("test", "validation", "dev") if usual in found), next(iter(found)))
-    return chosen, found[chosen]
+    chosen = choose_split(splits, name, where=f"{where} with labels", others=True)
+    return chosen, splits[chosen]
 
 
 def _train(

@@ -3,10 +3,10 @@
 import json
 
 import datasets
-import numpy as np
 import pytest
 
 from rightreasons.data.opening.datasets import chosen_rows, open_dataset, open_multiple_choice
+from rightreasons.data.opening.splits import choose_split, labeled_items, open_splits
 
 datasets.disable_progress_bars()
 
@@ -155,28 +155,56 @@ def test_data_without_labels_on_demand():
     assert list(open_dataset(rows, require_labels=False).features) == ["id", "text"]
 
 
-def test_a_limit_is_stratified_nested_and_independent_of_order():
+def test_a_limit_goes_by_seed_and_id_alone():
     n = 400
     rows = {"id": [f"i{k}" for k in range(n)], "text": ["x"] * n, "label": [int(k % 4 == 0) for k in range(n)]}
     data = datasets.Dataset.from_dict(rows)
     few, more = open_dataset(data, limit=40), open_dataset(data, limit=80)
-    # A quarter of the rows is of class 1: 10 of 40 and 20 of 80, exactly.
-    assert (sum(few["label"]), sum(more["label"])) == (10, 20)
+    assert len(few) == 40
     assert set(few["id"]) < set(more["id"])
     shuffled = data.shuffle(seed=1)
     assert set(open_dataset(shuffled, limit=40)["id"]) == set(few["id"])
     assert set(open_dataset(data, limit=40, seed=1)["id"]) != set(few["id"])
     assert len(open_dataset(data, limit=10_000)) == n
-    assert len(open_dataset(data, limit=40, stratify=False)) == 40
+    # The same items as the audit's, and as those of a set of another task.
+    assert few["id"][:] == [f"i{row}" for row in chosen_rows(rows["id"], 40)]
+    items = {"id": rows["id"], "prompt": ["x"] * n, "choices": [["a", "b"]] * n, "label": [0] * n}
+    assert open_multiple_choice(datasets.Dataset.from_dict(items), limit=40)["id"][:] == few["id"][:]
 
 
-def test_shares_are_rounded_to_the_limit():
-    strata = np.array([0] * 5 + [1] * 3 + [2] * 2)
-    for limit in range(1, 11):
-        rows = chosen_rows([str(k) for k in range(10)], limit, strata=strata)
-        assert len(rows) == len(set(rows)) == limit
-        counts = np.bincount(strata[rows], minlength=3)
-        assert (np.abs(counts - np.array([0.5, 0.3, 0.2]) * limit) < 1).all()
+def table(*labels):
+    return datasets.Dataset.from_dict({"text": [f"t{k}" for k in range(len(labels))], "label": list(labels)})
+
+
+def test_every_split_by_its_name(tmp_path):
+    assert {name: len(rows) for name, rows in open_splits(write(tmp_path / "folder")).items()} == {
+        "train": 3,
+        "test": 1,
+    }
+    assert list(open_splits(table(0, 1))) == ["data"]
+    assert list(open_splits("planted_shortcuts", "function", split="test_flipped", limit=3)) == ["test_flipped"]
+    pieces = open_splits({"late": table(1), "soon": table(0, 2, 1)})  # the classes of all splits together
+    assert pieces["late"].features["label"].names == ["0", "1", "2"]
+    rows = datasets.Dataset.from_list([FORMS["piqa"]])
+    assert open_splits({"dev": rows}, task="multiple_choice")["dev"]["choices"][0] == ["a", "b"]
+    with pytest.raises(ValueError, match="`task`.*regression"):
+        open_splits(rows, task="regression")
+
+
+def test_the_split_that_is_chosen():
+    some, none = table(-1, 1), table(-1, -1)
+    splits = {"extra": some, "train": some, "test": none, "validation": some}
+    assert choose_split(splits, where="x") == "validation"
+    assert choose_split(splits, "extra", where="x") == "extra"
+    assert choose_split({"train": some, "test": none}, where="x") == "test"
+    assert choose_split({"train": some, "test": none}, where="x", others=True) == "train"
+    assert choose_split(splits, where="x", preferred=("test", "train")) == "train"
+    assert choose_split({"train": none}, where="x") == "train"
+    with pytest.raises(ValueError, match="split of x .*test, validation.* its splits are a, b: name the one"):
+        choose_split({"a": some, "b": some}, where="x")
+    with pytest.raises(ValueError, match="split of x.*Did you mean 'extra'"):
+        choose_split(splits, "extr", where="x")
+    assert labeled_items(some)["text"][:] == ["t1"]
 
 
 @pytest.mark.parametrize(
@@ -218,13 +246,13 @@ def test_what_is_wrong_is_one_sentence(columns, options, error, message):
         ("a.csv", "text,label\nfine,1\nbad\n", "Expected 2 columns .* row 1 has 1"),
         ("a.csv", "text,label\n", "at least one row"),
         ("a.csv", "", "at least one row"),
-        ("a.csv", "text,text\na,b\n", "a name of its own"),
+        ("a.csv", "text,text\na,b\n", "distinct column names"),
         ("a.jsonl", '{"text": "a"}\n{broken\n', "Expected JSON in UTF-8"),
         ("a.jsonl", "3\n", "record 0 is int"),
         ("a.json", '"text"', "a list of records"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": ["b"], "label": 1}\n', "values of one kind in each column"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": ["b"], "label": 1}\n', "values of one type in each column"),
         ("a.parquet", "no parquet", "Expected a parquet file"),
-        ("a.docx", "x", r"of the kind \.csv, "),
+        ("a.docx", "x", r"of type \.csv, "),
     ],
 )
 def test_a_bad_file_is_one_sentence(tmp_path, name, content, message):
@@ -244,7 +272,7 @@ def test_what_is_nowhere(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no such file or folder"):
         open_dataset(tmp_path / "none.csv")
     with pytest.raises(
-        ValueError, match=r"'planted_shortcut' is none that can be read .*Did you mean 'planted_shortcuts'"
+        ValueError, match=r"'planted_shortcut' cannot be read as any of them .*Did you mean 'planted_shortcuts'"
     ):
         open_dataset("planted_shortcut")
     with pytest.raises(TypeError, match="by its name, its path or as a Dataset, but got int"):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.choices import ChoiceForm, choice_form, read_choices
 from rightreasons.data.opening.labels import label_ids, label_names_of
-from rightreasons.data.opening.splits import Splits, read_splits
+from rightreasons.data.opening.tables import Splits, read_tables
 from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
@@ -40,7 +40,6 @@ def open_dataset(
     require_labels: bool = True,
     drop_empty: bool = False,
     limit: int | None = None,
-    stratify: bool = True,
     seed: int = 0,
 ) -> Splits:
     """Open a classification data set.
@@ -62,9 +61,9 @@ def open_dataset(
         revision: A revision on the hub.
         require_labels: Whether a data set without labels is refused; if not, it has no column `label`.
         drop_empty: Whether rows with an empty text are left out instead of refused.
-        limit: How many items of each split to keep at most; which ones depends on `seed` and their ids alone.
-        stratify: Whether `limit` keeps the shares of the labels.
-        seed: Decides which items `limit` keeps.
+        limit: The maximum number of items per split, chosen by `chosen_rows`: by (seed, id) alone, whatever their order
+            and their labels.
+        seed: The seed of that choice.
 
     Returns:
         A Dataset if `split` is given or there are no splits (one file), otherwise a DatasetDict. Columns: `id`
@@ -81,7 +80,7 @@ def open_dataset(
         >>> data[0], data.features["label"].names
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
-    found = read_splits(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    found = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
     # The names of the classes are those of all splits together: one split may lack a class.
     names = _class_names(found, label_column, label_names, require_labels, name)
@@ -97,13 +96,9 @@ def open_dataset(
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
             made[column] = (data[source][:], datasets.Value("string"))
-        strata = None
         if label is not None:
-            assigned = label_ids(data, label, names, name)
-            made["label"] = (assigned, datasets.ClassLabel(names=names))
-            strata = np.asarray(assigned) if stratify else None
-        whole = _assemble(data, made, (text, pair, label, taken_id))
-        return _limited(whole, ids, strata, limit, seed)
+            made["label"] = (label_ids(data, label, names, name), datasets.ClassLabel(names=names))
+        return limited(_assemble(data, made, (text, pair, label, taken_id)), limit, seed)
 
     return _each(found, split, make, name)
 
@@ -143,8 +138,8 @@ def open_multiple_choice(
         data_dir: Where local copies of the catalog's data sets are.
         revision: A revision on the hub.
         require_labels: Whether a data set without labels is refused; if not, its labels are -1.
-        limit: How many items of each split to keep at most.
-        seed: Decides which items `limit` keeps.
+        limit: The maximum number of items per split, chosen as in `open_dataset`.
+        seed: The seed of that choice.
 
     Returns:
         As `open_dataset`, with the columns `id`, `prompt`, `choices` (list of strings), `label` (the index of the right
@@ -161,7 +156,7 @@ def open_multiple_choice(
         >>> open_multiple_choice(rows)[0]
         {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
     """
-    found = read_splits(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    found = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
 
     def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
@@ -177,10 +172,42 @@ def open_multiple_choice(
             "choices": (choices, datasets.List(text)),
             "label": (labels, datasets.Value("int64")),
         }
-        whole = _assemble(data, made, (*form.prompt, *form.choices, form.label, taken_id))
-        return _limited(whole, ids, None, limit, seed)
+        return limited(_assemble(data, made, (*form.prompt, *form.choices, form.label, taken_id)), limit, seed)
 
     return _each(found, split, make, name)
+
+
+def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
+    """Keep at most `limit` rows of a data set that has a column `id`, chosen by `chosen_rows`; None keeps them all."""
+    check_seed(seed)
+    if limit is None or check_count(limit, "limit") >= len(data):
+        return data
+    return data.select(chosen_rows(data["id"][:], limit, seed=seed))
+
+
+def chosen_rows(ids: Sequence[str], limit: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """Choose rows by (seed, id): their order, their labels and the other rows do not matter.
+
+    Each id has its own pseudo-random rank; the lowest ranks are kept. Hence a smaller choice is part of a larger one.
+    Every limit on a number of items in this package means this choice.
+
+    Args:
+        ids: N unique ids.
+        limit: How many to keep, at most N.
+        seed: The seed of the ranks.
+
+    Returns:
+        (limit,) row numbers, ascending.
+
+    Example:
+        >>> chosen_rows(["a", "b", "c", "d"], 2)
+        array([2, 3])
+    """
+    ranks = np.array(
+        [int.from_bytes(hashlib.blake2b(f"{seed}/{item}".encode(), digest_size=8).digest(), "big") for item in ids],
+        dtype=np.uint64,
+    )
+    return np.sort(np.argsort(ranks, kind="stable")[:limit])
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -288,48 +315,3 @@ def _assemble(
     if not rest:
         return common
     return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
-
-
-def _limited(
-    data: datasets.Dataset, ids: Sequence[str], strata: NDArray[np.int64] | None, limit: int | None, seed: int
-) -> datasets.Dataset:
-    check_seed(seed)
-    if limit is None or check_count(limit, "limit") >= len(data):
-        return data
-    return data.select(chosen_rows(ids, limit, seed=seed, strata=strata))
-
-
-def chosen_rows(
-    ids: Sequence[str], limit: int, *, seed: int = 0, strata: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """Choose rows by (seed, id), so that neither their order nor the other rows matter.
-
-    Every id has a pseudo-random rank of its own; the lowest ranks are kept. Hence a smaller choice is part of a larger
-    one. With strata each gets its share of `limit` (largest remainders).
-
-    Args:
-        ids: N unique ids.
-        limit: How many to keep, at most N.
-        seed: Decides the ranks.
-        strata: (N,) a class for each row.
-
-    Returns:
-        (limit,) row numbers, ascending.
-
-    Example:
-        >>> chosen_rows(["a", "b", "c", "d"], 2, strata=np.array([0, 0, 1, 1]))
-        array([0, 3])
-    """
-    ranks = np.array(
-        [int.from_bytes(hashlib.blake2b(f"{seed}/{item}".encode(), digest_size=8).digest(), "big") for item in ids],
-        dtype=np.uint64,
-    )
-    order = np.argsort(ranks, kind="stable")
-    if strata is None:
-        return np.sort(order[:limit])
-    _, member, counts = np.unique(strata, return_inverse=True, return_counts=True)
-    exact = counts * limit / len(ids)
-    shares = np.floor(exact).astype(np.int64)
-    shares[np.argsort(shares - exact, kind="stable")[: limit - shares.sum()]] += 1
-    kept = [order[member[order] == stratum][:share] for stratum, share in enumerate(shares)]
-    return np.sort(np.concatenate(kept))

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 
 from rightreasons.data.benchmarks.squad import question_features, read_squad
-from rightreasons.data.opening.splits import read_splits
-from rightreasons.foundations.randomness import item_rng
+from rightreasons.data.opening.datasets import limited
+from rightreasons.data.opening.splits import choose_split
+from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.schemas import EXTRACTIVE_ANSWERS
-from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
+from rightreasons.foundations.validation import check_ids
 
 
 def open_questions(
@@ -30,10 +30,10 @@ def open_questions(
     Args:
         name_or_path: "squad", a JSON file in the form of SQuAD 1.1, any other file or hub id with the columns `id`,
             `question`, `context` and `answers` ({text, answer_start}, a list each), or a Dataset with them.
-        split: A split; a file or a Dataset has none, and any name of a split gives all of it.
-        data_dir: Where local copies of the catalog's data sets are.
-        limit: How many questions to keep at most; which ones depends on `seed` and their ids alone.
-        seed: Decides which.
+        split: A split; a file or a Dataset has none, and any name gives all of it.
+        data_dir: The folder of local copies of the catalog's sources.
+        limit: The maximum number of questions, chosen as in `open_dataset`.
+        seed: The seed of that choice.
 
     Returns:
         The questions; those without an answer (SQuAD 2.0 has them) are left out.
@@ -43,32 +43,28 @@ def open_questions(
     """
     path = Path(os.fspath(name_or_path)) if isinstance(name_or_path, (str, os.PathLike)) else None
     name = str(path) if path is not None else "the data set"
-    found: Any
+    tables: Any
     if path is not None and path.suffix == ".json" and path.is_file() and _is_squad(path):
-        found = datasets.Dataset.from_list(list(read_squad(path)), features=question_features())
+        tables = datasets.Dataset.from_list(list(read_squad(path)), features=question_features())
     else:
-        found = read_splits(name_or_path, data_dir=data_dir)
-    if isinstance(found, datasets.DatasetDict):
-        if split is None and len(found) > 1:
-            raise ValueError(f"Expected `split` for {name}, which has the splits {', '.join(found)}.")
-        if split is not None and split not in found:
-            raise unknown_name(f"split of {name}", split, found)
-        found = found[split or next(iter(found))]
-    missing = [column for column in EXTRACTIVE_ANSWERS if column not in found.column_names]
+        tables = read_tables(name_or_path, data_dir=data_dir)
+    if isinstance(tables, datasets.Dataset):
+        rows = tables
+    elif split is None and len(tables) > 1:
+        raise ValueError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.")
+    else:
+        rows = tables[choose_split(tables, split, where=name, others=True)]
+    missing = [column for column in EXTRACTIVE_ANSWERS if column not in rows.column_names]
     if missing:
         raise ValueError(
             f"Expected the columns {', '.join(EXTRACTIVE_ANSWERS)} in {name}, but {', '.join(missing)} is missing; it "
-            f"has {', '.join(found.column_names)}."
+            f"has {', '.join(rows.column_names)}."
         )
-    check_ids(found["id"][:], f"id of {name}")
-    answered = [row for row, answers in enumerate(found["answers"][:]) if answers["text"]]
+    check_ids(rows["id"][:], f"id of {name}")
+    answered = [row for row, answers in enumerate(rows["answers"][:]) if answers["text"]]
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
-    if limit is not None and check_count(limit, "limit") < len(answered):
-        ids = found["id"][:]
-        drawn = np.array([item_rng(check_seed(seed), ids[row]).random() for row in answered])
-        answered = sorted(np.array(answered)[np.argsort(drawn, kind="stable")[:limit]].tolist())
-    return found.select(answered)
+    return limited(rows.select(answered), limit, seed)
 
 
 def _is_squad(path: Path) -> bool:

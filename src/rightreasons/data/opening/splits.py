@@ -1,167 +1,100 @@
-"""Reads whatever holds a user's data into a `datasets.Dataset`, its columns as they are.
-
-A name of the catalog, a hub id, a file (csv, tsv, json lines, json, parquet) or a folder (data files, or what
-`save_to_disk` wrote). What the columns mean is the business of `files`.
-"""
+"""Opens every split of a user's data set, chooses one of them, and takes its labeled items."""
 
 from __future__ import annotations
 
-import csv
-import difflib
-import json
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import datasets
 
-from rightreasons.data.builders.catalog import CATALOG, load_dataset
+from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
+from rightreasons.data.opening.tables import splits_of
+from rightreasons.foundations.validation import check_one_of, unknown_name
 
-FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+TASKS = ("classification", "multiple_choice")
 
-Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
+TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
+"""The names of the splits to evaluate on, the preferred one first."""
 
 
-def read_splits(
-    name_or_path: Any,
-    config: str | None = None,
-    *,
-    data_dir: str | os.PathLike[str] | None = None,
-    revision: str | None = None,
-    column_names: Sequence[str] | None = None,
-) -> Splits:
-    """Read a data set as it is.
+def open_splits(
+    name_or_path: Any, config: str | None = None, *, task: str = "classification", **options: Any
+) -> dict[str, datasets.Dataset]:
+    """Open every split of a data set in the common schema of a task.
 
     Args:
-        name_or_path: A name of the catalog, a file, a folder, a hub id, or a Dataset or DatasetDict itself.
-        config: A configuration of it.
-        data_dir: Where local copies of the catalog's data sets are.
-        revision: A revision on the hub.
-        column_names: The columns of a csv or tsv file that has no header.
+        name_or_path: As in `open_dataset`.
+        config: A configuration of the data set.
+        task: "classification" (`open_dataset`) or "multiple_choice" (`open_multiple_choice`).
+        **options: Further options of that function, apart from `split`.
 
     Returns:
-        A DatasetDict, or a Dataset where there are no splits: one file, or what `Dataset.save_to_disk` wrote.
+        The items of each split by its name; a table without splits is called "data", unless it has a name.
 
     Raises:
-        TypeError: If it is neither a name nor a path nor a data set.
-        FileNotFoundError: If a path leads nowhere.
-        ValueError: If a name is not known, or a file is not what its name says.
+        TypeError: As `open_dataset` and `open_multiple_choice`.
+        ValueError: As these, or if there is no such task.
+
+    Example:
+        >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"]})
+        >>> {name: items["label"][:] for name, items in open_splits({"train": rows, "test": rows}).items()}
+        {'train': [1, 0], 'test': [1, 0]}
+        >>> list(open_splits(rows))
+        ['data']
     """
-    if isinstance(name_or_path, (datasets.Dataset, datasets.DatasetDict)):
-        return name_or_path
-    if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(
-            f"Expected a data set by its name, its path or as a Dataset, but got {type(name_or_path).__name__}."
+    check_one_of(task, TASKS, "task")
+    opened = open_multiple_choice if task == "multiple_choice" else open_dataset
+    return splits_of(opened(name_or_path, config, **options))
+
+
+def choose_split(
+    splits: Mapping[str, datasets.Dataset],
+    split: str | None = None,
+    *,
+    where: str,
+    preferred: Sequence[str] = TEST_SPLITS,
+    others: bool = False,
+) -> str:
+    """Choose one split of a data set.
+
+    Args:
+        splits: The items of each split by its name.
+        split: The name of the split; None to look for one.
+        where: What the data is called, for errors.
+        preferred: The names to look for, the best one first.
+        others: Whether any other split will do where there is none of these. The only split of a data set always does.
+
+    Returns:
+        `split`, or else the first of the candidates with a labeled item, or else the first candidate.
+
+    Raises:
+        ValueError: If there is no split of this name, or no candidate.
+
+    Example:
+        >>> some, none = (datasets.Dataset.from_dict({"label": [label]}) for label in (1, -1))
+        >>> choose_split({"train": some, "test": none, "validation": some}, where="the data")
+        'validation'
+    """
+    if split is not None:
+        if split not in splits:
+            raise unknown_name(f"split of {where}", split, splits)
+        return split
+    candidates = [name for name in preferred if name in splits]
+    if others or len(splits) == 1:
+        candidates += [name for name in splits if name not in preferred]
+    if not candidates:
+        raise ValueError(
+            f"Expected a split of {where} that is called one of {', '.join(preferred)}, but its splits are "
+            f"{', '.join(splits)}: name the one to use with `split`."
         )
-    name = os.fspath(name_or_path)
-    if name in CATALOG:
-        return load_dataset(name, config, data_dir=data_dir, revision=revision)
-    path = Path(name).expanduser()
-    if path.is_file():
-        return _file(path, column_names)
-    if path.is_dir():
-        return _folder(path, config)
-    return _hub(name, config, revision)
+    return next((name for name in candidates if has_labels(splits[name])), candidates[0])
 
 
-# ---------------------------------------------------------------------------------------------------------------- files
+def has_labels(data: datasets.Dataset) -> bool:
+    """Tell whether any item has a label: public test splits often come with -1 for each."""
+    return "label" in data.column_names and any(label >= 0 for label in data["label"])
 
 
-def _file(path: Path, column_names: Sequence[str] | None) -> datasets.Dataset:
-    kind = path.suffix.lower()
-    if kind not in FILE_TYPES:
-        raise ValueError(f"Expected a file of the kind {', '.join(FILE_TYPES)}, but got {path}.")
-    if kind == ".parquet":
-        try:
-            return datasets.Dataset.from_parquet(str(path))
-        except (datasets.exceptions.DatasetGenerationError, OSError, ValueError) as error:
-            raise ValueError(f"Expected a parquet file, but {path} cannot be read as one.") from error
-    if kind in (".csv", ".tsv"):
-        columns: dict[str, list[Any]] = dict(_columns(path, "\t" if kind == ".tsv" else ",", column_names))
-        rows = len(next(iter(columns.values()), []))
-    else:
-        records = list(_records(path))
-        # Every key of any record is a column; what a record lacks is None.
-        keys = list(dict.fromkeys(key for record in records for key in record))
-        columns = {key: [record.get(key) for record in records] for key in keys}
-        rows = len(records)
-    if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it has none.")
-    try:
-        return datasets.Dataset.from_dict(columns)
-    except (TypeError, ValueError) as error:  # pyarrow's errors are ValueErrors too
-        raise ValueError(f"Expected values of one kind in each column of {path}, but {error}.") from error
-
-
-def _columns(path: Path, delimiter: str, names: Sequence[str] | None) -> Iterator[tuple[str, list[str]]]:
-    """Read a table as text: `NA` is a word, `007` keeps its zeros, and a tsv file knows no quotes."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            if delimiter == "\t":
-                reader = csv.reader(stream, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            else:
-                reader = csv.reader(stream, delimiter=delimiter)
-            rows = [row for row in reader if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"Expected a table in UTF-8 text, but {path} cannot be read as one: {error}.") from error
-    if names is None:
-        names, rows = (rows[0], rows[1:]) if rows else ((), [])
-    if len(set(names)) < len(names):
-        raise ValueError(f"Expected each column of {path} to have a name of its own, but got {', '.join(names)}.")
-    for number, row in enumerate(rows):
-        if len(row) != len(names):
-            raise ValueError(
-                f"Expected {len(names)} columns ({', '.join(names)}) in each row of {path}, but row {number} has "
-                f"{len(row)}."
-            )
-    for position, name in enumerate(names):
-        yield name, [row[position] for row in rows]
-
-
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() == ".json":
-            whole = json.loads(text)
-            # {"data": [...]} is how many tools wrap their records.
-            lists = [value for value in whole.values() if isinstance(value, list)] if isinstance(whole, dict) else []
-            records = lists[0] if len(lists) == 1 else whole
-        else:
-            records = [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"Expected JSON in UTF-8, but {path} cannot be read as such: {error}.") from error
-    if not isinstance(records, list):
-        raise ValueError(f"Expected a list of records in {path}, but it holds one {type(records).__name__}.")
-    for number, record in enumerate(records):
-        if not isinstance(record, dict):
-            raise ValueError(
-                f"Expected each record of {path} to be an object, but record {number} is {type(record).__name__}."
-            )
-        yield record
-
-
-def _folder(path: Path, config: str | None) -> Splits:
-    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        return datasets.load_from_disk(str(path))
-    try:
-        return datasets.load_dataset(str(path), config)
-    except (datasets.exceptions.DatasetGenerationError, OSError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"Expected a folder of data files or one written by save_to_disk, but {path} cannot be read: {error}"
-        ) from error
-
-
-def _hub(name: str, config: str | None, revision: str | None) -> Splits:
-    looks_like_a_path = name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FILE_TYPES
-    if looks_like_a_path or name.count("/") > 1:
-        raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
-    try:
-        return datasets.load_dataset(name, config, revision=revision)
-    except (OSError, RuntimeError, ValueError) as error:
-        near = difflib.get_close_matches(name, CATALOG, n=2, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(repr(known) for known in near)}?" if near else ""
-        raise ValueError(
-            f"Expected a data set of this package, a file, a folder or one of the hub, but {name!r} is none that can "
-            f"be read ({type(error).__name__}: {error}).{hint} This package has: {', '.join(sorted(CATALOG))}."
-        ) from error
+def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
+    """Return the items that have a label, in their order."""
+    return data.select([row for row, label in enumerate(data["label"][:]) if label >= 0])
