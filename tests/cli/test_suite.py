@@ -30,7 +30,7 @@ def run(capsys, *words):
     return stopped.value.code, capsys.readouterr()
 
 
-def test_show_tells_the_cases(suite, capsys):
+def test_show_prints_the_cases(suite, capsys):
     code, said = run(capsys, "show", suite)
     assert code == 0, said.err
     assert said.out.splitlines() == [
@@ -84,7 +84,7 @@ def test_the_documented_file_tests_a_model(documented, tmp_path, capsys):
     path.write_text(lines)
     save_tiny_classifier(tmp_path / "model")
     with pytest.raises(SystemExit) as stopped:
-        main(["behavior", "test", str(tmp_path / "model"), str(path), "--out", str(tmp_path / "out")])
+        main(["behavior", str(tmp_path / "model"), str(path), "--out", str(tmp_path / "out")])
     said = capsys.readouterr()
     assert stopped.value.code == 0, said.err
     assert all(f": {part.name}" in said.out for part in Suite.read(path).functionalities)

@@ -67,10 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     raise SystemExit(code or 0)
 
 
-def command_line(group: type[typer.core.TyperGroup] | None = None) -> typer.Typer:
-    """Return a new `app` for a file of this folder; `group` is the kind of its group, where it is no plain one."""
+def command_line() -> typer.Typer:
+    """Return a new `app` for a file of this folder."""
     return typer.Typer(
-        cls=group,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,

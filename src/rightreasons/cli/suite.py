@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 app = command_line()
 
 
+@app.callback()
+def suite() -> None:
+    """Show what a behavioral suite asks, or write all its cases to a file."""
+
+
 @app.command()
 def show(
     suite: SuiteName,
     data_dir: DataDir = None,
-    cases: Annotated[int, typer.Option(help="How many cases of each functionality are shown.")] = 2,
+    cases: Annotated[int, typer.Option(help="Cases shown per functionality.")] = 2,
 ) -> None:
-    """Show what a suite asks: its functionalities, and the first cases of each."""
+    """Show the functionalities of a suite, with the first cases of each."""
     opened = _open(suite, data_dir)
     for functionality in opened.functionalities:
         typer.secho(
@@ -36,21 +41,21 @@ def show(
                 typer.echo(
                     f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
                 )
-    _tell(opened)
+    _show_size(opened)
 
 
 @app.command()
 def write(
     suite: SuiteName,
-    out: Annotated[Path, typer.Argument(help="A .jsonl, .jsonl.gz or .parquet file.", metavar="OUT")],
+    out: Annotated[Path, typer.Argument(help=".jsonl, .jsonl.gz or .parquet file.", metavar="OUT")],
     data_dir: DataDir = None,
 ) -> None:
-    """Write a suite with all its cases: those that its templates and perturbations make, too."""
+    """Write a suite with all its cases, including those that its templates and perturbations generate."""
     if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
         raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
     opened = _open(suite, data_dir)
     opened.write(out)
-    _tell(opened)
+    _show_size(opened)
     typer.echo(f"Suite: {out}")
 
 
@@ -60,7 +65,7 @@ def _open(suite: str, data_dir: Path | None) -> Suite:
     return open_suite(suite, data_dir=data_dir)
 
 
-def _tell(suite: Suite) -> None:
+def _show_size(suite: Suite) -> None:
     typer.echo(
         f"{suite.name}: {len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, "
         f"{suite.n_examples:,} examples"

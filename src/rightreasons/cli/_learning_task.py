@@ -16,7 +16,7 @@ def open_task(source: Mapping[str, Any]) -> Task:
     """Open the suite and the data of a plan.
 
     Args:
-        source: What `rightreasons behavior plan` was told. Where it names no `labels` or `max_length`, they are those
+        source: What `rightreasons learn plan` was told. Where it names no `labels` or `max_length`, they are those
             that the suite asks for.
     """
     from rightreasons.training.behavior.runner import Task
