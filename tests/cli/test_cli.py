@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from command_line import run
 from rightreasons.cli import main
 from tiny_models import save_tiny_classifier, save_tiny_encoder, tiny_texts
 
@@ -24,14 +25,6 @@ def reviews(tmp_path_factory):
     rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
     file.write_text("\n".join(["review,verdict", *rows]))
     return file
-
-
-def run(capsys, *words):
-    """Run the command line; returns exit code, output and errors."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return stop.value.code or 0, captured.out, captured.err
 
 
 def test_help_is_quick_and_loads_nothing_heavy():

@@ -4,15 +4,8 @@ import json
 
 import pytest
 
-from rightreasons.cli import main
+from command_line import run
 from tiny_models import save_tiny_encoder
-
-
-def run(*words):
-    """Run the command line; returns its exit code."""
-    with pytest.raises(SystemExit) as done:
-        main([str(word) for word in words])
-    return done.value.code
 
 
 @pytest.fixture
@@ -37,8 +30,8 @@ def items(tmp_path):
 
 class TestCues:
     def test_a_data_set_that_gives_its_answers_away(self, items, tmp_path, capsys):
-        assert run("cues", items, "--out", tmp_path / "figures.json", "--n-permutations", 20) == 0
-        said = capsys.readouterr().out
+        code, said, _ = run(capsys, "cues", items, "--out", tmp_path / "figures.json", "--n-permutations", 20)
+        assert code == 0
         assert "40 items" in said
         assert "right on 1.000 [1.000, 1.000]" in said
         assert "groups of 'source_id' kept together" in said
@@ -49,8 +42,8 @@ class TestCues:
         assert len(figures["cue_classifier"]["credits"]) == 40
 
     def test_options(self, items, capsys):
-        assert run("cues", items, "--features", "length", "--top", 1, "--n-permutations", 0) == 0
-        said = capsys.readouterr().out
+        code, said, _ = run(capsys, "cues", items, "--features", "length", "--top", 1, "--n-permutations", 0)
+        assert code == 0
         assert "<longest>" in said
         assert "<shortest> " not in said.split("differ from chance")[0].split("Holm)")[1]
 
@@ -65,20 +58,21 @@ class TestCues:
         ],
     )
     def test_mistakes_are_one_sentence(self, items, words, message, capsys):
-        assert run("cues", items, *words) == 2
-        error = capsys.readouterr().err
+        code, _, error = run(capsys, "cues", items, *words)
+        assert code == 2
         assert message in error
         assert "Traceback" not in error
 
     @pytest.mark.real_data
     def test_balanced_copa(self, real_data, capsys):
         words = ("--data-dir", real_data, "--n-permutations", 5, "--features", "unigram")
-        assert run("cues", "balanced_copa", "--config", "original", *words) == 0
-        said = capsys.readouterr().out
+        code, said, _ = run(capsys, "cues", "balanced_copa", "--config", "original", *words)
+        assert code == 0
         row = next(line.split() for line in said.splitlines() if line.startswith("the "))
         assert row[:3] == ["the", "85", "0.388"]
-        assert run("cues", "balanced_copa", "--config", "balanced", *words) == 0
-        assert "right on 0.500 [0.500, 0.500]" in capsys.readouterr().out
+        again = run(capsys, "cues", "balanced_copa", "--config", "balanced", *words)
+        assert again.code == 0
+        assert "right on 0.500 [0.500, 0.500]" in again.out
 
 
 class TestSplit:
@@ -86,8 +80,8 @@ class TestSplit:
         encoder = save_tiny_encoder(tmp_path / "encoder")
         words = ("split", items, "--model", encoder, "--out", tmp_path / "out", "--runs", 2, "--n-folds", 2)
         words += ("--epochs", 8, "--learning-rate", 5e-3, "--max-length", 24)
-        assert run(*words) == 0
-        said = capsys.readouterr().out
+        code, said, _ = run(capsys, *words)
+        assert code == 0
         subsets = json.loads((tmp_path / "out" / "easy_hard_subsets.json").read_text("utf-8"))
         assert sorted(subsets["easy"] + subsets["hard"]) == sorted(f"i{i}" for i in range(40))
         assert len(subsets["easy"]) > 30
@@ -96,8 +90,9 @@ class TestSplit:
         whole = json.loads((tmp_path / "out" / "split.json").read_text("utf-8"))
         assert whole["n_folds"] == 2
         # A second call reads the runs back.
-        assert run(*words) == 0
-        assert said.splitlines()[-3:] == capsys.readouterr().out.splitlines()[-3:]
+        again = run(capsys, *words)
+        assert again.code == 0
+        assert said.splitlines()[-3:] == again.out.splitlines()[-3:]
 
     @pytest.mark.parametrize(
         ("words", "message"),
@@ -108,6 +103,7 @@ class TestSplit:
         ],
     )
     def test_mistakes_are_one_sentence(self, items, tmp_path, words, message, capsys):
-        assert run("split", items, "--model", tmp_path, "--out", tmp_path / "out", *words) == 2
-        assert message in capsys.readouterr().err
+        again = run(capsys, "split", items, "--model", tmp_path, "--out", tmp_path / "out", *words)
+        assert again.code == 2
+        assert message in again.err
         assert not (tmp_path / "out").exists()

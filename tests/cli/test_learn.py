@@ -4,28 +4,22 @@ import json
 
 import pytest
 
-from rightreasons.cli import main
-
-
-def run(capsys, *words):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in ("learn", *words)])
-    return stopped.value.code, capsys.readouterr()
+from command_line import run
 
 
 def test_plan_run_collect(world, tmp_path, capsys):
     folder = tmp_path / "plan"
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")
     words += ("--test-split", "test", "--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen,type")
-    code, said = run(capsys, "plan", folder, *words, "--iid-epochs", "1")
-    assert code == 0, said.err
+    said = run(capsys, "learn", "plan", folder, *words, "--iid-epochs", "1")
+    assert said.code == 0, said.err
     assert "5 runs" in said.out
     for shard in ("1/2", "2/2"):
-        code, said = run(capsys, "run", folder, "--shard", shard)
-        assert code == 0, said.err
+        said = run(capsys, "learn", "run", folder, "--shard", shard)
+        assert said.code == 0, said.err
     assert "5 of 5 are finished" in said.out
-    code, said = run(capsys, "collect", folder)
-    assert code == 0, said.err
+    said = run(capsys, "learn", "collect", folder)
+    assert said.code == 0, said.err
     rows = json.loads((folder / "collected.json").read_text())["rows"]
     assert [row["configuration"] for row in rows] == ["IID", "IID->T"]
     assert list(rows[1]["scores"]) == ["seen", "type"]
@@ -36,18 +30,18 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")
     words += ("--test-split", "test", "--configurations", "IID->T", "--methods", "lp", "--partitions", "seen")
     words += ("--grid", "head_learning_rate=1e-3,0.1 epochs=1,2", "--iid-epochs", "1")
-    code, said = run(capsys, "plan", folder, *words)
-    assert code == 0, said.err
+    said = run(capsys, "learn", "plan", folder, *words)
+    assert said.code == 0, said.err
     assert "1 runs, each the best of 4 settings" in said.out
-    code, said = run(capsys, "run", folder)
-    assert code == 0, said.err
+    said = run(capsys, "learn", "run", folder)
+    assert said.code == 0, said.err
     header, _ = (json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines())
     assert header["settings"]["grid"][1] == {"head_learning_rate": 1e-3, "epochs": 2.0}
     (result,) = (json.loads(file.read_text()) for file in (folder / "results").glob("*.json"))
     chosen = {name: result["options"][name] for name in ("head_learning_rate", "epochs")}
     assert chosen in header["settings"]["grid"]
-    code, said = run(capsys, "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")
-    assert code == 2
+    said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")
+    assert said.code == 2
     assert "Did you mean 'epochs'" in said.err
 
 
@@ -66,8 +60,8 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
 def test_a_plan_that_cannot_run_is_not_written(world, tmp_path, capsys, words, said):
     folder = tmp_path / "plan"
     given = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")
-    code, told = run(capsys, "plan", folder, *given, "--test-split", "test", *words)
-    assert code == 2
+    told = run(capsys, "learn", "plan", folder, *given, "--test-split", "test", *words)
+    assert told.code == 2
     assert said in told.err
     assert not folder.exists()
 
@@ -75,18 +69,18 @@ def test_a_plan_that_cannot_run_is_not_written(world, tmp_path, capsys, words, s
 def test_a_plan_runs_from_another_folder(world, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(world)
     words = ("--model", "model", "--suite", "suite.jsonl", "--data", "data", "--test-split", "test")
-    code, said = run(capsys, "plan", tmp_path / "plan", *words, "--configurations", "IID", "--iid-epochs", "1")
-    assert code == 0, said.err
+    said = run(capsys, "learn", "plan", tmp_path / "plan", *words, "--configurations", "IID", "--iid-epochs", "1")
+    assert said.code == 0, said.err
     monkeypatch.chdir(tmp_path)
-    code, said = run(capsys, "run", tmp_path / "plan")
-    assert code == 0, said.err
+    said = run(capsys, "learn", "run", tmp_path / "plan")
+    assert said.code == 0, said.err
     assert "1 of 1 are finished" in said.out
 
 
 def test_one_table_is_not_enough_for_a_plan(world, tmp_path, capsys):
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data" / "train.csv")
-    code, said = run(capsys, "plan", tmp_path / "plan", *words)
-    assert code == 2
+    said = run(capsys, "learn", "plan", tmp_path / "plan", *words)
+    assert said.code == 2
     assert "train.csv is one table: give a folder with one file a split" in said.err
 
 
@@ -94,22 +88,22 @@ def test_a_plan_of_reading(reading, tmp_path, capsys):
     folder = tmp_path / "plan"
     words = ("--model", reading / "model", "--suite", reading / "suite.jsonl", "--data", reading / "data")
     words += ("--test-split", "test", "--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen")
-    code, said = run(capsys, "plan", folder, *words, "--iid-epochs", "1")
-    assert code == 0, said.err
-    code, said = run(capsys, "run", folder)
-    assert code == 0, said.err
-    code, said = run(capsys, "collect", folder)
-    assert code == 0, said.err
+    said = run(capsys, "learn", "plan", folder, *words, "--iid-epochs", "1")
+    assert said.code == 0, said.err
+    said = run(capsys, "learn", "run", folder)
+    assert said.code == 0, said.err
+    said = run(capsys, "learn", "collect", folder)
+    assert said.code == 0, said.err
     assert said.out.count("i.i.d. F1") == 2
-    code, said = run(capsys, "plan", tmp_path / "other", *words, "--text-column", "question")
-    assert code == 2
+    said = run(capsys, "learn", "plan", tmp_path / "other", *words, "--text-column", "question")
+    assert said.code == 2
     assert "Expected no --text-column for a suite of reading" in said.err
 
 
 def test_errors_are_one_sentence(tmp_path, capsys):
-    code, said = run(capsys, "run", tmp_path)
-    assert code == 2
+    said = run(capsys, "learn", "run", tmp_path)
+    assert said.code == 2
     assert "has no plan.jsonl" in said.err
-    code, said = run(capsys, "colect", tmp_path)
-    assert code == 2
+    said = run(capsys, "learn", "colect", tmp_path)
+    assert said.code == 2
     assert "No such command 'colect'" in said.err

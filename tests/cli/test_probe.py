@@ -4,15 +4,8 @@ import json
 
 import pytest
 
-from rightreasons.cli import main
+from command_line import run
 from tiny_models import WORDS, save_tiny_encoder, save_tiny_multiple_choice
-
-
-def run(*words):
-    """Run the command line; returns its exit code."""
-    with pytest.raises(SystemExit) as done:
-        main([str(word) for word in words])
-    return done.value.code
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +32,8 @@ COLUMNS = ("--prompt-column", "stem", "--choices-column", "one,two", "--label-co
 
 def test_report_of_a_users_own_columns(files, tmp_path, capsys):
     words = ("probe", files / "model", files / "items.jsonl", *COLUMNS, "--k", "1,2", "--n-resamples", 50)
-    assert run(*words, "--out", tmp_path / "report") == 0
-    said = capsys.readouterr().out
+    code, said, _ = run(capsys, *words, "--out", tmp_path / "report")
+    assert code == 0
     assert "Does it choose without a reason to?" in said
     assert "2 added choices lower the confidence" in said
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
@@ -61,8 +54,8 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
 def test_mistakes_are_one_sentence(files, tmp_path, words, message, capsys):
     model, *rest = words
     model = model if model.startswith(".") else files / model
-    assert run("probe", model, files / "items.jsonl", *COLUMNS, *rest, "--out", tmp_path / "report") == 2
-    error = capsys.readouterr().err
+    code, _, error = run(capsys, "probe", model, files / "items.jsonl", *COLUMNS, *rest, "--out", tmp_path / "report")
+    assert code == 2
     assert message in error
     assert "Traceback" not in error
     assert not (tmp_path / "report").exists()

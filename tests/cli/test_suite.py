@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rightreasons.cli import main
+from command_line import run
 from rightreasons.data.suites.suite import Suite
 from tiny_models import save_tiny_classifier
 
@@ -24,15 +24,9 @@ def suite(tmp_path):
     return path
 
 
-def run(capsys, *words):
-    with pytest.raises(SystemExit) as stopped:
-        main(["suite", *map(str, words)])
-    return stopped.value.code, capsys.readouterr()
-
-
 def test_show_prints_the_cases(suite, capsys):
-    code, said = run(capsys, "show", suite)
-    assert code == 0, said.err
+    said = run(capsys, "suite", "show", suite)
+    assert said.code == 0, said.err
     assert said.out.splitlines() == [
         "MFT Words: praise, 2 cases",
         "  - I like a film.  [1]",
@@ -47,18 +41,18 @@ def test_show_prints_the_cases(suite, capsys):
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_write_makes_the_cases(suite, tmp_path, capsys, suffix):
     out = tmp_path / f"all.{suffix}"
-    code, said = run(capsys, "write", suite, out)
-    assert code == 0, said.err
+    said = run(capsys, "suite", "write", suite, out)
+    assert said.code == 0, said.err
     assert Suite.read(out) == Suite.read(suite)
 
 
 def test_mistakes_are_one_sentence(suite, tmp_path, capsys):
-    code, said = run(capsys, "write", suite, tmp_path / "all.csv")
-    assert (code, said.err.count("\n")) == (2, 1)
+    said = run(capsys, "suite", "write", suite, tmp_path / "all.csv")
+    assert (said.code, said.err.count("\n")) == (2, 1)
     assert "OUT to end in .jsonl, .jsonl.gz or .parquet, but got 'all.csv'" in said.err
     suite.write_text(suite.read_text().replace("{a:thing}", "{a:thig}"))
-    code, said = run(capsys, "show", suite)
-    assert code == 2
+    said = run(capsys, "suite", "show", suite)
+    assert said.code == 2
     assert said.err.startswith(
         "Error: Expected the name of a lexicon for a slot, but got 'thig'. Did you mean 'thing'?"
     )
@@ -83,10 +77,8 @@ def test_the_documented_file_tests_a_model(documented, tmp_path, capsys):
     path = tmp_path / "mine.jsonl"
     path.write_text(lines)
     save_tiny_classifier(tmp_path / "model")
-    with pytest.raises(SystemExit) as stopped:
-        main(["behavior", str(tmp_path / "model"), str(path), "--out", str(tmp_path / "out")])
-    said = capsys.readouterr()
-    assert stopped.value.code == 0, said.err
+    said = run(capsys, "behavior", tmp_path / "model", path, "--out", tmp_path / "out")
+    assert said.code == 0, said.err
     assert all(f": {part.name}" in said.out for part in Suite.read(path).functionalities)
     parts = {part.name: part for part in Suite.read(path).functionalities}
     assert [len(part.cases) for part in parts.values()] == [6, 6, 6, 3, 5, 2, 1, 1, 1]

@@ -7,28 +7,20 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from pages import opener, upload
 from rightreasons.data.suites.cases import Case, Functionality
 from rightreasons.data.suites.suite import Suite
 
 pytestmark = pytest.mark.browser
 
-SPACE = "spaces/behavior_report"
+open_page = opener("spaces/behavior_report", "#heat-map .br-cell")
+
 N_MODELS, N_FUNCTIONALITIES = 3, 17
-
-
-def open_page(visit):
-    page = visit(SPACE)
-    expect(page.locator("#heat-map .br-cell").first).to_be_visible()
-    return page
 
 
 def open_own(page) -> None:
     page.get_by_role("button", name="Your own suite and predictions").click()
     expect(page.locator("#suite-file")).to_be_visible()
-
-
-def upload(page, where: str, *files) -> None:
-    page.locator(f"{where} input[type=file]").set_input_files([str(file) for file in files])
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +140,9 @@ def test_keyboard_reaches_the_cells(visit):
 def test_own_suite_and_predictions(visit, own):
     page = open_page(visit)
     open_own(page)
-    upload(page, "#suite-file", own["suite"])
+    upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("one row for each of the 4 examples")
-    upload(page, "#prediction-files", own["csv"], own["jsonl"], own["npz"])
+    upload(page, own["csv"], own["jsonl"], own["npz"], where="#prediction-files")
     expect(page.locator("#heat-map button.br-cell")).to_have_count(6)
     numbers = page.locator("#heat-map button.br-cell").all_inner_texts()
     assert numbers == ["50", "0", "50", "0", "100", "100"]
@@ -174,9 +166,9 @@ def test_own_suite_and_predictions(visit, own):
 def test_answers_alone_are_enough_where_no_confidence_is_asked(visit, own):
     page = open_page(visit)
     open_own(page)
-    upload(page, "#suite-file", own["suite"])
+    upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("4 examples")
-    upload(page, "#prediction-files", own["labels"])
+    upload(page, own["labels"], where="#prediction-files")
     expect(page.locator("#heat-map button.br-cell")).to_have_count(2)
     expect(page.locator("#figures")).to_contain_text("100%")
 
@@ -189,9 +181,9 @@ def test_a_suite_in_the_form_of_hatecheck(visit, own, tmp_path):
     )
     page = open_page(visit)
     open_own(page)
-    upload(page, "#suite-file", suite)
+    upload(page, suite, where="#suite-file")
     expect(page.locator("#rates")).to_contain_text("slur_h")
-    upload(page, "#prediction-files", own["npz"])
+    upload(page, own["npz"], where="#prediction-files")
     # Answers 0, 1, 1, 1 to hateful, hateful, not, not.
     expect(page.locator("#heat-map button.br-cell")).to_have_text(["50", "0"])
 
@@ -200,26 +192,26 @@ def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     page = open_page(visit)
     open_own(page)
     alert = page.get_by_role("alert")
-    upload(page, "#prediction-files", own["short"])
+    upload(page, own["short"], where="#prediction-files")
     expect(alert).to_have_text(
         "Expected one prediction for each of the 720 examples of the suite 'remarks', in its order, but got 1."
     )
     expect(page.locator("#heat-map .br-cell")).to_have_count(0)
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
-    upload(page, "#suite-file", bad)
+    upload(page, bad, where="#suite-file")
     expect(alert).to_have_text(re.compile(r"^Expected a functionality in line 2 of bad\.jsonl, but .* missing"))
     page.reload()
     open_own(page)
-    upload(page, "#suite-file", own["suite"])
+    upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("4 examples")
-    upload(page, "#prediction-files", own["raw"])
+    upload(page, own["raw"], where="#prediction-files")
     expect(alert).to_contain_text("Expected probabilities between 0 and 1, but got -1 to 3; raw outputs of a model")
     assert "Traceback" not in page.content()
 
 
 def test_a_phone_scrolls_the_grid_and_not_the_page(visit):
-    page = visit(SPACE)
+    page = open_page(visit)
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("#heat-map .br-cell").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from pages import tile
 from tiny_causal import save_tiny_causal
 
 pytestmark = pytest.mark.browser
@@ -21,10 +22,6 @@ def model(tmp_path_factory):
 
 def apply(page):
     page.locator("#apply").click()
-
-
-def tile(page, name):
-    return page.locator("#figures dl > div", has_text=name).locator("dd").first
 
 
 def test_a_model_scores_each_choice_by_itself_or_all_together(visit):

@@ -5,27 +5,12 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from pages import opener, tile, upload_in_tab
 from rightreasons.analysis.cues.statistics import cue_statistics
 
 pytestmark = pytest.mark.browser
 
-SPACE = "spaces/cue_explorer"
-
-
-def open_page(visit):
-    page = visit(SPACE)
-    expect(page.locator("#diagram svg")).to_be_visible()
-    return page
-
-
-def tile(page, name: str):
-    """The value of a tile."""
-    return page.locator("#figures div", has=page.locator("dt", has_text=name)).last.locator("dd").first
-
-
-def upload(page, path) -> None:
-    page.get_by_role("tab", name="Upload").click()
-    page.locator("#upload input[type=file]").set_input_files(path)
+open_page = opener("spaces/cue_explorer", "#diagram svg")
 
 
 def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
@@ -85,7 +70,7 @@ def test_an_own_set_of_three_choices(visit, tmp_path):
     ]
     path = tmp_path / "mine.jsonl"
     path.write_text("\n".join(map(json.dumps, items)))
-    upload(page, path)
+    upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("mine.jsonl 30 items.")
     expect(tile(page, "Chance")).to_have_text("0.3333")
     found = cue_statistics([item["choices"] for item in items], [item["label"] for item in items]).find("never")
@@ -126,7 +111,7 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
     for name, content, sentence in BAD_FILES:
         path = tmp_path / name
         path.write_text(content)
-        upload(page, path)
+        upload_in_tab(page, path)
         expect(page.get_by_role("alert")).to_contain_text(sentence)
         expect(page.locator("#diagram svg")).to_have_count(0)
         assert "Traceback" not in page.content()

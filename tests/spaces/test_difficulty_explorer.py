@@ -5,15 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages import opener
+
 pytestmark = pytest.mark.browser
 
-SPACE = "spaces/difficulty_explorer"
-
-
-def open_page(visit):
-    page = visit(SPACE)
-    expect(page.locator("#ranking li").first).to_be_visible()
-    return page
+open_page = opener("spaces/difficulty_explorer", "#ranking li")
 
 
 def eigenvalues(page) -> list[float]:

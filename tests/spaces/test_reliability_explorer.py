@@ -7,32 +7,18 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from pages import opener, pick, upload_in_tab
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.foundations.numeric import softmax
 
 pytestmark = pytest.mark.browser
 
-SPACE = "spaces/reliability_explorer"
-
-
-def open_page(visit):
-    page = visit(SPACE)
-    expect(page.locator("#diagram svg")).to_be_visible()
-    return page
+open_page = opener("spaces/reliability_explorer", "#diagram svg")
 
 
 def ece(page) -> str:
     """The headline figure."""
     return page.locator("#figures dd").first.inner_text()
-
-
-def pick(page, option: str) -> None:
-    page.get_by_role("radio", name=option, exact=True).check()
-
-
-def upload(page, path) -> None:
-    page.get_by_role("tab", name="Upload").click()
-    page.locator("#upload input[type=file]").set_input_files(path)
 
 
 def write_csv(path, probabilities, labels):
@@ -68,7 +54,7 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
 def test_every_control_moves_figure_diagram_table_and_definition_together(visit, tmp_path, three_classes):
     probabilities, labels = three_classes
     page = open_page(visit)
-    upload(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
+    upload_in_tab(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
     expect(page.locator("#source")).to_contain_text("mine.csv 400 items, 3 classes.")
     headline, words = page.locator("#figures dd").first, page.locator(".rr-definition")
 
@@ -103,7 +89,7 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(visit,
 def test_temperature_divides_the_logits(visit, tmp_path, three_classes):
     probabilities, labels = three_classes
     page = open_page(visit)
-    upload(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
+    upload_in_tab(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
     expect(page.locator("#source")).to_contain_text("mine.csv")
     page.locator("#temperature input[type=number]").fill("2")
     page.keyboard.press("Tab")
@@ -119,7 +105,7 @@ def test_the_temperature_is_fitted_on_one_half_and_told_of_the_other(visit, tmp_
     labels = np.array([rng.choice(3, p=row) for row in softmax(logits)])
     page = open_page(visit)
     # A calibrated model whose logits were multiplied by 2.5: the fit finds that number again.
-    upload(page, write_csv(tmp_path / "mine.csv", softmax(2.5 * logits), labels))
+    upload_in_tab(page, write_csv(tmp_path / "mine.csv", softmax(2.5 * logits), labels))
     expect(page.locator("#source")).to_contain_text("mine.csv")
     before = float(ece(page))
     page.get_by_role("button", name="Fit the temperature").click()
@@ -134,7 +120,7 @@ def test_a_file_of_logits_says_so_itself(visit, tmp_path):
     path = tmp_path / "run.jsonl"
     rows = [{"logits": [0.0, 3.0], "label": 1}, {"logits": [2.0, 0.0, 0.0], "label": 1}]
     path.write_text("\n".join(map(json.dumps, rows)))
-    upload(page, path)
+    upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("2 items, rows of different lengths")
     expect(page.locator("#scores input")).to_have_value("logits")
     # softmax: 1/(1 + e^-3) = 0.952574, right; 1/(1 + 2 e^-2) = 0.786986, wrong: (0.047426 + 0.786986)/2 = 0.417206.
@@ -168,21 +154,21 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
     for name, content, sentence in BAD_FILES:
         path = tmp_path / name
         path.write_text(content)
-        upload(page, path)
+        upload_in_tab(page, path)
         expect(page.get_by_role("alert")).to_contain_text(sentence)
         expect(page.locator("#diagram svg")).to_have_count(0)
         assert "Traceback" not in page.content()
         page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).first.click()
     path = tmp_path / "good.csv"
     path.write_text("p0,p1,label\n0.5,0.5,1\n")
-    upload(page, path)
+    upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("good.csv 1 items, 2 classes")
     expect(page.locator("#diagram svg")).to_be_visible()
 
 
 def test_a_kind_that_does_not_fit_is_told_and_left_again(visit, tmp_path, three_classes):
     page = open_page(visit)
-    upload(page, write_csv(tmp_path / "mine.csv", *three_classes))
+    upload_in_tab(page, write_csv(tmp_path / "mine.csv", *three_classes))
     expect(page.locator("#source")).to_contain_text("3 classes")
     pick(page, "positive")
     expect(page.get_by_role("alert")).to_contain_text("kind='positive'")

@@ -5,24 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages import opener, pick, tile
+
 pytestmark = pytest.mark.browser
 
-SPACE = "spaces/shortcut_browser"
-
-
-def open_page(visit):
-    page = visit(SPACE)
-    expect(page.locator(".sc-item").first).to_be_visible()
-    return page
-
-
-def pick(page, option: str) -> None:
-    page.get_by_role("radio", name=option, exact=True).check()
-
-
-def tile(page, name: str):
-    """The value of a tile."""
-    return page.locator("#figures div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+open_page = opener("spaces/shortcut_browser", ".sc-item")
 
 
 def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):

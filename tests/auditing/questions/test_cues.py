@@ -4,29 +4,10 @@ import json
 
 import pytest
 
+from choice_items import cued_items, write_splits
 from rightreasons.auditing.runner import audit
 from rightreasons.training.tuning.finetune import fine_tune
 from tiny_models import save_tiny_classifier, save_tiny_encoder
-
-
-def choice_items(n, *, share, start=0):
-    """Items whose right choice has "good" in a share of them, and whose wrong one has it in the others."""
-    rows = []
-    for i in range(start, start + n):
-        label = (i * 7 // 3) % 2
-        cued = label if (i * 31 % 100) < 100 * share else 1 - label
-        film = ("the film was", "the story was", "the plot was")[i % 3]
-        choices = [f"{film} {('wet', 'dry')[i % 2]}" for _ in (0, 1)]
-        choices[cued] = f"{film} good"
-        rows.append({"id": f"i{i}", "prompt": "the rain fell", "choices": choices, "label": label})
-    return rows
-
-
-def write(folder, **splits):
-    folder.mkdir()
-    for name, rows in splits.items():
-        folder.joinpath(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +17,7 @@ def leaning(tmp_path_factory):
     encoder = save_tiny_encoder(folder / "encoder")
     options = {"epochs": 6, "learning_rate": 5e-3, "max_length": 24, "checkpoint_steps": 0, "metrics": ("accuracy",)}
     done = fine_tune(
-        encoder, choice_items(150, share=1.0), out=folder / "model", task="multiple_choice", progress=False, **options
+        encoder, cued_items(150, share=1.0), out=folder / "model", task="multiple_choice", progress=False, **options
     )
     return done.folder
 
@@ -50,7 +31,7 @@ def section(model, data, out, **options):
 
 
 def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
-    data = write(tmp_path / "data", train=choice_items(150, share=0.9), test=choice_items(100, share=0.7, start=150))
+    data = write_splits(tmp_path / "data", train=cued_items(150, share=0.9), test=cued_items(100, share=0.7, start=150))
     outcome, _ = section(leaning, str(data), tmp_path / "report")
     found = outcome.result
     assert found.verdict.tone == "bad"
@@ -72,8 +53,8 @@ def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
 
 
 def test_without_a_training_split_and_with_a_column_easy(leaning, tmp_path):
-    rows = [{**row, "easy": i % 2 == 0} for i, row in enumerate(choice_items(60, share=0.5))]
-    outcome, _ = section(leaning, str(write(tmp_path / "data", test=rows)), tmp_path / "report")
+    rows = [{**row, "easy": i % 2 == 0} for i, row in enumerate(cued_items(60, share=0.5))]
+    outcome, _ = section(leaning, str(write_splits(tmp_path / "data", test=rows)), tmp_path / "report")
     found = outcome.result
     assert found.data["easy_means"] == "the data's own column “easy”"
     assert "no training split" in found.data["counted_on"]
@@ -82,10 +63,10 @@ def test_without_a_training_split_and_with_a_column_easy(leaning, tmp_path):
 
 
 def test_where_it_does_not_apply(leaning, tmp_path):
-    data = write(tmp_path / "few", test=choice_items(12, share=0.5))
+    data = write_splits(tmp_path / "few", test=cued_items(12, share=0.5))
     outcome, _ = section(leaning, str(data), tmp_path / "report")
     assert "at least 20 items" in outcome.reason
     classifier = save_tiny_classifier(tmp_path / "classifier")
     rows = [{"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]} for i in range(30)]
-    outcome, _ = section(classifier, str(write(tmp_path / "texts", test=rows)), tmp_path / "other")
+    outcome, _ = section(classifier, str(write_splits(tmp_path / "texts", test=rows)), tmp_path / "other")
     assert "multiple-choice data" in outcome.reason

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from command_line import run
 from rightreasons.auditing.runner import audit
-from rightreasons.cli import main
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.tuning.finetune import fine_tune
@@ -157,11 +157,6 @@ def test_too_few_items(tmp_path):
 
 
 class TestCommand:
-    def run(self, *words):
-        with pytest.raises(SystemExit) as done:
-            main([str(word) for word in words])
-        return done.value.code
-
     def test_a_user_ranks_a_test_set(self, planted, planted_model, tmp_path, capsys):
         file = tmp_path / "mine.jsonl"
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
@@ -170,9 +165,11 @@ class TestCommand:
             write_epoch(tmp_path / "map", Epoch(epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)))
         out = tmp_path / "out"
         told = ("--neighbors", "any", "--data-map", tmp_path / "map")
-        assert self.run("difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told) == 0
+        code, said, _ = run(
+            capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told
+        )
+        assert code == 0
         assert "Variability in training" in (out / "index.html").read_text("utf-8")
-        said = capsys.readouterr().out
         assert "Ranking of 40 items" in said
         assert "words that move it" in said
         with (out / "ranking.csv").open(encoding="utf-8") as stream:
@@ -185,5 +182,6 @@ class TestCommand:
     def test_mistakes_are_one_sentence(self, tmp_path, capsys):
         file = tmp_path / "mine.csv"
         file.write_text("text,label\na good film,0\na bad film,1\n", "utf-8")
-        assert self.run("difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out") == 2
-        assert capsys.readouterr().err.startswith("Error: Expected the model as a folder or a hub id")
+        again = run(capsys, "difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out")
+        assert again.code == 2
+        assert again.err.startswith("Error: Expected the model as a folder or a hub id")

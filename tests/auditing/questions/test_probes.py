@@ -4,29 +4,18 @@ import json
 
 import pytest
 
+from choice_items import good_items
 from rightreasons.auditing.runner import audit
 from rightreasons.models.scoring.choices import load_chooser
 from rightreasons.training.tuning.finetune import fine_tune
 from tiny_causal import save_tiny_causal
-from tiny_models import WORDS, save_tiny_classifier, save_tiny_encoder
-
-
-def choice_items(n):
-    """Items whose right choice has "good", whatever the prompt says; every text is its own."""
-    rows = []
-    for i in range(n):
-        words = [WORDS[(i * (7 + 2 * step) + 3 * step) % len(WORDS)] for step in range(5)]
-        label = (i * 7 // 3) % 2
-        choices = [f"{words[0]} {words[1]} bad {words[2]}", f"{words[3]} {words[1]} bad {words[4]}"]
-        choices[label] = choices[label].replace("bad", "good")
-        rows.append({"id": f"i{i}", "prompt": f"the {words[2]} {words[4]}", "choices": choices, "label": label})
-    return rows
+from tiny_models import save_tiny_classifier, save_tiny_encoder
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, choice_items(40))), "utf-8")
+    folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, good_items(40))), "utf-8")
     return folder
 
 
@@ -37,7 +26,7 @@ def leaning(tmp_path_factory):
     encoder = save_tiny_encoder(folder / "encoder")
     options = {"epochs": 6, "learning_rate": 5e-3, "max_length": 24, "checkpoint_steps": 0, "metrics": ("accuracy",)}
     return fine_tune(
-        encoder, choice_items(150), out=folder / "model", task="multiple_choice", progress=False, **options
+        encoder, good_items(150), out=folder / "model", task="multiple_choice", progress=False, **options
     ).folder
 
 
@@ -91,7 +80,7 @@ def test_where_it_does_not_apply(leaning, tmp_path):
         folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
         return section(model, str(folder), tmp_path / "report")[0].reason
 
-    rows = choice_items(12)
+    rows = good_items(12)
     assert "at least 10 items" in reason(leaning, rows[:9])
     assert "one prompt" in reason(leaning, [{**row, "prompt": "what"} for row in rows])
     assert "the same choices" in reason(leaning, [{**row, "choices": ["good", "bad"]} for row in rows])
@@ -101,7 +90,7 @@ def test_where_it_does_not_apply(leaning, tmp_path):
 
 def test_few_choices_to_borrow(leaning, tmp_path):
     choices = [["good", "bad"], ["fine", "dull"], ["great", "poor"]]
-    rows = [{**row, "choices": choices[i % 3]} for i, row in enumerate(choice_items(12))]
+    rows = [{**row, "choices": choices[i % 3]} for i, row in enumerate(good_items(12))]
     tmp_path.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     outcome, _ = section(leaning, str(tmp_path / "test.jsonl"), tmp_path / "report")
     assert set(outcome.result.data["figures"]["paralysis"]) == {"1", "2", "4"}

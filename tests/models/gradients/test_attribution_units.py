@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from killing import killed_at
 from rightreasons.analysis.shortcuts.reliance import find_shortcuts
 from rightreasons.analysis.tokens import words
 from rightreasons.models.gradients.attribution import integrated_gradients
@@ -168,29 +169,21 @@ def test_the_size_of_a_pass_changes_nothing(bert):
 def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
     texts = [f"{word} film" for word in ("good", "bad", "dull") for _ in range(30)]
     monkeypatch.setattr("rightreasons.models.gradients.attribution.ITEMS_IN_FLIGHT", 10)
-    calls = []
     from rightreasons.models.gradients import attribution
 
     whole = integrated_gradients(bert, texts, **QUICK)
-    integrate = attribution.integrate
-
-    def killed(*args, **kwargs):
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return integrate(*args, **kwargs)
-
+    killed = killed_at(attribution.integrate, 4)
     monkeypatch.setattr(attribution, "integrate", killed)
     with pytest.raises(KeyboardInterrupt):
         integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
-    assert len(calls) == 4
+    assert killed.calls == 4
     again = integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
-    assert len(calls) == 4 + 6  # 9 batches, 3 of them done before
+    assert killed.calls == 4 + 6  # 9 batches, 3 of them done before
     np.testing.assert_array_equal(again.scores.values, whole.scores.values)
     assert again.tokens == whole.tokens
     # A finished run is opened, for other units too.
     integrated_gradients(bert, texts, out=tmp_path / "run", unit="word", **QUICK)
-    assert len(calls) == 10
+    assert killed.calls == 10
     with pytest.raises(ValueError, match="it was begun with another options"):
         integrated_gradients(bert, texts, out=tmp_path / "run", **{**QUICK, "steps": 5})
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from killing import killed_at
 from rightreasons.models.loading import load_classifier, load_question_answering
 from rightreasons.models.scoring.spans import best_spans, join_windows, predict_answers
 from rightreasons.models.scoring.windows import encode_windows
@@ -93,23 +94,13 @@ def test_answers_do_not_depend_on_the_batches(reader):
 def test_a_killed_run_goes_on(reader, tmp_path, monkeypatch):
     rows = tiny_questions(8)
     options = {"batch_size": 2, "progress": False, "out": tmp_path / "answers"}
-    calls = []
-    forward = reader.model.forward
-
-    def killed(**inputs):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return forward(**inputs)
-
+    killed = killed_at(reader.model.forward, 3)
     with monkeypatch.context() as patch:
         patch.setattr(reader.model, "forward", killed)
         with pytest.raises(KeyboardInterrupt):
             predict_answers(reader, rows["question"], rows["context"], **options)
-        done = len(calls) - 1
-        calls.append(1)  # so that it is not killed again
         found = predict_answers(reader, rows["question"], rows["context"], **options)
-    assert len(calls) == 4 + 4 - done
+    assert killed.calls == 3 + 2  # 4 batches, 2 of them done before
     assert found.texts == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
 
 

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from killing import killed_at
 from rightreasons.training.behavior import plan as behavior_plan
 from rightreasons.training.behavior import runner as behavior_runner
 from rightreasons.training.behavior.plan import Plan, collect, lay_out, partition, shard_of, units
@@ -161,12 +162,8 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     assert run_plan(plan, task, shard="1/2", progress=False) == 1
     assert len(plan.done()) == 1
-
-    def killed(*_, **__):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(behavior_runner, "train_heads", killed)
+        patch.setattr(behavior_runner, "train_heads", killed_at(behavior_runner.train_heads))
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, task, progress=False)
     assert len(plan.done()) == 1

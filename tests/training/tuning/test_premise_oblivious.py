@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from choice_items import told_items
+from killing import killed_at
 from rightreasons.training.tuning import scored_run as module
 from rightreasons.training.tuning.premise_oblivious import hide_premise, premise_oblivious_split
 from rightreasons.training.tuning.scored_run import chosen_index, scored_run
@@ -16,23 +18,10 @@ def encoder(tmp_path_factory):
     return save_tiny_encoder(tmp_path_factory.mktemp("encoder"))
 
 
-def choice_items(n, seed=0, *, told=lambda i: True):
-    """Items whose right choice has "good" where `told` says so, and nothing to tell it by elsewhere."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for i in range(n):
-        label = int(rng.integers(2))
-        choices = ["the film was " + w for w in rng.choice(["dry", "wet"], 2, replace=False)]
-        if told(i):
-            choices[label], choices[1 - label] = "the film was good", "the film was bad"
-        rows.append({"id": f"i{i}", "prompt": "the rain fell", "choices": choices, "label": label})
-    return rows
-
-
 class TestSplit:
     def test_items_that_a_cue_gives_away_are_easy(self, encoder, tmp_path):
-        train = choice_items(120)
-        test = choice_items(60, seed=1, told=lambda i: i < 30)
+        train = told_items(120)
+        test = told_items(60, seed=1, told=lambda i: i < 30)
         split = premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK)
         easy = np.array(split.easy)
         assert easy[:30].all()
@@ -57,7 +46,7 @@ class TestSplit:
             return run(model, train, tests, **options)
 
         monkeypatch.setattr("rightreasons.training.tuning.premise_oblivious.scored_run", spy)
-        rows = [{**row, "source_id": i // 2} for i, row in enumerate(choice_items(24))]
+        rows = [{**row, "source_id": i // 2} for i, row in enumerate(told_items(24))]
         split = premise_oblivious_split(encoder, rows, out=tmp_path, n_runs=1, n_folds=3, **{**QUICK, "epochs": 1})
         assert split.n_folds == 3
         assert sorted(key for _, part in seen for key in part) == sorted(row["id"] for row in rows)
@@ -88,23 +77,23 @@ class TestSplit:
         with pytest.raises(ValueError, match="Expected pairs of texts"):
             premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path, task="classification")
         with pytest.raises(ValueError, match="at most the number of groups, 4"):
-            premise_oblivious_split(encoder, choice_items(4), out=tmp_path)
+            premise_oblivious_split(encoder, told_items(4), out=tmp_path)
         with pytest.raises(ValueError, match="columns prompt, choices, label"):
             premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path)
         with pytest.raises(ValueError, match="`task` to be one of"):
-            premise_oblivious_split(encoder, choice_items(4), out=tmp_path, task="choice")
+            premise_oblivious_split(encoder, told_items(4), out=tmp_path, task="choice")
         assert not list(tmp_path.iterdir())
 
 
 def test_hidden_premise():
-    blind = hide_premise(choice_items(3), "multiple_choice")
+    blind = hide_premise(told_items(3), "multiple_choice")
     assert blind["prompt"][:] == ["", "", ""]
     assert sorted(blind.column_names) == ["choices", "label", "prompt"]
 
 
 class TestScoredRun:
     def test_a_finished_run_is_read_back(self, encoder, tmp_path, monkeypatch):
-        train, test = choice_items(32), choice_items(8, seed=2)
+        train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
         first = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
         assert first.ids[:2] == ("i0", "i1")
@@ -114,22 +103,18 @@ class TestScoredRun:
         assert (first.logits == again.logits).all()
 
     def test_a_killed_run_goes_on(self, encoder, tmp_path, monkeypatch):
-        train, test = choice_items(32), choice_items(8, seed=2)
+        train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
         whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "whole", **options)["test"]
-
-        def killed(*_, **__):
-            raise KeyboardInterrupt
-
         with monkeypatch.context() as patch:
-            patch.setattr(module, "predict_choices", killed)
+            patch.setattr(module, "predict_choices", killed_at(module.predict_choices))
             with pytest.raises(KeyboardInterrupt):
                 scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
         again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)["test"]
         assert (again.logits == whole.logits).all()
 
     def test_another_run_is_refused(self, encoder, tmp_path):
-        train, test = choice_items(32), choice_items(8, seed=2)
+        train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
         scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)
         with pytest.raises(ValueError, match="another options"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from killing import killed_at
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.scoring.windows import encode_windows
 from rightreasons.training.tuning.finetune import fine_tune
@@ -64,16 +65,8 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     rows = tiny_questions(32)
     options = {**OPTIONS, "epochs": 3, "checkpoint_steps": 2}
     whole = fine_tune(encoder_folder, rows, out=tmp_path / "whole", **options)
-    step, seen = Trainer.training_step, []
-
-    def killed(self, *args, **kwargs):
-        seen.append(1)
-        if len(seen) == 4:
-            raise KeyboardInterrupt
-        return step(self, *args, **kwargs)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "training_step", killed)
+        patch.setattr(Trainer, "training_step", killed_at(Trainer.training_step, 4))
         with pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, rows, out=tmp_path / "parts", **options)
     parts = fine_tune(encoder_folder, rows, out=tmp_path / "parts", **options)

@@ -6,35 +6,25 @@ import pickle
 import pytest
 import transformers
 
+from choice_items import good_items
 from rightreasons.measuring.probes import measure, probe
 from rightreasons.models.scoring.choices import choose, load_chooser
 from rightreasons.training.tuning.examples import as_dataset, choice_examples
 from rightreasons.training.tuning.finetune import fine_tune
 from rightreasons.training.watching.probe_callback import ProbeCallback
-from tiny_models import WORDS, save_tiny_encoder
-
-
-def choice_items(n, start=0):
-    rows = []
-    for i in range(start, start + n):
-        words = [WORDS[(i * (7 + 2 * step) + 3 * step) % len(WORDS)] for step in range(5)]
-        label = (i * 7 // 3) % 2
-        choices = [f"{words[0]} {words[1]} bad {words[2]}", f"{words[3]} {words[1]} bad {words[4]}"]
-        choices[label] = choices[label].replace("bad", "good")
-        rows.append({"id": f"i{i}", "prompt": f"the {words[2]} {words[4]}", "choices": choices, "label": label})
-    return rows
+from tiny_models import save_tiny_encoder
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("probed")
     encoder = save_tiny_encoder(folder / "encoder")
-    callback = ProbeCallback(choice_items(30, 200), k=2, out=folder / "records.json")
+    callback = ProbeCallback(good_items(30, 200), k=2, out=folder / "records.json")
     done = fine_tune(
         encoder,
-        choice_items(150),
+        good_items(150),
         out=folder / "model",
-        validation=choice_items(30, 200),
+        validation=good_items(30, 200),
         task="multiple_choice",
         epochs=4,
         learning_rate=5e-3,
@@ -70,7 +60,7 @@ def test_the_last_record_is_that_of_the_saved_model(run):
     def score(prompts, choices, ids):
         return choose(model, prompts, choices, ids=ids, progress=False).logits
 
-    items = as_dataset(choice_items(30, 200), "multiple_choice", "items")
+    items = as_dataset(good_items(30, 200), "multiple_choice", "items")
     figures = measure(probe(items, score, ks=(2,)), n_resamples=10, n_permutations=0)
     last = callback.records[-1]
     assert figures.prior_bias["no_question"].prior_bias == pytest.approx(last.no_question, abs=1e-5)
@@ -81,7 +71,7 @@ def test_the_last_record_is_that_of_the_saved_model(run):
         eval_dataset=choice_examples(items, model.tokenizer, max_length=24, name="items").dataset,
         data_collator=transformers.DataCollatorForMultipleChoice(model.tokenizer),
         processing_class=model.tokenizer,
-        callbacks=[ProbeCallback(choice_items(30, 200), k=2)],
+        callbacks=[ProbeCallback(good_items(30, 200), k=2)],
     )
     metrics = trainer.evaluate()
     assert metrics["eval_prior_bias"] == pytest.approx(last.no_question, abs=1e-5)
@@ -94,16 +84,16 @@ def test_bad_input():
     with pytest.raises(ValueError, match="column"):
         ProbeCallback([{"text": "a", "label": 0}])
     with pytest.raises(ValueError, match="borrow for item"):
-        ProbeCallback(choice_items(2), k=20)
+        ProbeCallback(good_items(2), k=20)
     with pytest.raises(ValueError, match="`k`"):
-        ProbeCallback(choice_items(3), k=0)
+        ProbeCallback(good_items(3), k=0)
 
 
 def test_without_evaluations_the_finished_model_is_recorded_and_the_callback_pickles(tmp_path):
-    callback = ProbeCallback(choice_items(12, 200), k=1, out=tmp_path / "records.json")
+    callback = ProbeCallback(good_items(12, 200), k=1, out=tmp_path / "records.json")
     fine_tune(
         save_tiny_encoder(tmp_path / "encoder"),
-        choice_items(16),
+        good_items(16),
         out=tmp_path / "model",
         task="multiple_choice",
         epochs=1,
