@@ -5,7 +5,7 @@ import evaluate
 
 from rightreasons.analysis.cues.classifier import cue_classifier
 from rightreasons.analysis.cues.statistics import check_choices, cue_statistics
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
 
 _DESCRIPTION = """
 Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap, negation) in the
@@ -13,20 +13,14 @@ choices of a multiple-choice data set, with exact binomial tests, Holm's correct
 classifier gets, in cross-validation, that sees those cues and nothing else.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     data: N items, each a list of at least two choices; the number of choices may differ.
     labels: (N,) the index of the right choice of each item.
     prompts: N prompts; needed for the feature "overlap" alone.
     groups: N names of what belongs together, such as the original of a mirrored pair; keeps the pair in one fold.
-    features: Families of cues, default ["unigram"]; of "unigram", "bigram", "trigram", "length", "overlap", "negation".
-    min_applicability: The least applicability of a cue in the table and in Holm's correction; default 1.
-    top: How many cues to show; default None shows all.
-    confidence_level: Level of the intervals; default 0.95.
     classifier: Whether to cross-validate a cue-only classifier on the same features; default False.
-    n_folds: Its folds; default 10.
-    n_permutations: Permutations of its p-value; default 200.
-    seed: Its seed; default 0.
 
 Returns:
     dict with `cues` first: a list by falling applicability of {cue, applicability, productivity, coverage, n_correct,
@@ -46,7 +40,11 @@ Examples:
     [('the', 3, 1.0, 1.0)]
     >>> results["cues"][0]["p_value"], results["n_significant"]
     (0.25, 0)
-"""
+""",
+    cue_statistics,
+    cue_classifier,
+    without=("tokenizer",),
+)
 
 _CITATION = """
 @inproceedings{niven2019probing,
@@ -95,44 +93,14 @@ class CueStatistics(KernelModule, evaluate.Measurement):
         filled = dict.fromkeys(absent, [""] * len(kwargs["data"])) if isinstance(kwargs.get("data"), list) else {}
         super().add_batch(**{**kwargs, **filled})
 
-    def _compute(
-        self,
-        data,
-        labels,
-        prompts=None,
-        groups=None,
-        *,
-        features=("unigram",),
-        min_applicability=1,
-        top=None,
-        confidence_level=0.95,
-        classifier=False,
-        n_folds=10,
-        n_permutations=200,
-        seed=0,
-    ):
+    @kernel_options(cue_statistics, cue_classifier, without=("tokenizer",))
+    def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):
         prompts, groups = (column if column is not None and any(column) else None for column in (prompts, groups))
-        statistics = cue_statistics(
-            data,
-            labels,
-            prompts=prompts,
-            features=features,
-            min_applicability=min_applicability,
-            top=top,
-            confidence_level=confidence_level,
-        )
+        statistics = cue_statistics(data, labels, prompts=prompts, **options_for(cue_statistics, options))
         reached = None
         if classifier:
             reached = cue_classifier(
-                data,
-                labels,
-                prompts=prompts,
-                groups=groups,
-                features=features,
-                n_folds=n_folds,
-                n_permutations=n_permutations,
-                confidence_level=confidence_level,
-                seed=seed,
+                data, labels, prompts=prompts, groups=groups, **options_for(cue_classifier, options)
             ).to_dict()
             del reached["credits"]
         return {**statistics.to_dict(), "cue_classifier": reached}

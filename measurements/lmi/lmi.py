@@ -3,28 +3,20 @@
 import datasets
 import evaluate
 
-from rightreasons.analysis.shortcuts.lmi import LmiCounts
-from rightreasons.modules import KernelModule
+from rightreasons.analysis.shortcuts.lmi import LmiCounts, lmi
+from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
 
 _DESCRIPTION = """
 Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per label the ranked
 tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem with its p-value, and the ranking's head.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     data: N texts, or N lists of tokens (with `tokenizer="none"`), or a `datasets.Dataset` or `IterableDataset` that has
         texts and labels; a data set is read in batches and never held whole.
     labels: (N,) labels, whole numbers from 0, at least two different ones; left out when `data` is a data set.
-    tokenizer: "words" (default): lower-case words and marks of punctuation; "none": the data are tokens already; a
-        Hugging Face tokenizer, for its word pieces; or any function of one text that gives its tokens.
-    count: "occurrence" (default): every occurrence of a token counts; "presence": a token counts once a text.
-    D: What |D| in p(w, l) = count(w, l) / |D| is: "tokens" (default) or "vocab", the number of distinct tokens. It
-        scales LMI and does not change the ranking.
-    head_fraction: The share of a label's tokens that make its head; default 0.05, rounded up.
-    head_size: The head as a number of tokens instead; default None.
-    pmi_smoothing: What is added to every count before PMI; default 100.0.
-    null: The p_0 that z compares p(l | w) with: "prior" (default), which is p(l), or "uniform", 1 / number of labels.
     top_k: How many ranked tokens of each label are returned; default 100; None for all. The heads are always whole.
     label_names: Names of the labels 0, 1, …; default: those of the data set, else the numbers.
     text_column: The column of texts (or tokens) of a data set; default "text".
@@ -53,7 +45,9 @@ Examples:
     Traceback (most recent call last):
     ...
     ValueError: Expected `data` and `labels` of one length, but got 4 and 3.
-"""
+""",
+    lmi,
+)
 
 _CITATION = """
 @inproceedings{schuster2019towards,
@@ -93,24 +87,11 @@ class Lmi(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/1908.05267", "https://arxiv.org/abs/2103.06922"],
         )
 
+    @kernel_options(lmi)
     def _compute(
-        self,
-        data,
-        labels,
-        *,
-        tokenizer="words",
-        count="occurrence",
-        D="tokens",
-        head_fraction=0.05,
-        head_size=None,
-        pmi_smoothing=100.0,
-        null="prior",
-        top_k=100,
-        label_names=None,
-        text_column="text",
-        label_column="label",
+        self, data, labels, *, top_k=100, label_names=None, text_column="text", label_column="label", **options
     ):
-        counts = LmiCounts(tokenizer=tokenizer, count=count)
+        counts = LmiCounts(**options_for(LmiCounts, options))
         if isinstance(data, _DATASETS):
             if labels is not None:
                 raise ValueError("Expected no `labels` beside a data set, which has its own: name its label_column.")
@@ -122,9 +103,7 @@ class Lmi(KernelModule, evaluate.Measurement):
             if labels is None or all(label is None for label in labels):
                 raise ValueError(f"Expected `data` and `labels` in {self.name}, but only `data` came.")
             counts.update(data, labels)
-        result = counts.result(
-            D=D, head_fraction=head_fraction, head_size=head_size, pmi_smoothing=pmi_smoothing, null=null
-        )
+        result = counts.result(**options_for(counts.result, options))
         names = result.name_labels(label_names)
         return {
             "lmi": {names[table.label]: table.rows(top_k) for table in result.by_label},

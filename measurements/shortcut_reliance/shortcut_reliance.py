@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Shortcut reliance (P_sc): the share of predictions one of whose most attributed tokens lies in the head of the LMI
@@ -12,7 +12,8 @@ ranking of the predicted label. With its split into lexicon- and grammar-cued pr
 by confidence, and with two null models, because frequent words fill the heads and any text is full of them.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     tokens: N lists of tokens, without special tokens; the same kind of tokens as in `heads`.
     attributions: N lists of attributions, one a token; larger means that the prediction rests on it more.
@@ -21,20 +22,7 @@ Args:
     confidences: (N,) probabilities of the predicted labels, in [0, 1]; may be left out.
     heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`. It has to be given, at load
         or at compute.
-    top_n: How many of the most attributed tokens count; default 3.
-    rank_by: "value" (default) or "magnitude", where both signs of signed attributions should count.
-    piece_style: How the tokens show where a word begins: "word" (default; whole words), "wordpiece" (BERT's ##),
-        "byte_level" (RoBERTa's and BART's Ġ) or "metaspace" (ALBERT's and DeBERTa's ▁).
-    stop_words: The stop words, lower case; default None: the package's list of English function words.
-    frequencies: How often each token occurs in the training data, for the null model of like frequency; default None:
-        counted in `tokens`.
-    n_frequency_bins: Bins of like frequency; default 5.
-    n_bins: Bins of confidence, of equal width; default 10.
-    top_cues: How many of the commonest shortcuts of each label are listed; default 10.
     per_example: Whether to return what was found in each prediction; default True.
-    confidence_level: Level of the intervals; default 0.95.
-    n_resamples: Bootstrap resamples and random shuffles; default 1000.
-    seed: Seed of both; default 0.
 
 Returns:
     dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
@@ -62,7 +50,9 @@ Examples:
     Traceback (most recent call last):
     ...
     ValueError: Expected a head for each predicted label, but item 2 is predicted 2, a label never seen; known: 0, 1.
-"""
+""",
+    shortcut_reliance,
+)
 
 _CITATION = """
 @inproceedings{bihani2025reliability,
@@ -102,6 +92,7 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/2412.15269", "https://arxiv.org/abs/2103.06922"],
         )
 
+    @kernel_options(shortcut_reliance)
     def _compute(
         self,
         tokens,
@@ -111,47 +102,14 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
         confidences,
         *,
         heads=None,
-        top_n=3,
-        rank_by="value",
-        piece_style="word",
-        stop_words=None,
-        frequencies=None,
-        n_frequency_bins=5,
-        n_bins=10,
-        top_cues=10,
         per_example=True,
-        confidence_level=0.95,
-        n_resamples=1000,
-        seed=0,
+        **options,
     ):
         if heads is None:
             raise ValueError(f"Expected `heads` in {self.name}, at load or at compute, but there are none.")
         result = shortcut_reliance(
-            tokens,
-            attributions,
-            predictions,
-            heads,
-            references=_given(references),
-            confidences=_given(confidences),
-            top_n=top_n,
-            rank_by=rank_by,
-            piece_style=piece_style,
-            stop_words=stop_words,
-            frequencies=frequencies,
-            n_frequency_bins=n_frequency_bins,
-            n_bins=n_bins,
-            top_cues=top_cues,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
+            tokens, attributions, predictions, heads, references=references, confidences=confidences, **options
         ).to_dict()
         if not per_example:
             del result["examples"]
         return result
-
-
-def _given(column):
-    """Return an optional input, or None where it was left out of every batch."""
-    if column is None or all(value is None for value in column):
-        return None
-    return column

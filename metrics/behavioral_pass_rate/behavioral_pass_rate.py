@@ -10,24 +10,20 @@ from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.validation import require_value
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Behavioral pass rate: the share of test cases that a model passes, for every functionality of a suite, and the
 unweighted mean over functionalities. In [0, 1], higher is better.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or the texts of answers.
     suite: A `rightreasons.data.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, a CSV in the form of
         HateCheck), or a name such as checklist_sentiment.
-    outputs: What the predictions are: "probabilities" (default), "logits", "labels", "texts", or "binary_sentiment"
-        (P(positive), spread over negative, neutral and positive).
-    confidence_level: Level of the intervals; default 0.95.
-    n_resamples: Bootstrap resamples of the means; default 1000.
-    seed: Seed of the resampling; default 0.
 
 Returns:
     dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one
@@ -47,7 +43,9 @@ Examples:
     Traceback (most recent call last):
     ...
     ValueError: Expected one prediction for each of the 2 examples of the suite, in its order, but got 1.
-"""
+""",
+    pass_rates,
+)
 
 _CITATION = """
 @inproceedings{ribeiro2020beyond,
@@ -74,27 +72,14 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
             reference_urls=["https://aclanthology.org/2020.acl-main.442"],
         )
 
-    def _compute(
-        self,
-        predictions,
-        *,
-        suite=None,
-        outputs="probabilities",
-        confidence_level=0.95,
-        n_resamples=1000,
-        seed=0,
-    ):
-        given = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
-        if not isinstance(given, (str, os.PathLike, Suite)):
-            raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(given).__name__}.")
-        return pass_rates(
-            _whole(predictions) if outputs == "labels" else predictions,
-            (given if isinstance(given, Suite) else open_suite(given)).table(),
-            outputs=outputs,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        ).to_dict()
+    @kernel_options(pass_rates)
+    def _compute(self, predictions, *, suite=None, **options):
+        suite = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
+        if not isinstance(suite, (str, os.PathLike, Suite)):
+            raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}.")
+        table = (suite if isinstance(suite, Suite) else open_suite(suite)).table()
+        answers = _whole(predictions) if options["outputs"] == "labels" else predictions
+        return pass_rates(answers, table, **options).to_dict()
 
 
 def _whole(predictions):

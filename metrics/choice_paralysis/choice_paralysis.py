@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added
@@ -12,7 +12,8 @@ choices dilute any softmax, so the drop is split into a mechanical part and what
 Positive where confidence drops; nearer to 0 is better.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: N rows of choice scores of the items as they were.
     perturbed_predictions: N rows of the same items with added choices, in the same order.
@@ -20,10 +21,6 @@ Args:
     perturbed_references: (N,) its index in `perturbed_predictions`.
     original_positions: N rows that say where each own choice stands in the perturbed row; may be left out where the own
         choices other than the right one come first in their order.
-    scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
-    confidence_level: Level of bootstrap intervals, such as 0.95; default None gives none.
-    n_resamples: Bootstrap resamples; default 1000.
-    seed: Seed of the resampling; default 0.
 
 Returns:
     dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),
@@ -43,7 +40,9 @@ Examples:
     (0.35, 0.05)
     >>> results["accuracy"], results["perturbed_accuracy"]
     (1.0, 0.0)
-"""
+""",
+    choice_paralysis,
+)
 
 _CITATION = """
 @article{shen2022understanding,
@@ -78,27 +77,10 @@ class ChoiceParalysis(KernelModule, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2210.01258"],
         )
 
+    @kernel_options(choice_paralysis)
     def _compute(
-        self,
-        predictions,
-        perturbed_predictions,
-        references,
-        perturbed_references,
-        original_positions,
-        *,
-        scores="probabilities",
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
+        self, predictions, perturbed_predictions, references, perturbed_references, original_positions, **options
     ):
         return choice_paralysis(
-            predictions,
-            perturbed_predictions,
-            references,
-            perturbed_references,
-            original_positions,
-            scores=scores,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
+            predictions, perturbed_predictions, references, perturbed_references, original_positions, **options
         ).to_dict()

@@ -5,7 +5,7 @@ import evaluate
 
 from rightreasons.analysis.cues.easy_hard import check_runs, easy_hard_gap
 from rightreasons.foundations.validation import check_flags
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Easy/Hard gap: accuracy on Easy items, which a model solves that never saw the question, minus accuracy on Hard items.
@@ -14,17 +14,12 @@ Easy and on Hard, an approximate-randomization p-value and intervals; several ru
 deviation.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: (N,) the chosen index of each item; or (N, R), one row an item and one column a run (seed).
     references: (N,) the right index of each item.
     easy: (N,) whether each item is Easy; both kinds must occur.
-    unit: What the test shuffles: "item" (default) keeps the runs of an item together; "prediction" takes each run's
-        answer as one more item, as published p-values seem to, which overstates the evidence.
-    n_permutations: Permutations of the test; default 10,000.
-    n_resamples: Bootstrap resamples of the intervals, Easy and Hard apart; default 2,000.
-    confidence_level: Level of the intervals; default 0.95.
-    seed: Seed of both; default 0.
 
 Returns:
     dict with `easy_hard_gap` first, then `accuracy`, `easy_accuracy`, `hard_accuracy`, `p_value`, their intervals
@@ -45,7 +40,9 @@ Examples:
     >>> two_seeds = metric.compute(predictions=[[0, 0], [1, 0]], references=[0, 1], easy=[True, False])
     >>> two_seeds["easy_hard_gap"], two_seeds["easy_hard_gap_std"]
     (0.5, 0.5)
-"""
+""",
+    easy_hard_gap,
+)
 
 _CITATION = """
 @inproceedings{kavumba2019choosing,
@@ -83,25 +80,6 @@ class EasyHardGap(KernelModule, evaluate.Metric):
             "easy": check_flags(inputs["easy"], "easy"),
         }
 
-    def _compute(
-        self,
-        predictions,
-        references,
-        easy,
-        *,
-        unit="item",
-        n_permutations=10_000,
-        n_resamples=2_000,
-        confidence_level=0.95,
-        seed=0,
-    ):
-        return easy_hard_gap(
-            predictions,
-            references,
-            easy,
-            unit=unit,
-            n_permutations=n_permutations,
-            n_resamples=n_resamples,
-            confidence_level=confidence_level,
-            seed=seed,
-        ).to_dict()
+    @kernel_options(easy_hard_gap)
+    def _compute(self, predictions, references, easy, **options):
+        return easy_hard_gap(predictions, references, easy, **options).to_dict()

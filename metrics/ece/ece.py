@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,
@@ -12,23 +12,12 @@ ECE = sum_m |B_m| / n * |acc(B_m) - conf(B_m)|. In [0, 1], lower is better. For 
 meanings, so the definition is an option (`kind`) and stands in words in the result.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different lengths (a different
         number of choices an item; `kind="top_label"` only).
     references: (N,) labels, whole numbers from 0.
-    n_bins: How many bins; default 15.
-    strategy: "uniform" (equal width, default) or "quantile" (equal mass).
-    kind: What is compared with what. "top_label" (default): the largest probability with whether it is right.
-        "positive": P(class 1) of a binary task with whether the label is 1. "classwise": each class's probability with
-        whether the label is that class, averaged over classes.
-    norm: "l1" (default; the ECE), "l2" (root mean square) or "max" (maximum calibration error).
-    scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities". It is never guessed.
-    debias: Whether to subtract the estimate's own bias (Kumar et al. 2019); default False.
-    threshold: Scores at or below it are left out; default 0.0 keeps all.
-    confidence_level: Level of a bootstrap interval, such as 0.95; default None gives none.
-    n_resamples: Bootstrap resamples; default 1000.
-    seed: Seed of the resampling; default 0.
 
 Returns:
     dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts
@@ -51,7 +40,9 @@ Examples:
     Traceback (most recent call last):
     ...
     ValueError: Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.
-"""
+""",
+    calibration_error,
+)
 
 _CITATION = """
 @inproceedings{guo2017calibration,
@@ -88,33 +79,6 @@ class Ece(KernelModule, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
 
-    def _compute(
-        self,
-        predictions,
-        references,
-        *,
-        n_bins=15,
-        strategy="uniform",
-        kind="top_label",
-        norm="l1",
-        scores="probabilities",
-        debias=False,
-        threshold=0.0,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-    ):
-        return calibration_error(
-            predictions,
-            references,
-            n_bins=n_bins,
-            strategy=strategy,
-            kind=kind,
-            norm=norm,
-            scores=scores,
-            debias=debias,
-            threshold=threshold,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        ).to_dict()
+    @kernel_options(calibration_error)
+    def _compute(self, predictions, references, **options):
+        return calibration_error(predictions, references, **options).to_dict()

@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.probes.prior_bias import prior_bias
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed
@@ -12,16 +12,12 @@ or replaced, or the right choice taken out. The population variance of the confi
 averaged over items. 0 is no preference; lower is better.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: N rows of choice scores of the perturbed items, of equal or different lengths.
     references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none;
         may be left out.
-    scores: What the numbers are: "probabilities" (default), "logits" or "log_probabilities".
-    n_permutations: Shuffles of the permutation null; default 200, 0 leaves it out.
-    confidence_level: Level of a bootstrap interval, such as 0.95; default None gives none.
-    n_resamples: Bootstrap resamples; default 1000.
-    seed: Seed of shuffles and resamples; default 0.
 
 Returns:
     dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
@@ -37,7 +33,9 @@ Examples:
     >>> results = prior_bias.compute(predictions=[[0.7, 0.2, 0.1], [0.5, 0.5]], references=[0, 0])
     >>> results["pseudo_correct"]["rate"], results["pseudo_correct"]["test"]
     (1.0, 'poisson_binomial')
-"""
+""",
+    prior_bias,
+)
 
 _CITATION = """
 @article{shen2022understanding,
@@ -65,23 +63,6 @@ class PriorBias(KernelModule, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2210.01258"],
         )
 
-    def _compute(
-        self,
-        predictions,
-        references,
-        *,
-        scores="probabilities",
-        n_permutations=200,
-        confidence_level=None,
-        n_resamples=1000,
-        seed=0,
-    ):
-        return prior_bias(
-            predictions,
-            references,
-            scores=scores,
-            n_permutations=n_permutations,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        ).to_dict()
+    @kernel_options(prior_bias)
+    def _compute(self, predictions, references, **options):
+        return prior_bias(predictions, references, **options).to_dict()

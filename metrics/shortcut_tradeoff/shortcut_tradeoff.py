@@ -5,24 +5,19 @@ import evaluate
 
 from rightreasons.analysis.shortcuts.tradeoff import shortcut_tradeoff
 from rightreasons.foundations.validation import check_flags
-from rightreasons.modules import KernelModule
+from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,
 higher is better; to be read with its two parts, which stand beside it.
 """
 
-_KWARGS_DESCRIPTION = """
+_KWARGS_DESCRIPTION = describe_options(
+    """
 Args:
     predictions: (N,) predicted labels.
     references: (N,) labels.
     cued: (N,) whether each prediction is shortcut-cued: `cued` of the `examples` of `shortcut_reliance`.
-    score: "f1" (default) or "accuracy".
-    average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" or "weighted".
-    n_classes: Number of classes; default None: the largest label there is, plus one, and at least two.
-    confidence_level: Level of the interval; default 0.95.
-    n_resamples: Bootstrap resamples of the interval; default 1000.
-    seed: Seed of the resampling; default 0.
 
 Returns:
     dict with `shortcut_tradeoff` first (None where no prediction is cued), then `score`, `shortcut_rate`, `interval`,
@@ -45,7 +40,9 @@ Examples:
     Traceback (most recent call last):
     ...
     TypeError: Expected True or False in `cued`, but item 1 is 0.5.
-"""
+""",
+    shortcut_tradeoff,
+)
 
 _CITATION = """
 @inproceedings{bihani2025reliability,
@@ -74,30 +71,9 @@ class ShortcutTradeoff(KernelModule, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2412.15269"],
         )
 
-    def _compute(
-        self,
-        predictions,
-        references,
-        cued,
-        *,
-        score="f1",
-        average="macro",
-        n_classes=None,
-        confidence_level=0.95,
-        n_resamples=1000,
-        seed=0,
-    ):
-        return shortcut_tradeoff(
-            predictions,
-            references,
-            cued,
-            score=score,
-            average=average,
-            n_classes=n_classes,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        ).to_dict()
+    @kernel_options(shortcut_tradeoff)
+    def _compute(self, predictions, references, cued, **options):
+        return shortcut_tradeoff(predictions, references, cued, **options).to_dict()
 
     def _checked(self, inputs):
         """Check the flags too before they are written, which would turn any number into True or False."""

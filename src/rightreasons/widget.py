@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.foundations.validation import check_options, require
+from rightreasons.modules import argument_help
 
 MAX_TABLE_ROWS = 200
 """Rows that `table` writes before it says how many more there are."""
@@ -154,21 +155,6 @@ def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any
         else:
             inputs[name] = [_json_cell(cell, name, item) for item, cell in enumerate(cells)]
     return inputs
-
-
-def argument_help(docstring: str) -> dict[str, str]:
-    r"""Read what a Google-style docstring says about each argument.
-
-    Example:
-        >>> argument_help("Args:\n    n_bins: How many;\n        default 15.\n    seed: A seed.\nReturns:\n    x: y")
-        {'n_bins': 'How many; default 15.', 'seed': 'A seed.'}
-    """
-    block = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.cleandoc(docstring or ""), re.DOTALL | re.MULTILINE)
-    entries = block.group(1) if block else ""
-    texts: dict[str, str] = {}
-    for entry in re.finditer(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", entries, re.DOTALL | re.MULTILINE):
-        texts[entry.group(1)] = " ".join(entry.group(2).split())
-    return texts
 
 
 def read_card(readme: Path) -> tuple[dict[str, str], str]:

@@ -12,7 +12,7 @@ import pytest
 from evaluate.utils.gradio import parse_readme
 
 import rightreasons
-from rightreasons.modules import KernelModule, available_modules
+from rightreasons.modules import KernelModule, argument_help, available_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(
@@ -92,14 +92,16 @@ def test_source_suits_the_loader(folder):
             assert "#" not in line, "no comment after an import"
 
 
-def test_options_are_declared(folder):
+def test_inputs_options_and_citation_are_declared(folder):
     module = rightreasons.load(folder.name)
     parameters = inspect.signature(module._compute).parameters.values()
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters)
     inputs = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
     assert inputs == module._feature_names()
-    for option in module.option_names():
-        assert f"{option}:" in module.inputs_description, f"{option} is not documented"
+    help_texts = argument_help(module.inputs_description)
+    for name in (*inputs, *module.option_names()):
+        assert re.match(r"\S*\w", help_texts.get(name, "")), f"{name} is not documented"
+    assert module.citation.strip().startswith("@"), "the citation is no BibTeX entry"
 
 
 def test_unknown_option_is_refused_at_load_and_at_compute(folder):

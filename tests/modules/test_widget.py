@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import rightreasons
-from rightreasons.modules import module_path
-from rightreasons.widget import argument_help, figure, parse_rows, problem, read_card, table
+from rightreasons.modules import argument_help, module_path
+from rightreasons.widget import figure, parse_rows, problem, read_card, table
 
 
 @pytest.fixture(scope="module")
