@@ -1,10 +1,12 @@
-"""Serves Spaces and module apps to the browser tests, each once a session, as a person would find them."""
+"""Serves Spaces and module apps to the browser tests as a person would find them, each built once per session."""
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,19 +24,30 @@ def first_on_path(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[str], str]]:
-    """Give the address of the app in a folder such as "metrics/ece"."""
+def build() -> Callable[[str], Any]:
+    """Build the app in a folder such as "metrics/ece", once per session."""
     pytest.importorskip("gradio")
+
+    @functools.cache
+    def build_app(folder: str) -> Any:
+        path = ROOT / folder / "app.py"
+        spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
+        module = importlib.util.module_from_spec(spec)
+        with first_on_path(path.parent):
+            spec.loader.exec_module(module)
+            return module.build()
+
+    return build_app
+
+
+@pytest.fixture(scope="session")
+def serve(build) -> Iterator[Callable[[str], str]]:
+    """Give the address of the app in a folder such as "metrics/ece"."""
     served = {}
 
     def start(folder: str) -> str:
         if folder not in served:
-            path = ROOT / folder / "app.py"
-            spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
-            module = importlib.util.module_from_spec(spec)
-            with first_on_path(path.parent):
-                spec.loader.exec_module(module)
-                demo = module.build()
+            demo = build(folder)
             _, url, _ = demo.launch(prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, ssr_mode=False)
             served[folder] = demo, url
         return served[folder][1]
