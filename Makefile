@@ -27,6 +27,7 @@ test: $(STAMP) lint types architecture wheel unit
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types:
 	$(BIN)/mypy

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def first_on_path(folder: Path) -> Iterator[None]:
-    """Let an app import its neighbours, as `python app.py` does."""
+    """Let an app import its neighbors, as `python app.py` does."""
     sys.path.insert(0, str(folder))
     try:
         yield
