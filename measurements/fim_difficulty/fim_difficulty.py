@@ -2,7 +2,6 @@
 
 import datasets
 import evaluate
-import numpy as np
 
 from rightreasons.modules import KernelModule
 
@@ -14,18 +13,18 @@ the eigenvector changes the prediction by about e^2/2 times it in KL divergence:
 
 _KWARGS_DESCRIPTION = """
 Args:
-    data: N texts. One that cannot be computed (no tokens, logits that are not finite) gets None and a sentence in
-        `failures`, and costs no other text its value.
-    model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with `tokenizer`). It has
-        to be given, at load or at compute.
-    tokenizer: The tokenizer of a loaded model; default None: the one beside the model.
+    data: N texts. One that cannot be computed (no tokens, or logits that are not finite) gets None and a sentence in
+        `failures`; the other texts keep their values.
+    model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with `tokenizer`).
+        Required, at load or at compute.
+    tokenizer: The tokenizer of a loaded model; default None: the one saved with the model.
     tokens: Whether to return the tokens and how far the leading eigenvector moves each; default False.
     spectrum: Whether to return all non-zero eigenvalues; default False.
     unit: "wordpiece" (default) or "word", for `tokens`.
     method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error is stated).
-    batch_size: The most texts of a batch; default 32.
-    max_length: The most tokens of a text; default None: what the model allows.
-    device: Where a model that is opened here runs; default None: a GPU where there is one.
+    batch_size: Maximum number of texts per batch; default 32.
+    max_length: Maximum number of tokens per text; default None: what the model allows.
+    device: Where to load a model that is given by name; default None: a GPU where there is one.
     progress: Whether to show a progress bar; default False.
 
 Returns:
@@ -99,10 +98,10 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         if model is None:
             raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
         # Here, so that the module is found and described without torch.
-        from rightreasons.models.gradients.fisher import fisher_information
+        from rightreasons.measuring.difficulty import measure_difficulty
         from rightreasons.models.loading import as_classifier
 
-        found = fisher_information(
+        measured = measure_difficulty(
             as_classifier(model, tokenizer, device=device),
             data,
             method=method,
@@ -113,42 +112,4 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
             max_length=max_length,
             progress=progress,
         )
-        failed = {int(row): why for row, why in found.failures}
-        well = np.array([row for row in range(len(found)) if row not in failed], dtype=np.int64)
-        values = found.eigenvalues[well]
-        scores = np.exp(found.logits - found.logits.max(axis=1, keepdims=True))
-        scores = scores / scores.sum(axis=1, keepdims=True)
-
-        ranks = np.zeros(len(found), dtype=np.int64)
-        ranks[well[np.argsort(-values, kind="stable")]] = np.arange(1, len(well) + 1)
-
-        def column(numbers):
-            return [None if row in failed else number for row, number in enumerate(np.asarray(numbers).tolist())]
-
-        def figure(of):
-            return float(of(values)) if len(values) else None
-
-        result = {
-            "fim_difficulty": column(found.eigenvalues),
-            "mean": figure(np.mean),
-            "std": figure(np.std),
-            "median": figure(np.median),
-            "min": figure(np.min),
-            "max": figure(np.max),
-            "scale_free": column(found.scale_free),
-            "gradient_norms": column(found.gradient_norms),
-            "predictions": column(scores.argmax(axis=1)),
-            "confidences": column(scores.max(axis=1)),
-            "error": column(found.error),
-            "ranks": column(ranks),
-            "failures": [{"row": row, "reason": why} for row, why in failed.items()],
-            "n_truncated": int(found.truncated.sum()),
-            "label_names": list(found.label_names),
-            "definition": found.definition,
-        }
-        if tokens:
-            result["tokens"] = [list(row) for row in found.tokens]
-            result["token_norms"] = [None if i in failed else row.tolist() for i, row in enumerate(found.token_norms)]
-        if spectrum:
-            result["spectrum"] = [None if i in failed else row.tolist() for i, row in enumerate(found.spectrum)]
-        return result
+        return measured.to_dict(tokens=tokens, spectrum=spectrum)

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.foundations.numeric import softmax
+from rightreasons.measuring.difficulty import measure_difficulty
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import substitution_tests
-from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier
 from rightreasons.widget import table, tiles
 
@@ -45,7 +44,7 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
     """Compute all texts, the most difficult first; those that fail come last."""
     if not 0 < len(texts) <= MOST_TEXTS:
         raise ValueError(f"Expected from 1 to {MOST_TEXTS} texts, one a line, but got {len(texts)}.")
-    found = fisher_information(
+    measured = measure_difficulty(
         classifier,
         texts,
         eigenvector=True,
@@ -53,27 +52,26 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
         max_length=min(LONGEST, classifier.max_length),
         progress=False,
     )
-    names = classifier.label_names or ()
-    failed = {int(row): why for row, why in found.failures}
+    names, fisher = classifier.label_names or (), measured.fisher
     ranked = []
-    for row, text in enumerate(texts):
-        if row in failed:
-            ranked.append(Ranked(text, None, "", None, html.escape(text), failed[row]))
-            continue
-        scores = softmax(np.asarray(found.logits[row])[None])[0]
-        a, b = found.token_norms.offsets[row : row + 2]
-        spans = list(zip(found.starts[a:b].tolist(), found.ends[a:b].tolist(), strict=True))
+    for place in measured.order:
+        row = int(measured.rows[place])
+        a, b = fisher.token_norms.offsets[row : row + 2]
+        spans = list(zip(fisher.starts[a:b].tolist(), fisher.ends[a:b].tolist(), strict=True))
         ranked.append(
             Ranked(
-                text,
-                float(found.eigenvalues[row]),
-                names[int(scores.argmax())],
-                float(scores.max()),
-                shade(text, spans, found.token_norms.values[a:b]),
+                texts[row],
+                float(measured.values[place]),
+                names[int(measured.predicted[place])],
+                float(measured.confidence[place]),
+                shade(texts[row], spans, fisher.token_norms.values[a:b]),
                 "",
             )
         )
-    return sorted(ranked, key=lambda one: -np.inf if one.eigenvalue is None else one.eigenvalue, reverse=True)
+    for name, reason in fisher.failures:
+        text = texts[int(name)]
+        ranked.append(Ranked(text, None, "", None, html.escape(text), reason))
+    return ranked
 
 
 def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:

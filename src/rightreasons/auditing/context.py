@@ -103,6 +103,10 @@ class AuditSplit:
         """(N,) which items have a label."""
         return np.asarray(self.labels >= 0)
 
+    def take(self, rows: Sequence[int] | NDArray[np.intp]) -> AuditSplit:
+        """Return the split with some of its rows alone; the fingerprint stays that of the whole."""
+        return dataclasses.replace(self, data=self.data.select(rows), labels=self.labels[rows])
+
     def column(self, name: str) -> list[Any] | None:
         """Return a column of the data, or None where there is none of that name."""
         return list(self.data[name]) if name in self.data.column_names else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from rightreasons.foundations.results import Result, plain
 from rightreasons.measuring.estimates import Estimate as Estimate
+from rightreasons.measuring.estimates import FigureText as FigureText
 
 if TYPE_CHECKING:
     from rightreasons.auditing.context import AuditContext
@@ -54,6 +55,14 @@ class Headline(Result):
         _check_said(self.key, definition=self.definition, source=self.source)
         if not self.estimate.has_interval and not self.no_interval:
             raise ValueError(f"Expected headline {self.key!r} to have an interval or the reason why it has none.")
+
+    @classmethod
+    def of(
+        cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
+    ) -> Headline:
+        """Join an estimate with what is said of its figure; where its interval is undefined, the headline says so."""
+        reason = no_interval or ("" if estimate.has_interval else "undefined for these items, so without interval")
+        return cls(key, text.name, estimate, text.definition, text.source, text.unit, text.better, split, n, reason)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
