@@ -1,4 +1,4 @@
-"""What a person reads is plain American English: phrases that an editor would strike are refused, with what to write."""
+"""What a person reads is plain American English: phrases that an editor would strike are refused."""
 
 import ast
 import io

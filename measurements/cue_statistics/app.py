@@ -1,4 +1,4 @@
-"""The demo of this measurement: type items with their choices, see which words point at the answers."""
+"""The demo of this measurement: type items with their choices, and see which words give the answers away."""
 
 from pathlib import Path
 

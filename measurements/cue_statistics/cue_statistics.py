@@ -9,8 +9,8 @@ from rightreasons.modules import KernelModule, describe_options, kernel_options,
 
 _DESCRIPTION = """
 Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap, negation) in the
-choices of a multiple-choice data set, with exact binomial tests, Holm's correction and intervals; and how far a
-classifier gets, in cross-validation, that sees those cues and nothing else.
+choices of a multiple-choice data set, with exact binomial tests, Holm's correction and intervals; and the
+cross-validated accuracy of a classifier that sees those cues and nothing else.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
@@ -18,18 +18,19 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     data: N items, each a list of at least two choices; the number of choices may differ.
     labels: (N,) the index of the right choice of each item.
-    prompts: N prompts; needed for the feature "overlap" alone.
-    groups: N names of what belongs together, such as the original of a mirrored pair; keeps the pair in one fold.
+    prompts: N prompts; needed for the feature "overlap" only.
+    groups: N group names, such as the original of a mirrored pair; items of one group stay in one fold.
     classifier: Whether to cross-validate a cue-only classifier on the same features; default False.
 
 Returns:
-    dict with `cues` first: a list by falling applicability of {cue, applicability, productivity, coverage, n_correct,
-    chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a corrected p-value below
+    dict with `cues` first: a list, in descending order of applicability, of {cue, applicability, productivity,
+    coverage, n_correct, chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a corrected p-value below
     1 - confidence_level), `min_applicability`, `confidence_level`, and `cue_classifier` {accuracy, low, high, chance,
     p_value, n_items, n_decided, n_groups, n_folds, n_permutations, confidence_level}, or None.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what and where.
+    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
+    expected, what was given and where.
 
 Examples:
     >>> import rightreasons
@@ -84,11 +85,11 @@ class CueStatistics(KernelModule, evaluate.Measurement):
         )
 
     def _checked(self, inputs):
-        # Arrow would write the number 3 as the text "3" without a word.
+        # Arrow would silently write the number 3 as the text "3".
         return {**super()._checked(inputs), "data": check_choices(inputs["data"])}
 
     def add_batch(self, **kwargs):
-        """Add a batch of items; texts that were left out are written as empty ones, which Arrow takes."""
+        """Add a batch of items; missing texts are written as empty ones, which Arrow accepts."""
         absent = [name for name in self.OPTIONAL_INPUTS if kwargs.get(name) is None]
         filled = dict.fromkeys(absent, [""] * len(kwargs["data"])) if isinstance(kwargs.get("data"), list) else {}
         super().add_batch(**{**kwargs, **filled})
@@ -97,10 +98,10 @@ class CueStatistics(KernelModule, evaluate.Measurement):
     def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):
         prompts, groups = (column if column is not None and any(column) else None for column in (prompts, groups))
         statistics = cue_statistics(data, labels, prompts=prompts, **options_for(cue_statistics, options))
-        reached = None
+        accuracy = None
         if classifier:
-            reached = cue_classifier(
+            accuracy = cue_classifier(
                 data, labels, prompts=prompts, groups=groups, **options_for(cue_classifier, options)
             ).to_dict()
-            del reached["credits"]
-        return {**statistics.to_dict(), "cue_classifier": reached}
+            del accuracy["credits"]
+        return {**statistics.to_dict(), "cue_classifier": accuracy}

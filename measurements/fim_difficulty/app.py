@@ -1,4 +1,4 @@
-"""The demo of this measurement: texts in, difficulties out, of a tiny model that is made when the app starts."""
+"""The demo of this measurement: the difficulties of texts for a tiny model that is built when the app starts."""
 
 import tempfile
 from pathlib import Path
@@ -23,8 +23,8 @@ TEXTS = [
 
 
 def build() -> gr.Blocks:
-    # Untrained: it shows the form of the result. It is handed over as an object, so that no visitor names a folder of
-    # the server to load.
+    # Untrained: it shows the form of the result. It is passed as an object, so that no visitor can name a folder of the
+    # server to load.
     classifier = load_classifier(build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=8))
     return module_demo(
         # By its file: in a Space this folder is called "app", and evaluate would look for app.py.

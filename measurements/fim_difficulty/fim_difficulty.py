@@ -97,7 +97,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
     ):
         if model is None:
             raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
-        # Here, so that the module is found and described without torch.
+        # Imported here, so that the module can be listed and described without torch.
         from rightreasons.measuring.difficulty import measure_difficulty
         from rightreasons.models.loading import as_classifier
 

@@ -1,4 +1,4 @@
-"""Local mutual information: which tokens of a labelled data set point at which label?"""
+"""Local mutual information: which tokens of a labeled data set point to which label?"""
 
 import datasets
 import evaluate
@@ -14,10 +14,10 @@ tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem wit
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    data: N texts, or N lists of tokens (with `tokenizer="none"`), or a `datasets.Dataset` or `IterableDataset` that has
-        texts and labels; a data set is read in batches and never held whole.
-    labels: (N,) labels, whole numbers from 0, at least two different ones; left out when `data` is a data set.
-    top_k: How many ranked tokens of each label are returned; default 100; None for all. The heads are always whole.
+    data: N texts, or N lists of tokens (with `tokenizer="none"`), or a `datasets.Dataset` or `IterableDataset` with
+        texts and labels; a data set is read in batches and never loaded whole.
+    labels: (N,) labels, whole numbers from 0, at least two different ones; omitted when `data` is a data set.
+    top_k: Number of ranked tokens returned per label; default 100; None for all. Heads are always complete.
     label_names: Names of the labels 0, 1, …; default: those of the data set, else the numbers.
     text_column: The column of texts (or tokens) of a data set; default "text".
     label_column: The column of labels of a data set; default "label".
@@ -29,8 +29,8 @@ Returns:
     `n_documents`, `n_tokens`, `vocabulary_size` and the `definition` in words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
-    what came and where.
+    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
+    expected, what was given and where.
 
 Examples:
     >>> import rightreasons
@@ -94,7 +94,7 @@ class Lmi(KernelModule, evaluate.Measurement):
         counts = LmiCounts(**options_for(LmiCounts, options))
         if isinstance(data, _DATASETS):
             if labels is not None:
-                raise ValueError("Expected no `labels` beside a data set, which has its own: name its label_column.")
+                raise ValueError("Expected no `labels` with a data set, which has its own: give its label_column.")
             for batch in data.iter(batch_size=_BATCH_SIZE):
                 counts.update(_column(batch, text_column), _column(batch, label_column))
             if label_names is None and data.features is not None:
@@ -129,16 +129,16 @@ class Lmi(KernelModule, evaluate.Measurement):
         """Add texts, or lists of tokens, and their labels."""
         if isinstance(kwargs.get("data"), _DATASETS):
             raise TypeError(
-                "Expected texts or lists of tokens in `data`: hand a data set to compute, which streams it."
+                "Expected texts or lists of tokens in `data`, but got a data set: pass it to compute, which streams it."
             )
         super().add_batch(**kwargs)
 
     def _checked(self, inputs):
-        """Check texts as the host's feature says, and let data sets and lists of tokens pass to the kernel."""
+        """Check texts by the declared feature; data sets and lists of tokens are the kernel's to check."""
         data = inputs["data"]
         if isinstance(data, _DATASETS):
             return {**super()._checked({**inputs, "data": None}), "data": data}
-        # A generator must be read once only.
+        # A generator can be read only once.
         items = data if data is None or isinstance(data, (str, bytes)) or not hasattr(data, "__iter__") else list(data)
         if isinstance(items, list) and items and isinstance(items[0], (list, tuple)):
             return {**super()._checked({**inputs, "data": None}), "data": items}

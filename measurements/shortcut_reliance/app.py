@@ -1,4 +1,4 @@
-"""The demo of this measurement: tokens with attributions and predictions, and which of them are shortcuts."""
+"""The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
 
 from pathlib import Path
 

@@ -7,33 +7,33 @@ from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
-Shortcut reliance (P_sc): the share of predictions one of whose most attributed tokens lies in the head of the LMI
-ranking of the predicted label. With its split into lexicon- and grammar-cued predictions, into right and wrong ones and
-by confidence, and with two null models, because frequent words fill the heads and any text is full of them.
+Shortcut reliance (P_sc): the fraction of predictions with one of their most attributed tokens in the head of the LMI
+ranking of the predicted label. Split into lexicon- and grammar-cued predictions, into right and wrong ones and by
+confidence, with two null models, because frequent words fill the heads and any text is full of them.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     tokens: N lists of tokens, without special tokens; the same kind of tokens as in `heads`.
-    attributions: N lists of attributions, one a token; larger means that the prediction rests on it more.
+    attributions: N lists of attributions, one per token; larger means that the prediction relies on it more.
     predictions: (N,) predicted labels.
-    references: (N,) labels; may be left out.
-    confidences: (N,) probabilities of the predicted labels, in [0, 1]; may be left out.
-    heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`. It has to be given, at load
-        or at compute.
-    per_example: Whether to return what was found in each prediction; default True.
+    references: (N,) labels; optional.
+    confidences: (N,) probabilities of the predicted labels, in [0, 1]; optional.
+    heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`. Required, at load or at
+        compute.
+    per_example: Whether to return the shortcuts of each prediction; default True.
 
 Returns:
     dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
     `grammar_cued`, the finer split `contains` and `only` by category of token, `null` with the models "random" and
     "frequency" (each with `rate`, `excess`, `interval` and `p_value`), `correct` and `wrong` (each with `rate`,
     `interval` and `joint`), `by_label`, `cues`, `bins`, `examples`, the `definition` in words, and a `warning` where
-    the rate is not beyond that of the null models.
+    the rate does not exceed that of the null models.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
-    what came and where.
+    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
+    expected, what was given and where.
 
 Examples:
     >>> import rightreasons

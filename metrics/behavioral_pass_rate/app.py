@@ -1,4 +1,4 @@
-"""The demo of this metric: answers to a small suite, and what they pass."""
+"""The demo of this metric: answers to a small suite, and which cases they pass."""
 
 from pathlib import Path
 

@@ -22,13 +22,13 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or the texts of answers.
-    suite: A `rightreasons.data.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, a CSV in the form of
-        HateCheck), or a name such as checklist_sentiment.
+    suite: A `rightreasons.data.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
+        HateCheck's format), or a name such as checklist_sentiment.
 
 Returns:
     dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one
     result each: pass rate, cases, filtered cases, Wilson interval), means by `classes` and `test_types`, the numbers of
-    examples and cases, and `passed`, one entry a case (None where the expectation does not apply).
+    examples and cases, and `passed`, one entry per case (None where the expectation does not apply).
 
 Examples:
     >>> import rightreasons
@@ -83,7 +83,7 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
 
 
 def _whole(predictions):
-    """Return labels as whole numbers again: evaluate's column of them is one of floats."""
+    """Return labels as whole numbers again: evaluate stores them as floats."""
     values = np.asarray(predictions)
     whole = values.ndim == 1 and values.dtype.kind == "f" and (values == np.floor(values)).all()
     return values.astype(np.int64) if whole else predictions

@@ -1,4 +1,4 @@
-"""The demo of this metric: type scores before and after choices were added, see what part of the drop is dilution."""
+"""The demo of this metric: type scores before and after adding choices, and see how much of the drop is dilution."""
 
 from pathlib import Path
 

@@ -8,24 +8,24 @@ from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added
-choices dilute any softmax, so the drop is split into a mechanical part and what is left among the item's own choices.
+choices dilute any softmax, so the drop is split into a mechanical part and what remains among the original choices.
 Positive where confidence drops; nearer to 0 is better.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: N rows of choice scores of the items as they were.
+    predictions: N rows of choice scores of the original items.
     perturbed_predictions: N rows of the same items with added choices, in the same order.
     references: (N,) index of the right choice in `predictions`.
     perturbed_references: (N,) its index in `perturbed_predictions`.
-    original_positions: N rows that say where each own choice stands in the perturbed row; may be left out where the own
-        choices other than the right one come first in their order.
+    original_positions: N rows with the position of each original choice in the perturbed row; optional where the
+        original wrong choices come first, in their order.
 
 Returns:
     dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),
-    `mechanical_drop`, `null_drop`, the confidences and accuracies before, after and among the own choices, `n_items`,
-    `mean_added`, a `reading` in words and the `definition`.
+    `mechanical_drop`, `null_drop`, the confidences and accuracies before, after and among the original choices,
+    `n_items`, `mean_added`, a `reading` in words and the `definition`.
 
 Examples:
     >>> import rightreasons

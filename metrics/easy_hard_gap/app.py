@@ -1,4 +1,4 @@
-"""The demo of this metric: chosen and right answers, which items are Easy, and the gap between the two."""
+"""The demo of this metric: chosen and right answers, which items are Easy, and the Easy/Hard gap."""
 
 from pathlib import Path
 

@@ -8,16 +8,16 @@ from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
-Easy/Hard gap: accuracy on Easy items, which a model solves that never saw the question, minus accuracy on Hard items.
-In [-1, 1]; 0 is best, and a positive gap says that the model leans on cues in the choices. With accuracy overall, on
-Easy and on Hard, an approximate-randomization p-value and intervals; several runs give mean and population standard
-deviation.
+Easy/Hard gap: accuracy on Easy items, which a model that never saw the question solves, minus accuracy on Hard items.
+In [-1, 1]; 0 is best, and a positive gap suggests that the model relies on cues in the choices. With accuracy overall,
+on Easy and on Hard items, an approximate-randomization p-value and intervals; several runs give mean and population
+standard deviation.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N,) the chosen index of each item; or (N, R), one row an item and one column a run (seed).
+    predictions: (N,) the chosen index of each item; or (N, R), one row per item and one column per run (seed).
     references: (N,) the right index of each item.
     easy: (N,) whether each item is Easy; both kinds must occur.
 
@@ -71,7 +71,7 @@ class EasyHardGap(KernelModule, evaluate.Metric):
         )
 
     def _checked(self, inputs):
-        # Runs make rows of predictions; and Arrow would take 0.5 and "yes" for flags without a word.
+        # Several runs make rows of predictions; and Arrow would silently accept 0.5 and "yes" as flags.
         runs = check_runs(inputs["predictions"])
         single = {"references": inputs["references"]}
         return {

@@ -1,4 +1,4 @@
-"""The demo of this metric: type predictions and labels, see the calibration error and its bins."""
+"""The demo of this metric: type predictions and labels, and see the calibration error and its bins."""
 
 from pathlib import Path
 

@@ -8,24 +8,24 @@ from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,
-ECE = sum_m |B_m| / n * |acc(B_m) - conf(B_m)|. In [0, 1], lower is better. For two classes the word has several
-meanings, so the definition is an option (`kind`) and stands in words in the result.
+ECE = sum_m |B_m| / n * |acc(B_m) - conf(B_m)|. In [0, 1], lower is better. For two classes the term has several
+meanings, so the definition is an option (`kind`), and the result states it in words.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different lengths (a different
-        number of choices an item; `kind="top_label"` only).
+    predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different lengths (the number
+        of choices may differ; `kind="top_label"` only).
     references: (N,) labels, whole numbers from 0.
 
 Returns:
     dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts
-    of the L1 error), `n_items`, `n_bins`, the `definition` in words, the table `bins`, and the interval when asked for.
+    of the L1 error), `n_items`, `n_bins`, the `definition` in words, the table `bins`, and the interval if requested.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
-    what came and where.
+    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
+    expected, what was given and where.
 
 Examples:
     >>> import rightreasons

@@ -9,19 +9,19 @@ from rightreasons.modules import KernelModule
 
 _DESCRIPTION = """
 Generalization score (G): the harmonic mean of a model's score on independent data and its score on a behavioral suite,
-where each functionality is scored by a model that was trained on the whole suite (seen), or on the suite without that
+where each functionality is scored with a model that was trained on the whole suite (seen), or on the suite without that
 functionality, its class, or its test type. In [0, 1], higher is better.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    standard: (F,) pass rates of the functionalities, by a model that saw none of the suite. All columns but one may be
-        left out.
-    seen: (F,) by a model trained on all of it.
-    held_out_functionality: (F,) each by a model trained without that functionality.
-    held_out_class: (F,) each by a model trained without its class.
-    held_out_type: (F,) each by a model trained without its test type.
-    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one for each setting:
+    standard: (F,) pass rates of the functionalities, for a model that saw none of the suite. At least one of the five
+        columns is required.
+    seen: (F,) pass rates for a model trained on all of it.
+    held_out_functionality: (F,) pass rates, each for a model trained without that functionality.
+    held_out_class: (F,) pass rates, each for a model trained without its class.
+    held_out_type: (F,) pass rates, each for a model trained without its test type.
+    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one score for each setting:
         "standard", "seen", "functionality", "class", "type".
 
 Returns:

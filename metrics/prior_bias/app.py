@@ -1,4 +1,4 @@
-"""The demo of this metric: type the scores of items without a right choice, see how far some are preferred."""
+"""The demo of this metric: type the scores of items without a right choice, and see how strongly some are preferred."""
 
 from pathlib import Path
 

@@ -7,8 +7,8 @@ from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
-Prior bias: how far a model prefers some choices of items that have no right choice, because the question was removed
-or replaced, or the right choice taken out. The population variance of the confidences over the choices of an item,
+Prior bias: how strongly a model prefers some choices of items that have no right choice because the question was
+removed or replaced, or the right choice was removed. The population variance of the confidences over an item's choices,
 averaged over items. 0 is no preference; lower is better.
 """
 
@@ -17,7 +17,7 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     predictions: N rows of choice scores of the perturbed items, of equal or different lengths.
     references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none;
-        may be left out.
+        optional.
 
 Returns:
     dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),

@@ -9,7 +9,7 @@ from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
 Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,
-higher is better; to be read with its two parts, which stand beside it.
+higher is better; read it together with its two parts.
 """
 
 _KWARGS_DESCRIPTION = describe_options(
@@ -24,8 +24,8 @@ Returns:
     `n_items`, `n_cued` and the `definition` in words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
-    what came and where.
+    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
+    expected, what was given and where.
 
 Examples:
     >>> import rightreasons
@@ -76,6 +76,6 @@ class ShortcutTradeoff(KernelModule, evaluate.Metric):
         return shortcut_tradeoff(predictions, references, cued, **options).to_dict()
 
     def _checked(self, inputs):
-        """Check the flags too before they are written, which would turn any number into True or False."""
+        """Check the flags before they are written: Arrow would turn any number into True or False."""
         cued = inputs["cued"]
         return {**super()._checked(inputs), "cued": None if cued is None else check_flags(cued, "cued")}

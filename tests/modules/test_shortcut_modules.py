@@ -103,13 +103,13 @@ class TestLmi:
         assert sentence in str(caught.value)
 
     def test_bad_data_sets(self, lmi, dataset):
-        with pytest.raises(ValueError, match="Expected no `labels` beside a data set"):
+        with pytest.raises(ValueError, match="Expected no `labels` with a data set"):
             lmi.compute(data=dataset, labels=LABELS)
         with pytest.raises(
             ValueError, match="Expected a column 'sentence' in the data set, but it has 'text', 'label'"
         ):
             lmi.compute(data=dataset, text_column="sentence")
-        with pytest.raises(TypeError, match="hand a data set to compute"):
+        with pytest.raises(TypeError, match="but got a data set: pass it to compute"):
             lmi.add_batch(data=dataset)
 
     def test_streams_longer_than_a_batch(self, lmi):
