@@ -25,9 +25,9 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 class Options:
     """Base of every frozen options class; a subclass is a frozen dataclass whose fields are made by `option`.
 
-    Values are plain: numbers, texts, booleans, None, and tuples of them; `choices` and `minimum` of an option are checked
-    here, anything else in a subclass's `__post_init__`. An option whose default is None accepts None. Nothing heavy is
-    imported before a value is checked, so that a command line can list its options at once.
+    Values are plain: numbers, texts, booleans, None, and tuples of them; `choices` and `minimum` of an option are
+    checked here, anything else in a subclass's `__post_init__`. An option whose default is None accepts None. Nothing
+    heavy is imported before a value is checked, so that a command line can list its options at once.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
