@@ -18,6 +18,7 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 
 import rightreasons
 from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.foundations.resampling import Resampling
 
 N_BINS = 15
 
@@ -84,7 +85,7 @@ def main() -> int:
             "kernel, quantile bins": lambda: calibration_error(rows, labels, n_bins=N_BINS, strategy="quantile"),
             "kernel, classwise": lambda: calibration_error(rows, labels, n_bins=N_BINS, kind="classwise"),
             "kernel with 1,000 resamples": lambda: calibration_error(
-                rows, labels, n_bins=N_BINS, confidence_level=0.95
+                rows, labels, n_bins=N_BINS, resampling=Resampling()
             ),
             "metric.compute": lambda: metric.compute(predictions=rows, references=labels),
             "torchmetrics": lambda: peer(tensors[0]),
@@ -96,7 +97,7 @@ def main() -> int:
     times |= best_times(
         {
             "kernel, classwise, 1,000 resamples": lambda: calibration_error(
-                rows, labels, n_bins=N_BINS, kind="classwise", confidence_level=0.95
+                rows, labels, n_bins=N_BINS, kind="classwise", resampling=Resampling()
             ),
             "netcal": lambda: netcal.measure(rows, labels),
             "netcal, handed confidence and correctness": lambda: netcal.measure(confidence, correct),

@@ -11,6 +11,7 @@ import argparse
 import numpy as np
 
 from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.foundations.resampling import Resampling
 
 NORMS = ("l1", "l2", "max")
 SHAPES = {"spread over [0.5, 1]": (1.5, 1.5), "mostly near 1": (4.0, 0.7)}
@@ -24,7 +25,7 @@ def coverage(shape: str, over: float, n_items: int, repeats: int) -> dict[str, f
         labels = (rng.random(n_items) >= p - over).astype(int)  # class 0 is predicted
         rows = np.column_stack((p, 1 - p))
         for norm in NORMS:
-            found = calibration_error(rows, labels, norm=norm, confidence_level=0.95, seed=repeat).interval
+            found = calibration_error(rows, labels, norm=norm, resampling=Resampling(seed=repeat)).interval
             covered[norm] += found.low <= over <= found.high
     return {norm: count / repeats for norm, count in covered.items()}
 

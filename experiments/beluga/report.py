@@ -17,6 +17,7 @@ from rightreasons.analysis.behavior.generalization import compare_generalization
 from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
 from rightreasons.training.behavior.plan import PARTITIONS, Plan, Row, collect
 
+SHUFFLE_SEED = 42  # as in the published analysis
 SHORT = {"seen": "seen", "functionality": "func", "class": "class", "type": "type"}
 
 
@@ -88,7 +89,8 @@ def comparisons(
             first, second = outcomes(run["passed"][place]), outcomes(baseline["passed"][place])
             if not (np.isnan(first).all() or np.isnan(second).all()):
                 suites.append((first, second))
-        compared[setting] = compare_generalization((iid.astype(float), outcomes(baseline["iid_right"])), suites).p_value
+        both = (iid.astype(float), outcomes(baseline["iid_right"]))
+        compared[setting] = compare_generalization(both, suites, seed=SHUFFLE_SEED).p_value
     return compared
 
 

@@ -24,6 +24,7 @@ from report import write_report
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.data.perturbing.probes import Pool
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import cyclic_orders
 from rightreasons.measuring.probes import measure, probe
 from rightreasons.models.encoder import demo_encoder
@@ -104,7 +105,7 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
         "n_available": len(data),
         "n_dropped": probed.n_dropped,
         "seconds": round(time.perf_counter() - began, 1),
-        "probes": measure(probed, seed=SEED).to_dict(),
+        "probes": measure(probed, resampling=Resampling(seed=SEED)).to_dict(),
         "orders": None if orders is None else orders.to_dict(),
         "top_confidence": {
             table: np.histogram(rows.reduce(np.maximum), bins=20, range=(0, 1))[0].tolist()

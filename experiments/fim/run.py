@@ -33,6 +33,7 @@ from rightreasons.data.perturbing.substitutions import find_names, substitution_
 from rightreasons.data.perturbing.wordnet import find_wordnet
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
 from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.encoder import demo_encoder
@@ -106,7 +107,7 @@ def main() -> None:
             options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
         )
         for called, pair in found["pairs"].items():
-            overlap = measures.distribution_overlap(pair["original"], pair["perturbed"], confidence_level=0.95)
+            overlap = measures.distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
             found["sets"][called]["overlap"] = {k: value for k, value in overlap.to_dict().items() if k != "edges"}
         draw(name, found, HERE)
         results[name] = found
@@ -225,7 +226,7 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         keys = dict.fromkeys(rows["pair_id"][:])
         original, perturbed = (np.array([place[key, r] for key in keys]) for r in ("original", "perturbed"))
         values = fisher.eigenvalues
-        paired = measures.paired_difficulty(values[original], values[perturbed], confidence_level=0.95)
+        paired = measures.paired_difficulty(values[original], values[perturbed], resampling=Resampling())
         # Nothing but the norm of the embeddings and saturation differ between models: the scale-free form beside it.
         free = measures.paired_difficulty(fisher.scale_free[original], fisher.scale_free[perturbed])
         others = {

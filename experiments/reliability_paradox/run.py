@@ -38,6 +38,7 @@ from rightreasons.analysis.shortcuts.reliance import find_shortcuts
 from rightreasons.auditing.questions.shortcuts import plots
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
@@ -189,7 +190,9 @@ def figures(runs: list[dict[str, Any]], when: str, n_resamples: int) -> dict[str
             continue
         # The binned error is biased upward, more so in a resample: the basic interval takes the bias off.
         method = "basic" if key in ("ece", "positive_vs_correctness") else "percentile"
-        interval = bootstrap(statistic, labels, probabilities, types, chance, n_resamples=n_resamples, method=method)
+        interval = bootstrap(
+            statistic, labels, probabilities, types, chance, resampling=Resampling(resamples=n_resamples), method=method
+        )
         result[key] = {
             "value": value,
             "low": max(interval.low, 0.0) if method == "basic" else interval.low,

@@ -15,6 +15,7 @@ from rightreasons.analysis.calibration.temperature import apply_temperature, tem
 from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.auditing.page.plots import reliability_diagram
 from rightreasons.data.opening.predictions import Predictions
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import check_scores, is_ragged
 from rightreasons.widget import figure, table, tiles
 
@@ -79,7 +80,7 @@ def view(run: Predictions, settings: Settings) -> View:
             kind=settings.kind,
             norm=settings.norm,
             debias=settings.debias,
-            confidence_level=LEVEL,
+            resampling=Resampling(LEVEL),
             **options,
         )
         shown = result
@@ -94,7 +95,7 @@ def view(run: Predictions, settings: Settings) -> View:
         negative_log_likelihood(predictions, run.references, scores=scores).nll,
         None if is_ragged(predictions) else brier_score(predictions, run.references, scores=scores).brier,
     )
-    null = consistency(shown, confidence_level=LEVEL)
+    null = consistency(shown, resampling=Resampling(LEVEL))
     return View(
         _figures(result, null, losses, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings)
     )

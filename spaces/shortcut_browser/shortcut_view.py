@@ -14,6 +14,7 @@ from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
 from rightreasons.analysis.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.auditing.page.plots_curves import Curve, curves
 from rightreasons.data.benchmarks.planted import LABELS, planted_examples
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.widget import figure, table, tiles
 
 NAMES = LABELS[2]
@@ -63,8 +64,8 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
     flags = np.split(found.found, found.offsets[1:-1])
     return Detected(
         found,
-        summarize(found, references=run.labels[:n], n_resamples=N_RESAMPLES),
-        detection_quality([row.tolist() for row in flags], run.planted, n_resamples=N_RESAMPLES),
+        summarize(found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)),
+        detection_quality([row.tolist() for row in flags], run.planted, resampling=Resampling(resamples=N_RESAMPLES)),
     )
 
 
@@ -74,7 +75,7 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 def figures(strength: float, split: str, top_n: int, percent: float) -> str:
     """Write the headline figures of a run."""
     run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
-    ece = calibration_error(run.positive, run.labels, confidence_level=0.95)
+    ece = calibration_error(run.positive, run.labels, resampling=Resampling())
     right = int((run.predictions == run.labels).sum())
     null, quality = detected.summary.null["frequency"], detected.quality
     entries = [
@@ -197,7 +198,7 @@ def _model_curves(strength: float) -> str:
             (int((run.predictions == run.labels).sum()), len(run.labels)) for run in (s[split] for s in runs.values())
         ]
         lines.append(Curve(f"accuracy, {words}", [k / n for k, n in right], [_ends(wilson(k, n)) for k, n in right]))
-        errors = [calibration_error(s[split].positive, s[split].labels, confidence_level=0.95) for s in runs.values()]
+        errors = [calibration_error(s[split].positive, s[split].labels, resampling=Resampling()) for s in runs.values()]
         lines.append(Curve(f"ECE, {words}", [e.ece for e in errors], [_ends(e.interval) for e in errors], dashed=True))
     drawing = curves(
         "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength

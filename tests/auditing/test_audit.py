@@ -14,6 +14,7 @@ from rightreasons.auditing.context import choose_splits
 from rightreasons.auditing.predictions import read_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.runner import short_name
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
 
@@ -56,7 +57,7 @@ def test_its_figures_are_those_of_the_kernels_on_the_kept_predictions(report, pl
     predicted = said.logits.argmax(axis=1)
     assert figures["accuracy"]["estimate"]["value"] == np.mean(predicted == said.labels)
     assert figures["macro_f1"]["estimate"]["value"] == pytest.approx(classification_scores(predicted, said.labels).f1)
-    ece = calibration_error(said.logits, said.labels, scores="logits", confidence_level=0.95, n_resamples=100)
+    ece = calibration_error(said.logits, said.labels, scores="logits", resampling=Resampling(resamples=100))
     assert figures["ece"]["estimate"]["value"] == ece.ece
     assert (figures["ece"]["estimate"]["low"], figures["ece"]["estimate"]["high"]) == (
         ece.interval.low,

@@ -13,6 +13,7 @@ from transformers import BertForSequenceClassification
 from rightreasons.analysis.intervals import paired_bootstrap
 from rightreasons.auditing import audit, compare_reports
 from rightreasons.auditing.predictions import read_predictions
+from rightreasons.foundations.resampling import Resampling
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 
 OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
@@ -57,7 +58,7 @@ def test_counts_and_tests_are_those_of_the_items(reports):
     ]
     # The bootstrap draws rows in the order of the first report.
     kept = sorted(range(50), key=lambda row: order[row])
-    expected = paired_bootstrap(losses[0][order][kept], losses[1][kept], n_resamples=200)
+    expected = paired_bootstrap(losses[0][order][kept], losses[1][kept], resampling=Resampling(resamples=200))
     assert figures["nll"].difference.value == pytest.approx(expected.difference)
     assert figures["nll"].p_value == pytest.approx(expected.p_value)
     for figure in compared.figures:

@@ -9,6 +9,7 @@ import pytest
 
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import ask
 from rightreasons.measuring.behavior_answers import SENTIMENTS, failing_cases, judged_cases, score_stored
 from rightreasons.models.loading import load_classifier
@@ -44,7 +45,7 @@ POSITIVE = np.array([0.1, 0.8, 0.2, 0.9, 0.9, 0.3, 0.85, 0.6, 0.6, 0.6])
 
 def stored(**options):
     given = ModelAnswers(np.column_stack((1 - POSITIVE, POSITIVE)), label_names=("negative", "positive"))
-    return score_stored("stored", SUITE, dataclasses.replace(given, **options), n_resamples=50)
+    return score_stored("stored", SUITE, dataclasses.replace(given, **options), resampling=Resampling(resamples=50))
 
 
 def test_failing_cases_tell_which_example_failed() -> None:
@@ -66,7 +67,9 @@ def test_failing_cases_tell_which_example_failed() -> None:
 def test_a_sample_is_the_same_each_time_and_in_order() -> None:
     cases = tuple(Case(str(n), ((f"text {n}",),), (0,)) for n in range(30))
     suite = Suite("many", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, cases),))
-    tested = score_stored("m", suite, ModelAnswers(None, np.ones(30, dtype=np.int64)), n_resamples=10)
+    tested = score_stored(
+        "m", suite, ModelAnswers(None, np.ones(30, dtype=np.int64)), resampling=Resampling(resamples=10)
+    )
     drawn = [[case.id for case in failing_cases(tested, 0, limit=5, seed=seed)] for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0], key=int)
@@ -78,7 +81,7 @@ def test_a_sample_is_the_same_each_time_and_in_order() -> None:
 def test_a_model_and_its_stored_probabilities_pass_the_same(tmp_path) -> None:
     suite = behavior_suite()
     classifier = load_classifier(save_tiny_classifier(tmp_path / "model"))
-    asked = ask(classifier, suite, progress=False, n_resamples=20)
+    asked = ask(classifier, suite, progress=False, resampling=Resampling(resamples=20))
     assert asked.spread
     assert asked.class_names == SENTIMENTS
     # Two classes are spread over three: P(positive) is what neutral_probabilities was given.
@@ -87,7 +90,7 @@ def test_a_model_and_its_stored_probabilities_pass_the_same(tmp_path) -> None:
     positive = asked.probabilities[outside, 2]
     np.testing.assert_allclose(asked.probabilities[outside, 0], 1 - positive)
     given = ModelAnswers(asked.probabilities)
-    again = score_stored("stored", suite, given, n_resamples=20)
+    again = score_stored("stored", suite, given, resampling=Resampling(resamples=20))
     assert again.result.passed == asked.result.passed
 
 
@@ -97,12 +100,14 @@ def test_texts_are_answers_too() -> None:
         ("question", "context"),
         (Functionality("who", "Coref", "MFT", {"name": "equal"}, (Case("0", (("Who?", "Ann sat."),), ("Ann",)),)),),
     )
-    tested = score_stored("m", reading, ModelAnswers(None, ["Bo"]), n_resamples=10)
+    tested = score_stored("m", reading, ModelAnswers(None, ["Bo"]), resampling=Resampling(resamples=10))
     (case,) = failing_cases(tested, 0)
     assert case.examples[0].texts == ("Who?", "Ann sat.")
     assert tested.called(tested.answers[0]) == "Bo"
     # A file in which every answer is a whole number is read as numbers.
-    assert score_stored("m", reading, ModelAnswers(None, np.array([1990])), n_resamples=10).answers == ["1990"]
+    assert score_stored(
+        "m", reading, ModelAnswers(None, np.array([1990])), resampling=Resampling(resamples=10)
+    ).answers == ["1990"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +119,7 @@ def test_sentiments_in_another_order_are_refused(names) -> None:
     with pytest.raises(ValueError, match=f"negative before .*positive, but they are {', '.join(names)}"):
         score_stored("m", suite, ModelAnswers(scores, label_names=names))
     ordered = tuple(name for name in SENTIMENTS if name in [name.lower() for name in names])
-    score_stored("m", suite, ModelAnswers(scores, label_names=ordered), n_resamples=10)
+    score_stored("m", suite, ModelAnswers(scores, label_names=ordered), resampling=Resampling(resamples=10))
     # The labels of another suite may mean anything.
     assert stored(label_names=("positive", "negative")).class_names == ("positive", "negative")
 
@@ -137,7 +142,7 @@ def test_bad_input(tmp_path) -> None:
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))
-    assert score_stored("m", SUITE, rounded, n_resamples=10).probabilities.max() == 1
+    assert score_stored("m", SUITE, rounded, resampling=Resampling(resamples=10)).probabilities.max() == 1
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
     with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but each row has 2"):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))

@@ -6,6 +6,7 @@ import datasets
 import numpy as np
 import pytest
 
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import cyclic_orders
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER, extra, measure, perturbed, probe
 
@@ -50,7 +51,7 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
     probed = probe(items(), by_pair, ks=(1, 4))
     assert len(probed) == 40
     assert set(probed.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra(1), extra(4)}
-    found = measure(probed, n_resamples=100, n_permutations=20)
+    found = measure(probed, resampling=Resampling(resamples=100), n_permutations=20)
     assert found.accuracy == 1.0
     for k in (1, 4):
         assert found.paralysis[k].restricted_drop.mean == pytest.approx(0, abs=1e-12)
@@ -66,7 +67,7 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
 
 
 def test_a_joint_scorer_shows_paralysis_beyond_dilution():
-    found = measure(probe(items(), confused, ks=(1, 4)), n_resamples=100, n_permutations=0)
+    found = measure(probe(items(), confused, ks=(1, 4)), resampling=Resampling(resamples=100), n_permutations=0)
     one, four = found.paralysis[1], found.paralysis[4]
     assert 0.02 < one.restricted_drop.mean < four.restricted_drop.mean
     assert four.restricted_drop.t_p_value < 1e-6
@@ -79,7 +80,7 @@ def test_scores_stay_with_their_items():
         assert [list(row) for row in probed.logits[name]] == want
         sources = table["id"][:] if name == ORIGINAL else table["source_id"][:]
         assert sources == [f"i{i}" for i in range(30)]
-    assert measure(probed, n_resamples=50, n_permutations=5).position_bias is None
+    assert measure(probed, resampling=Resampling(resamples=50), n_permutations=5).position_bias is None
 
 
 def test_items_that_cannot_be_probed_are_left_out_and_counted():

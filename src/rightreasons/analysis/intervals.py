@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     check_count,
@@ -110,13 +111,43 @@ def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> I
     return Interval(low, high, level, "Wilson score")
 
 
+def quantile_interval(
+    resamples: Floats, level: float, *, mirrored_at: float | None = None, method: str | None = None
+) -> Interval:
+    r"""Make an interval of the resampled values of a figure, from their quantiles at \((1 \pm level) / 2\).
+
+    Args:
+        resamples: (R,) values of the figure, all finite.
+        level: Confidence level.
+        mirrored_at: The figure's own value θ̂ for a basic bootstrap, whose ends are 2 θ̂ minus the quantiles; None for a
+            percentile bootstrap.
+        method: How the interval was made, in words; default "percentile bootstrap" or "basic bootstrap".
+
+    Returns:
+        The interval.
+
+    References:
+        Davison, Hinkley (1997), Bootstrap Methods and their Application, section 5.2.
+
+    Example:
+        >>> values = np.array([0.0, 1.0, 1.0, 4.0, 9.0])
+        >>> quantile_interval(values, 0.5).low, quantile_interval(values, 0.5).high
+        (1.0, 4.0)
+        >>> quantile_interval(values, 0.5, mirrored_at=2.0).low, quantile_interval(values, 0.5, mirrored_at=2.0).high
+        (0.0, 3.0)
+    """
+    low, high = np.quantile(resamples, ((1.0 - level) / 2.0, (1.0 + level) / 2.0))
+    if mirrored_at is not None:
+        low, high = 2.0 * mirrored_at - high, 2.0 * mirrored_at - low
+    words = method or ("percentile bootstrap" if mirrored_at is None else "basic bootstrap")
+    return Interval(float(low), float(high), level, words, len(resamples))
+
+
 def bootstrap_mean(
     values: Any,
     *,
     clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     method: str = "percentile",
 ) -> Interval:
     """Compute a bootstrap interval of a mean.
@@ -125,9 +156,7 @@ def bootstrap_mean(
         values: (N,) one value an item; True and False count as 1 and 0.
         clusters: (N,) names of the clusters that the items belong to, which are resampled as wholes; None when every
             item stands for itself.
-        confidence_level: Such as 0.95.
-        n_resamples: Number of resamples.
-        seed: Seed of the resamples.
+        resampling: Level, number of resamples and seed.
         method: "percentile" or "basic" (2 θ̂ - θ*).
 
     Returns:
@@ -146,9 +175,7 @@ def bootstrap_mean(
         _mean_of_sums,
         np.column_stack((checked, np.ones(len(checked)))),
         clusters=clusters,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
+        resampling=resampling,
         method=method,
     )
 
@@ -158,9 +185,7 @@ def bootstrap_sums(
     values: Any,
     *,
     clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     method: str = "percentile",
 ) -> Interval:
     """Compute a bootstrap interval of any figure that is a function of sums over items; all resamples at once.
@@ -169,9 +194,7 @@ def bootstrap_sums(
         statistic: Maps (..., S) sums to (...) figures; NaN where the figure is undefined, such resamples are left out.
         values: (N, S) what each item adds to the S sums.
         clusters: (N,) names of the clusters, or None.
-        confidence_level: Such as 0.95.
-        n_resamples: Number of resamples.
-        seed: Seed of the resamples.
+        resampling: Level, number of resamples and seed.
         method: "percentile" or "basic".
 
     Returns:
@@ -185,25 +208,23 @@ def bootstrap_sums(
 
         >>> hits, predicted = [1, 0, 1, 1, 0, 0], [1, 1, 1, 1, 0, 0]
         >>> precision = lambda sums: sums[..., 0] / sums[..., 1]
-        >>> bootstrap_sums(precision, np.column_stack((hits, predicted)), seed=1).high
+        >>> bootstrap_sums(precision, np.column_stack((hits, predicted)), resampling=Resampling(seed=1)).high
         1.0
     """
-    options = _Resampling.checked(confidence_level, n_resamples, seed, method)
+    check_one_of(method, METHODS, "method")
     table = _table(values)
-    units = _cluster_sums(table, clusters, options.rng())
+    units = _cluster_sums(table, clusters, np.random.default_rng(resampling.seed))
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = float(np.asarray(statistic(table.sum(axis=0))))
-        drawn = np.concatenate([np.atleast_1d(statistic(weights @ units)) for weights in options.weights(len(units))])
-    return options.interval(estimate, drawn)
+        resamples = [np.atleast_1d(statistic(weights @ units)) for weights in _weights(resampling, len(units))]
+    return _defined_interval(estimate, np.concatenate(resamples), resampling.level, method)
 
 
 def bootstrap(
     statistic: Callable[..., float | None],
     *columns: Any,
     clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     method: str = "percentile",
 ) -> Interval:
     """Compute a bootstrap interval of any figure; it is computed anew on every resample, so prefer `bootstrap_sums`.
@@ -212,29 +233,28 @@ def bootstrap(
         statistic: Takes the columns, resampled, and returns a number, or None where it is undefined.
         *columns: Arrays of N items along their first axis, resampled together.
         clusters: (N,) names of the clusters, or None.
-        confidence_level: Such as 0.95.
-        n_resamples: Number of resamples.
-        seed: Seed of the resamples.
+        resampling: Level, number of resamples and seed.
         method: "percentile" or "basic".
 
     Returns:
         The interval.
 
     Example:
-        >>> interval = bootstrap(lambda x: float(np.median(x)), [1.0, 2.0, 3.0, 4.0, 100.0], n_resamples=200)
+        >>> interval = bootstrap(lambda x: float(np.median(x)), [1.0, 2.0, 3.0, 4.0, 100.0])
         >>> interval.low, interval.high
         (1.0, 100.0)
     """
-    options = _Resampling.checked(confidence_level, n_resamples, seed, method)
+    check_one_of(method, METHODS, "method")
     arrays, n_items = _columns(columns)
     members = _members(clusters, n_items)
-    rng = options.rng()
-    drawn = []
-    for _ in range(options.n_resamples):
-        picked = rng.integers(len(members) if members else n_items, size=len(members) if members else n_items)
-        rows = np.concatenate([members[unit] for unit in picked]) if members else picked
-        drawn.append(_number(statistic(*(array[rows] for array in arrays))))
-    return options.interval(_number(statistic(*arrays)), np.array(drawn))
+    n_units = len(members) if members else n_items
+    rng = np.random.default_rng(resampling.seed)
+    resamples = []
+    for _ in range(resampling.resamples):
+        units = rng.integers(n_units, size=n_units)
+        rows = np.concatenate([members[unit] for unit in units]) if members else units
+        resamples.append(_number(statistic(*(array[rows] for array in arrays))))
+    return _defined_interval(_number(statistic(*arrays)), np.array(resamples), resampling.level, method)
 
 
 def paired_bootstrap(
@@ -242,9 +262,7 @@ def paired_bootstrap(
     second: Any,
     *,
     clusters: Any = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> PairedTest:
     r"""Test whether two models have the same mean on the same items, by resampling the items' differences.
 
@@ -255,9 +273,7 @@ def paired_bootstrap(
         first: (N,) one value an item of the first model, such as whether it is right.
         second: (N,) the same of the second model, in the same order.
         clusters: (N,) names of the clusters, or None.
-        confidence_level: Such as 0.95.
-        n_resamples: Number of resamples.
-        seed: Seed of the resamples.
+        resampling: Level, number of resamples and seed.
 
     Returns:
         The difference of the means with its p-value and percentile interval.
@@ -270,75 +286,18 @@ def paired_bootstrap(
         >>> test.difference, test.interval.low, test.interval.high
         (0.5, 0.16666666666666666, 0.8333333333333334)
     """
-    options = _Resampling.checked(confidence_level, n_resamples, seed, "percentile")
-    difference = _differences(first, second)
-    units = _cluster_sums(np.column_stack((difference, np.ones(len(difference)))), clusters, options.rng())
-    drawn = np.concatenate([_mean_of_sums(weights @ units) for weights in options.weights(len(units))])
-    tail = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
-    estimate = float(difference.mean())
+    differences = _differences(first, second)
+    sums = np.column_stack((differences, np.ones(len(differences))))
+    units = _cluster_sums(sums, clusters, np.random.default_rng(resampling.seed))
+    resamples = np.concatenate([_mean_of_sums(weights @ units) for weights in _weights(resampling, len(units))])
+    tail = min(np.count_nonzero(resamples <= 0), np.count_nonzero(resamples >= 0))
     return PairedTest(
-        estimate,
-        float(min(1.0, 2 * (tail + 1) / (len(drawn) + 1))),
-        len(difference),
+        float(differences.mean()),
+        float(min(1.0, 2 * (tail + 1) / (len(resamples) + 1))),
+        len(differences),
         "paired bootstrap of the mean difference",
-        options.interval(estimate, drawn),
+        quantile_interval(resamples, resampling.level),
     )
-
-
-def paired_permutation(
-    first: Any,
-    second: Any,
-    *,
-    clusters: Any = None,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> PairedTest:
-    r"""Test whether two models have the same mean on the same items, by swapping the models at random in each item.
-
-    The p-value is the share of sign patterns whose |mean difference| is at least the observed one: exact over all
-    patterns when there are no more than `n_resamples` of them, else over random ones with the observed pattern counted.
-
-    Args:
-        first: (N,) one value an item of the first model.
-        second: (N,) the same of the second model, in the same order.
-        clusters: (N,) names of the clusters, which are swapped as wholes, or None.
-        n_resamples: Number of random sign patterns.
-        seed: Seed of the patterns.
-
-    Returns:
-        The difference of the means with its p-value.
-
-    References:
-        Fisher (1935), The Design of Experiments, section 21.
-
-    Example:
-        Three differences of the same sign: 2 of 8 patterns are as extreme.
-
-        >>> paired_permutation([1, 1, 1], [0, 0, 0]).p_value
-        0.25
-    """
-    n_resamples, rng = check_count(n_resamples, "n_resamples"), np.random.default_rng(check_seed(seed))
-    difference = _differences(first, second)
-    sums = _cluster_sums(difference[:, None], clusters, None)[:, 0]
-    sums = sums[sums != 0]  # a cluster without a difference is the same either way round
-    observed = abs(float(difference.sum()))
-    # Sums of the same terms in another order differ by rounding.
-    bar = observed * (1 - 1e-12)
-    if len(sums) < 63 and 2 ** len(sums) <= n_resamples:
-        patterns = 2 ** len(sums)
-        signs = 1.0 - 2.0 * ((np.arange(patterns)[:, None] >> np.arange(len(sums))) & 1)
-        p_value = float(np.count_nonzero(np.abs(signs @ sums) >= bar) / patterns)
-        method = "exact paired permutation test of the mean difference"
-    else:
-        hits = 0
-        step = max(1, _CELLS // len(sums))
-        for start in range(0, n_resamples, step):
-            shape = (min(step, n_resamples - start), len(sums))
-            signs = 1.0 - 2.0 * rng.integers(2, size=shape, dtype=np.int8)
-            hits += int(np.count_nonzero(np.abs(signs @ sums) >= bar))
-        p_value = (hits + 1) / (n_resamples + 1)
-        method = "paired permutation test of the mean difference"
-    return PairedTest(float(difference.mean()), p_value, len(difference), method)
 
 
 def paired_permutation_of(
@@ -346,7 +305,7 @@ def paired_permutation_of(
     first: Any,
     second: Any,
     *shared: Any,
-    n_resamples: int = 1000,
+    n_permutations: int = 1000,
     seed: int = 0,
 ) -> PairedTest:
     """Test whether two models have the same figure, for any figure, by swapping their outputs at random in each item.
@@ -356,7 +315,7 @@ def paired_permutation_of(
         first: (N, ...) outputs of the first model.
         second: (N, ...) outputs of the second model, in the same order and shape.
         *shared: Arrays of N items that both models share, such as the labels.
-        n_resamples: Number of random swaps.
+        n_permutations: Number of random swaps.
         seed: Seed of the swaps.
 
     Returns:
@@ -364,22 +323,22 @@ def paired_permutation_of(
 
     Example:
         >>> accuracy = lambda predicted, labels: float((predicted == labels).mean())
-        >>> test = paired_permutation_of(accuracy, [0] * 12, [1] * 12, [0] * 12, n_resamples=200)
+        >>> test = paired_permutation_of(accuracy, [0] * 12, [1] * 12, [0] * 12, n_permutations=200)
         >>> test.difference, test.p_value < 0.05
         (1.0, True)
     """
-    n_resamples, rng = check_count(n_resamples, "n_resamples"), np.random.default_rng(check_seed(seed))
+    rounds, rng = check_count(n_permutations, "n_permutations"), np.random.default_rng(check_seed(seed))
     (one, two, *rest), n_items = _columns((first, second, *shared))
     if one.shape != two.shape:
         raise ValueError(f"Expected `first` and `second` of one shape, but got {one.shape} and {two.shape}.")
     observed = float(statistic(one, *rest)) - float(statistic(two, *rest))
     hits = 0
-    for _ in range(n_resamples):
+    for _ in range(rounds):
         swap = rng.integers(2, size=n_items).astype(bool).reshape((-1,) + (1,) * (one.ndim - 1))
         mixed = np.where(swap, two, one), np.where(swap, one, two)
         difference = float(statistic(mixed[0], *rest)) - float(statistic(mixed[1], *rest))
         hits += abs(difference) >= abs(observed) * (1 - 1e-12)
-    return PairedTest(observed, (hits + 1) / (n_resamples + 1), n_items, "paired permutation test")
+    return PairedTest(observed, (hits + 1) / (rounds + 1), n_items, "paired permutation test")
 
 
 def mcnemar(first: Any, second: Any) -> PairedTest:
@@ -414,42 +373,20 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-@dataclasses.dataclass(frozen=True)
-class _Resampling:
-    confidence_level: float
-    n_resamples: int
-    seed: int
-    method: str
+def _weights(resampling: Resampling, n_units: int) -> Iterator[Floats]:
+    """Yield (r, n_units) numbers of times that each unit is drawn, until there are enough rows."""
+    rng = np.random.default_rng([resampling.seed, 1])
+    shares = np.full(n_units, 1.0 / n_units)
+    step = max(1, _CELLS // n_units)
+    for start in range(0, resampling.resamples, step):
+        yield rng.multinomial(n_units, shares, size=min(step, resampling.resamples - start)).astype(np.float64)
 
-    @classmethod
-    def checked(cls, confidence_level: float, n_resamples: int, seed: int, method: str) -> _Resampling:
-        return cls(
-            check_fraction(confidence_level, "confidence_level", open_ends=True),
-            check_count(n_resamples, "n_resamples"),
-            check_seed(seed),
-            check_one_of(method, METHODS, "method"),
-        )
 
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.seed)
-
-    def weights(self, n_units: int) -> Iterator[Floats]:
-        """Yield (r, n_units) numbers of times that each unit is drawn, until there are `n_resamples` rows."""
-        rng = np.random.default_rng([self.seed, 1])
-        shares = np.full(n_units, 1.0 / n_units)
-        step = max(1, _CELLS // n_units)
-        for start in range(0, self.n_resamples, step):
-            yield rng.multinomial(n_units, shares, size=min(step, self.n_resamples - start)).astype(np.float64)
-
-    def interval(self, estimate: float, drawn: Floats) -> Interval:
-        defined = drawn[np.isfinite(drawn)]
-        if not np.isfinite(estimate) or not defined.size:
-            raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
-        tail = (1.0 - self.confidence_level) / 2.0
-        low, high = np.quantile(defined, (tail, 1.0 - tail))
-        if self.method == "basic":
-            low, high = 2.0 * estimate - high, 2.0 * estimate - low
-        return Interval(float(low), float(high), self.confidence_level, f"{self.method} bootstrap", int(defined.size))
+def _defined_interval(estimate: float, resamples: Floats, level: float, method: str) -> Interval:
+    defined = resamples[np.isfinite(resamples)]
+    if not np.isfinite(estimate) or not defined.size:
+        raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
+    return quantile_interval(defined, level, mirrored_at=estimate if method == "basic" else None)
 
 
 def _mean_of_sums(sums: Floats) -> Floats:

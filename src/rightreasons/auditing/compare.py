@@ -21,7 +21,6 @@ from rightreasons.auditing.page.figures import (
     ABOUT,
     N_BINS,
     Judged,
-    Resampling,
     measure,
     squared_distance,
     take_rows,
@@ -44,8 +43,8 @@ from rightreasons.auditing.predictions import Predictions, read_predictions
 from rightreasons.auditing.runner import PAGE, short_name
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_fraction, check_seed
 from rightreasons.measuring.estimates import estimate_of
 
 Floats = NDArray[np.float64]
@@ -173,11 +172,7 @@ def compare_reports(
         FileNotFoundError: If one is no report, or has no predictions.
         ValueError: If the reports share no item, or the models' classes have other names.
     """
-    how = Resampling(
-        check_fraction(confidence_level, "confidence_level", open_ends=True),
-        check_count(n_resamples, "n_resamples"),
-        check_seed(seed),
-    )
+    how = Resampling(confidence_level, n_resamples, seed)
     folders = tuple(_folder(path) for path in (first, second))
     audits = tuple(read_audit(folder) for folder in folders)
     names = _names(audits, folders)
@@ -201,7 +196,7 @@ def compare_reports(
             "the same id and text."
         )
     compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
-    comparison = Comparison(*names, compared, how.n_resamples, how.seed)
+    comparison = Comparison(*names, compared, how.resamples, how.seed)
     if out is not None:
         _write(Path(out), comparison, pairs, audits, folders)
     return comparison
@@ -307,33 +302,31 @@ def _test_accuracy(pair: _Pair, how: Resampling) -> intervals.PairedTest:
     first, second = pair.first.top.correct, pair.second.top.correct
     exact = intervals.mcnemar(first, second)
     # McNemar's test has a p-value and no interval; the bootstrap of the same difference has one.
-    resampled = intervals.paired_bootstrap(first, second, **how.options)
+    resampled = intervals.paired_bootstrap(first, second, resampling=how)
     return dataclasses.replace(exact, interval=resampled.interval)
 
 
 def _test_mean(of: Callable[[Judged], Floats]) -> Callable[[_Pair, Resampling], intervals.PairedTest]:
     def test(pair: _Pair, how: Resampling) -> intervals.PairedTest:
-        return intervals.paired_bootstrap(of(pair.first), of(pair.second), **how.options)
+        return intervals.paired_bootstrap(of(pair.first), of(pair.second), resampling=how)
 
     return test
 
 
 def _test_ece(pair: _Pair, how: Resampling) -> intervals.PairedTest:
     """Swap the models at random in each item; the interval resamples items."""
-    n_resamples = min(how.n_resamples, max(200, MAX_WORK // len(pair.ids)))
+    fewer = how.at_most(max(200, MAX_WORK // len(pair.ids)))
     # Confidence and correctness are all that the top-label error looks at.
     first, second = (
         np.column_stack((judged.top.confidence, judged.top.correct)).astype(np.float64)
         for judged in (pair.first, pair.second)
     )
-    test = intervals.paired_permutation_of(_ece, first, second, n_resamples=n_resamples, seed=how.seed)
+    test = intervals.paired_permutation_of(_ece, first, second, n_permutations=fewer.resamples, seed=how.seed)
     interval = intervals.bootstrap(
         lambda one, two: _ece(one) - _ece(two),
         first,
         second,
-        confidence_level=how.confidence_level,
-        n_resamples=n_resamples,
-        seed=how.seed,
+        resampling=fewer,
     )
     return dataclasses.replace(test, interval=interval)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.auditing.labels import align_labels
 from rightreasons.auditing.predictions import safe_name
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_options, unknown_name
 
@@ -178,6 +179,11 @@ class AuditContext:
         return open_suite(
             options["suite"], data_dir=options.get("data_dir"), max_cases=options.get("max_cases"), seed=self.seed
         )
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are resampled."""
+        return Resampling(self.confidence_level, self.n_resamples, self.seed)
 
     @property
     def label_names(self) -> tuple[str, ...] | None:

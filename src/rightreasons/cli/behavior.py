@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -41,6 +41,7 @@ def behavior(
     from rightreasons.cli._show import show_pass_rates
     from rightreasons.data.opening.predictions import read_answers
     from rightreasons.data.suites.opening import open_suite
+    from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.validation import check_count
     from rightreasons.measuring.behavior import ask
     from rightreasons.measuring.behavior_answers import score_stored
@@ -53,14 +54,16 @@ def behavior(
     check_count(examples, "examples", minimum=0)
     check_report_folder(out)
     opened = open_suite(suite, data_dir=data_dir, max_cases=max_cases, seed=seed)
-    level: dict[str, Any] = {"n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed}
-    tested = [score_stored(file.stem, opened, read_answers(file), **level) for file in predictions or ()]
+    resampling = Resampling(confidence_level, n_resamples, seed)
+    tested = [score_stored(file.stem, opened, read_answers(file), resampling=resampling) for file in predictions or ()]
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
         if is_reading(opened):
-            answered = ask_reader(load_question_answering(model), opened, batch_size=batch_size, out=answers, **level)
+            reader = load_question_answering(model)
+            answered = ask_reader(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
         else:
-            answered = ask(load_classifier(model), opened, batch_size=batch_size, out=answers, **level)
+            classifier = load_classifier(model)
+            answered = ask(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
         tested.append(answered)
     page = write_behavior_report(
         tested, out, confidence_level=confidence_level, seed=seed, examples=examples, command=_typed()

@@ -57,6 +57,7 @@ def cues(
     from rightreasons.analysis.cues.classifier import cue_classifier
     from rightreasons.analysis.cues.statistics import cue_statistics
     from rightreasons.cli._choices import open_items
+    from rightreasons.foundations.resampling import Resampling
 
     data, taken = open_items(
         dataset,
@@ -94,8 +95,7 @@ def cues(
         features=families,
         n_folds=n_folds,
         n_permutations=n_permutations,
-        confidence_level=confidence_level,
-        seed=seed,
+        resampling=Resampling(confidence_level, seed=seed),
     )
     typer.secho(f"{dataset}{f' ({config})' if config else ''}, {taken}: {table.n_items:,} items", bold=True)
     _show_table(table, top)

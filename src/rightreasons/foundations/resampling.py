@@ -40,5 +40,13 @@ class Resampling:
 
     @classmethod
     def of(cls, confidence_level: float | None, n_resamples: int = 1000, seed: int = 0) -> Resampling | None:
-        """Return the resampling that flat options ask for; None where `confidence_level` is None: no interval."""
-        return None if confidence_level is None else cls(confidence_level, n_resamples, seed)
+        """Return the resampling that flat options ask for; None where `confidence_level` is None: no interval.
+
+        The other two options are checked even where no interval is asked for.
+        """
+        resampling = cls(0.5 if confidence_level is None else confidence_level, n_resamples, seed)
+        return None if confidence_level is None else resampling
+
+    def at_most(self, resamples: int) -> Resampling:
+        """Return the same with no more resamples than a number, for figures that are slow to compute."""
+        return dataclasses.replace(self, resamples=min(self.resamples, resamples))

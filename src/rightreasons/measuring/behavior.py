@@ -11,6 +11,7 @@ from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, asks_f
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
 from rightreasons.measuring.behavior_answers import SuiteAnswers, check_sentiment_order, classified
 from rightreasons.models.loading import Classifier
@@ -25,9 +26,7 @@ def run_suite(
     *,
     outputs: str | None = None,
     batch_size: int = 32,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> tuple[BehavioralPassRate, Scores]:
@@ -39,9 +38,7 @@ def run_suite(
         outputs: "probabilities" or "binary_sentiment" (a model of two sentiments on a suite of three); None takes the
             latter where the model has two classes and `asks_for_neutral` says that the suite is one of three.
         batch_size: The most items of a batch.
-        n_resamples: Bootstrap resamples of the means.
-        confidence_level: Level of the intervals.
-        seed: Seed of the resampling.
+        resampling: Level of the intervals, and how those of the means are resampled.
         progress: Whether to show a bar.
         out: A folder for the answers, from which a killed run goes on.
 
@@ -82,9 +79,7 @@ def run_suite(
         softmax(np.asarray(scores.logits, dtype=np.float64)),
         table,
         outputs=outputs,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        seed=seed,
+        resampling=resampling,
     )
     return result, scores
 
@@ -94,9 +89,7 @@ def ask(
     suite: Suite,
     *,
     batch_size: int = 32,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     progress: bool = True,
     out: Any = None,
 ) -> SuiteAnswers:
@@ -110,9 +103,7 @@ def ask(
         classifier,
         suite,
         batch_size=batch_size,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        seed=seed,
+        resampling=resampling,
         progress=progress,
         out=out,
     )

@@ -21,6 +21,7 @@ from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.expectation_specs import skips_first
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import SCORE_KINDS, check_scores
 
@@ -100,9 +101,7 @@ def score_stored(
     suite: Suite,
     given: ModelAnswers,
     *,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> SuiteAnswers:
     """Score stored answers in the suite's order, without a model.
 
@@ -112,9 +111,7 @@ def score_stored(
         given: From `rightreasons.data.opening.predictions.read_answers`: scores, labels or texts. Two scores per
             example are spread over three sentiments where the suite is one of three. Ids that are those of
             `Suite.examples()` are compared with its order.
-        n_resamples: Bootstrap resamples of the means.
-        confidence_level: Level of the intervals.
-        seed: Seed of the resampling.
+        resampling: Level of the intervals, and how those of the means are resampled.
 
     Returns:
         What the model answered and passes.
@@ -123,7 +120,6 @@ def score_stored(
         ValueError: If there are more or fewer answers than examples (both counts are told), answers in another order,
             or scores for too few classes or for sentiments in another order.
     """
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence_level": confidence_level, "seed": seed}
     table = suite.table()
     if len(given) != len(table):
         raise ValueError(
@@ -133,7 +129,8 @@ def score_stored(
     _check_ids(given.ids, suite)
     if given.answers is not None:
         answers = _as_asked(given.answers, table)
-        result = pass_rates(answers, table, outputs="texts" if isinstance(answers, list) else "labels", **options)
+        outputs = "texts" if isinstance(answers, list) else "labels"
+        result = pass_rates(answers, table, outputs=outputs, resampling=resampling)
         return SuiteAnswers(name, suite, result, answers, None, given.label_names)
     check_sentiment_order(name, given.label_names, suite)
     probabilities = _probabilities(given)
@@ -145,7 +142,7 @@ def score_stored(
             f"Expected scores for every label of the suite {suite.name!r}, 0 to {highest}, but each row has "
             f"{n_classes}."
         )
-    result = pass_rates(probabilities, table, outputs=outputs, **options)
+    result = pass_rates(probabilities, table, outputs=outputs, resampling=resampling)
     return classified(name, suite, result, probabilities, given.label_names)
 
 

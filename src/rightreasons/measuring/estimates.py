@@ -90,9 +90,4 @@ def mean(values: Any, resampling: Resampling) -> Estimate | None:
     """
     if not len(values):
         return None
-    return estimate_of(float(np.mean(values)), intervals.bootstrap_mean(values, **keywords(resampling)))
-
-
-def keywords(resampling: Resampling) -> dict[str, Any]:
-    """Return the options of the functions of `analysis` that take the three values by themselves."""
-    return {"confidence_level": resampling.level, "n_resamples": resampling.resamples, "seed": resampling.seed}
+    return estimate_of(float(np.mean(values)), intervals.bootstrap_mean(values, resampling=resampling))

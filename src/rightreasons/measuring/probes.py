@@ -20,6 +20,7 @@ from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, choic
 from rightreasons.analysis.probes.option_order import ChoicesOnly, PositionBias, choices_only, position_bias
 from rightreasons.analysis.probes.prior_bias import PriorBias, prior_bias
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import as_ragged, check_count, check_ragged
 
@@ -211,19 +212,15 @@ def perturbed(
 def measure(
     probed: Probed,
     *,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
     n_permutations: int = 200,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> ProbeFigures:
     """Turn the scores into figures: prior bias, choice paralysis, and what the position of a choice does.
 
     Args:
         probed: From `probe`.
-        confidence_level: The level of every interval; default 0.95.
-        n_resamples: Bootstrap resamples; default 1000.
         n_permutations: Shuffles of the permutation null of the prior bias; default 200.
-        seed: Seed of resamples and shuffles; default 0.
+        resampling: How every interval is resampled; its seed is that of the shuffles too.
 
     Returns:
         A `ProbeFigures`.
@@ -232,22 +229,17 @@ def measure(
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
         Representation Models through Four Experimental Probes", section 3.
     """
-    interval: dict[str, Any] = {"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed}
+    options: dict[str, Any] = {"n_permutations": n_permutations, "seed": resampling.seed, "resampling": resampling}
     labels = probed.labels()
     before = probed.confidences[ORIGINAL]
     biases, intervals = {}, {}
     for name in WITHOUT_ANSWER:
         pseudo = np.asarray(probed.column(name, "pseudo_label"), dtype=np.int64)
-        found = prior_bias(
-            probed.confidences[name],
-            None if (pseudo < 0).all() else pseudo,
-            n_permutations=n_permutations,
-            **interval,
-        )
+        found = prior_bias(probed.confidences[name], None if (pseudo < 0).all() else pseudo, **options)
         biases[name] = found
         if found.pseudo_correct is not None:
             hits = round(found.pseudo_correct.rate * found.n_items)
-            intervals[name] = wilson(hits, found.n_items, confidence_level=confidence_level)
+            intervals[name] = wilson(hits, found.n_items, confidence_level=resampling.level)
     paralysis = {
         k: choice_paralysis(
             before,
@@ -255,7 +247,7 @@ def measure(
             labels,
             probed.labels(extra(k)),
             probed.column(extra(k), "original_positions"),
-            **interval,
+            resampling=resampling,
         )
         for k in probed.ks
     }
@@ -265,8 +257,8 @@ def measure(
     return ProbeFigures(
         n_items=len(probed),
         accuracy=right / len(probed),
-        accuracy_interval=wilson(right, len(probed), confidence_level=confidence_level),
-        original=prior_bias(before, labels, n_permutations=n_permutations, **interval),
+        accuracy_interval=wilson(right, len(probed), confidence_level=resampling.level),
+        original=prior_bias(before, labels, **options),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
         paralysis=paralysis,

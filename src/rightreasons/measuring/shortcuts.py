@@ -14,6 +14,7 @@ from rightreasons.analysis.calibration.errors import CalibrationResult, calibrat
 from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads, ShortcutReliance, shortcut_reliance
 from rightreasons.analysis.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_labels
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
@@ -140,9 +141,7 @@ def measure_shortcuts(
     top_n: int = TOP_N,
     average: str = "macro",
     n_bins: int = N_BINS,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     attribution: Mapping[str, Any] | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
@@ -161,9 +160,7 @@ def measure_shortcuts(
         top_n: How many words a prediction rests on; default 3.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         n_bins: Bins of the calibration error and of the shares by confidence; default 10.
-        confidence_level: Level of the intervals; default 0.95.
-        n_resamples: Resamples of bootstraps and permutations; default 1000.
-        seed: Seed of both.
+        resampling: Level of the intervals, number of resamples and permutations, and their seed.
         attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}.
         progress: Whether to show progress bars.
         out: A folder for the attributions, from which a killed run goes on.
@@ -193,7 +190,6 @@ def measure_shortcuts(
     )
     probabilities = softmax(np.asarray(found.logits))
     predicted = probabilities.argmax(axis=1)
-    shared: dict[str, Any] = {"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed}
     reliance = shortcut_reliance(
         found.tokens,
         found.scores,
@@ -204,7 +200,7 @@ def measure_shortcuts(
         top_n=top_n,
         rank_by="magnitude",
         n_bins=n_bins,
-        **shared,
+        resampling=resampling,
     )
     return ShortcutMeasurement(
         attributions=found,
@@ -217,7 +213,7 @@ def measure_shortcuts(
             [example.cued for example in reliance.examples],
             average=average,
             n_classes=len(classifier.label_names),
-            **shared,
+            resampling=resampling,
         ),
-        calibration=calibration_error(probabilities, gold, n_bins=n_bins, **shared),
+        calibration=calibration_error(probabilities, gold, n_bins=n_bins, resampling=resampling),
     )

@@ -23,6 +23,7 @@ from rightreasons.analysis.calibration.errors import (
     calibration_of,
 )
 from rightreasons.analysis.calibration.top_label import top_label
+from rightreasons.foundations.resampling import Resampling
 
 # METHODS toy: the confidences of six items and whether each is right, as two-class rows.
 CONFIDENCE = np.array([0.95, 0.91, 0.85, 0.65, 0.62, 0.55])
@@ -207,7 +208,7 @@ class TestEdges:
         assert [row.count for row in result.bins] == [10, 0, 0, 0, 0]
 
     def test_one_item(self):
-        result = calibration_error([[0.7, 0.3]], [0], strategy="quantile", confidence_level=0.95)
+        result = calibration_error([[0.7, 0.3]], [0], strategy="quantile", resampling=Resampling(level=0.95))
         assert result.ece == pytest.approx(0.3)
         assert result.interval.low <= result.interval.high
 
@@ -329,9 +330,9 @@ class TestDebias:
 class TestInterval:
     def test_is_seeded_and_leaves_the_estimate_alone(self):
         rows, labels = softmax_rows(500, 3)
-        first = calibration_error(rows, labels, confidence_level=0.9, seed=1)
-        assert first.interval == calibration_error(rows, labels, confidence_level=0.9, seed=1).interval
-        assert first.interval != calibration_error(rows, labels, confidence_level=0.9, seed=2).interval
+        first = calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=1))
+        assert first.interval == calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=1)).interval
+        assert first.interval != calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=2)).interval
         assert first.ece == calibration_error(rows, labels).ece
         assert (first.interval.confidence_level, first.interval.n_resamples) == (0.9, 1000)
         assert "basic" in first.interval.method
@@ -342,7 +343,7 @@ class TestInterval:
         rows, labels = softmax_rows(1000, 3)
         debias = norm != "max"
         options = CalibrationOptions(kind=kind, norm=norm, debias=debias)
-        result = calibration_error(rows, labels, kind=kind, norm=norm, confidence_level=0.9, n_resamples=2000)
+        result = calibration_error(rows, labels, kind=kind, norm=norm, resampling=Resampling(level=0.9, resamples=2000))
         debiased = calibration_error(rows, labels, kind=kind, norm=norm, debias=debias).ece
         rng = np.random.default_rng(5)
         drawn = []
@@ -362,8 +363,8 @@ class TestInterval:
     @pytest.mark.parametrize("norm", ["l1", "l2"])
     def test_is_about_the_true_error_whichever_estimate_is_shown(self, norm):
         rows, labels = softmax_rows(300, 3)
-        plain = calibration_error(rows, labels, norm=norm, confidence_level=0.9)
-        debiased = calibration_error(rows, labels, norm=norm, debias=True, confidence_level=0.9)
+        plain = calibration_error(rows, labels, norm=norm, resampling=Resampling(level=0.9))
+        debiased = calibration_error(rows, labels, norm=norm, debias=True, resampling=Resampling(level=0.9))
         assert plain.ece > debiased.ece
         assert plain.interval == debiased.interval
 
@@ -371,9 +372,9 @@ class TestInterval:
         import rightreasons.analysis.calibration.errors as module
 
         rows, labels = softmax_rows(4000, 3)
-        grouped = calibration_error(rows, labels, kind="classwise", confidence_level=0.9).interval
+        grouped = calibration_error(rows, labels, kind="classwise", resampling=Resampling(level=0.9)).interval
         monkeypatch.setattr(module, "BOOTSTRAP_GROUPS", 4000)
-        whole = calibration_error(rows, labels, kind="classwise", confidence_level=0.9).interval
+        whole = calibration_error(rows, labels, kind="classwise", resampling=Resampling(level=0.9)).interval
         assert grouped.high - grouped.low == pytest.approx(whole.high - whole.low, rel=0.15)
 
     @pytest.mark.parametrize(
@@ -397,7 +398,11 @@ class TestInterval:
             p = rng.uniform(0.6, 1, 500)
             labels = (rng.random(500) > p - over).astype(int)
             found = calibration_error(
-                np.column_stack((p, 1 - p)), labels, norm=norm, n_bins=10, confidence_level=0.9, n_resamples=200, seed=i
+                np.column_stack((p, 1 - p)),
+                labels,
+                norm=norm,
+                n_bins=10,
+                resampling=Resampling(level=0.9, resamples=200, seed=i),
             )
             yield found.interval.low, found.interval.high
 
@@ -439,11 +444,11 @@ class TestBins:
 
     def test_interval_is_that_of_the_whole(self):
         rows, labels = softmax_rows(300, 3)
-        whole = calibration_error(rows, labels, confidence_level=0.95).interval
+        whole = calibration_error(rows, labels, resampling=Resampling(level=0.95)).interval
         parts = (
             CalibrationBins().update(rows[:100], labels[:100]).merge(CalibrationBins().update(rows[100:], labels[100:]))
         )
-        assert parts.result(confidence_level=0.95).interval.low == pytest.approx(whole.low, abs=1e-9)
+        assert parts.result(resampling=Resampling(level=0.95)).interval.low == pytest.approx(whole.low, abs=1e-9)
 
     def test_merge_leaves_its_parts_alone(self):
         first = CalibrationBins().update(ROWS[:3], LABELS[:3])
@@ -469,7 +474,7 @@ class TestBins:
         with pytest.raises(ValueError, match="at least one item in the bins"):
             CalibrationBins().result()
         with pytest.raises(ValueError, match="its interval needs the rows"):
-            bins.result(confidence_level=0.9)
+            bins.result(resampling=Resampling(level=0.9))
 
 
 def flat(value, prefix=""):
@@ -559,7 +564,7 @@ class TestKindsOfInput:
         rows, labels = softmax_rows(50, 3)
         before = rows.copy(), labels.copy()
         rows.flags.writeable = False
-        calibration_error(rows, labels, strategy="quantile", confidence_level=0.9)
+        calibration_error(rows, labels, strategy="quantile", resampling=Resampling(level=0.9))
         assert np.array_equal(rows, before[0])
         assert np.array_equal(labels, before[1])
 
@@ -641,9 +646,6 @@ BAD = [
     (GOOD, [0, 1], {"scores": "probs"}, ValueError, "Expected `scores` to be one of"),
     (GOOD, [0, 1], {"debias": "yes"}, TypeError, "Expected `debias` to be True or False"),
     (GOOD, [0, 1], {"threshold": 1.5}, ValueError, "Expected `threshold` to be between 0 and 1, but got 1.5"),
-    (GOOD, [0, 1], {"confidence_level": 95}, ValueError, "Expected `confidence_level` to be strictly between 0 and 1"),
-    (GOOD, [0, 1], {"n_resamples": 0}, ValueError, "Expected `n_resamples` to be at least 1"),
-    (GOOD, [0, 1], {"seed": -1}, ValueError, "Expected `seed` to be at least 0"),
     (
         [[0.2, 0.3, 0.5]],
         [0],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rightreasons.analysis.cues.easy_hard import check_runs, easy_hard_gap
+from rightreasons.foundations.resampling import Resampling
 
 EASY = [True] * 4 + [False] * 6
 
@@ -40,7 +41,11 @@ class TestOneRun:
         easy = np.arange(200) < 80
         p_values = [
             easy_hard_gap(
-                (rng.random(200) < 0.3).astype(int), np.zeros(200, int), easy, n_permutations=400, n_resamples=1
+                (rng.random(200) < 0.3).astype(int),
+                np.zeros(200, int),
+                easy,
+                n_permutations=400,
+                resampling=Resampling(resamples=1),
             ).p_value
             for _ in range(300)
         ]
@@ -80,10 +85,12 @@ class TestRuns:
         rng = np.random.default_rng(seed)
         chosen, right, easy = rng.integers(2, size=(30, n_runs)), rng.integers(2, size=30), np.arange(30) < 12
         order = rng.permutation(30)
-        a = easy_hard_gap(chosen, right, easy, n_permutations=50, n_resamples=50)
-        b = easy_hard_gap(chosen[order], right[order], easy[order], n_permutations=50, n_resamples=50)
+        a = easy_hard_gap(chosen, right, easy, n_permutations=50, resampling=Resampling(resamples=50))
+        b = easy_hard_gap(
+            chosen[order], right[order], easy[order], n_permutations=50, resampling=Resampling(resamples=50)
+        )
         assert a == b
-        c = easy_hard_gap(chosen[:, ::-1], right, easy, n_permutations=50, n_resamples=50)
+        c = easy_hard_gap(chosen[:, ::-1], right, easy, n_permutations=50, resampling=Resampling(resamples=50))
         assert a.easy_hard_gap == pytest.approx(c.easy_hard_gap)
 
     def test_runs_of_an_item_stay_together(self):

@@ -21,6 +21,7 @@ from rightreasons.analysis.cues.statistics import (
     tokenize,
 )
 from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.foundations.resampling import Resampling
 
 ITEMS = [
     ["The dog barked.", "A dog slept."],
@@ -258,8 +259,8 @@ class TestClassifier:
 
     def test_seeded(self):
         data, labels = self.planted(100, 0.6)
-        first = cue_classifier(data, labels, n_permutations=20, seed=3)
-        assert first == cue_classifier(data, labels, n_permutations=20, seed=3)
+        first = cue_classifier(data, labels, n_permutations=20, resampling=Resampling(seed=3))
+        assert first == cue_classifier(data, labels, n_permutations=20, resampling=Resampling(seed=3))
         assert first.to_dict()["n_items"] == 100
 
     def test_ragged_choices(self):

@@ -15,6 +15,7 @@ from rightreasons.analysis.difficulty.ranking import (
     paired_difficulty,
     rank_correlation,
 )
+from rightreasons.foundations.resampling import Resampling
 
 
 class TestPairs:
@@ -35,7 +36,7 @@ class TestPairs:
     def test_p_value_is_wilcoxons(self):
         rng = np.random.default_rng(0)
         first, second = rng.normal(size=(2, 50))
-        found = paired_difficulty(first, second + 1, confidence_level=0.9, n_resamples=500)
+        found = paired_difficulty(first, second + 1, resampling=Resampling(level=0.9, resamples=500))
         assert found.p_value == stats.wilcoxon(first - second - 1).pvalue
         assert found.interval.low < found.mean < found.interval.high < 0
         assert paired_difficulty([1, 2], [1, 2]).p_value is None
@@ -75,7 +76,7 @@ class TestOverlap:
         # OVL of N(0, 1) and N(d, 1) is 2 Phi(-d / 2); for d = 2, 0.31731. The kernels widen both: sigma^2 = 1 + h^2.
         rng = np.random.default_rng(0)
         first, second = rng.normal(0, 1, 20_000), rng.normal(2, 1, 20_000)
-        found = distribution_overlap(first, second, confidence_level=0.95)
+        found = distribution_overlap(first, second, resampling=Resampling(level=0.95))
         assert found.histogram == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.kde == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.interval.low < 2 * stats.norm.cdf(-1) < found.interval.high
@@ -101,16 +102,15 @@ class TestOverlap:
 
     def test_seed(self):
         first, second = np.random.default_rng(0).normal(size=(2, 40))
-        options = {"confidence_level": 0.95, "n_resamples": 200}
-        same = [distribution_overlap(first, second, seed=3, **options).interval for _ in (0, 1)]
-        assert same[0] == same[1]
-        assert distribution_overlap(first, second, seed=4, **options).interval != same[0]
+        one, again, other = (
+            distribution_overlap(first, second, resampling=Resampling(resamples=200, seed=seed)).interval
+            for seed in (3, 3, 4)
+        )
+        assert one == again != other
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="`second`"):
             distribution_overlap([1.0], [float("inf")])
-        with pytest.raises(ValueError, match="confidence_level"):
-            distribution_overlap([1, 2], [1, 2], confidence_level=1.0)
 
 
 class TestRanks:
@@ -166,7 +166,9 @@ class TestFlips:
     def test_closed_form(self):
         # Item 0: 2 of 2, item 1: 1 of 2, item 3: 0 of 4; item 2 has no attempt. 3 of 8, 2 of 3 items.
         flipped = [True, True, True, False, False, False, False, False]
-        found = flip_rates(flipped, [0, 0, 1, 1, 3, 3, 3, 3], [9.0, 5.0, 7.0, 1.0], n_groups=3, n_resamples=200)
+        found = flip_rates(
+            flipped, [0, 0, 1, 1, 3, 3, 3, 3], [9.0, 5.0, 7.0, 1.0], n_groups=3, resampling=Resampling(resamples=200)
+        )
         assert found.rate == 0.375
         assert found.items_flipped == pytest.approx(2 / 3)
         assert (found.n_attempts, found.n_items) == (8, 3)

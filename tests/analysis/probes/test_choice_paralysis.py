@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
+from rightreasons.foundations.resampling import Resampling
 
 
 def test_independent_scores_lose_by_dilution_alone():
@@ -58,7 +59,7 @@ def test_paired_tests_and_intervals():
     rng = np.random.default_rng(1)
     before = rng.dirichlet([4, 1], size=100)
     after = np.column_stack([before * 0.7, np.full(100, 0.3)])
-    result = choice_paralysis(before, after, np.zeros(100, int), np.zeros(100, int), confidence_level=0.9)
+    result = choice_paralysis(before, after, np.zeros(100, int), np.zeros(100, int), resampling=Resampling(level=0.9))
     assert result.drop.t_p_value < 1e-6
     assert result.drop.wilcoxon_p_value < 1e-6
     assert result.drop.interval.low < result.choice_paralysis < result.drop.interval.high

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from rightreasons.analysis.probes.prior_bias import poisson_binomial_p_value, prior_bias
+from rightreasons.foundations.resampling import Resampling
 
 
 def test_worked_value():
@@ -90,8 +91,8 @@ def test_null_sees_bias_beyond_unrelated_scores():
 
 def test_same_seed_same_result():
     rows = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
-    first = prior_bias(rows, confidence_level=0.95, seed=3)
-    assert first == prior_bias(rows, confidence_level=0.95, seed=3)
+    first = prior_bias(rows, resampling=Resampling(level=0.95, seed=3))
+    assert first == prior_bias(rows, resampling=Resampling(level=0.95, seed=3))
     assert first.interval.low < first.prior_bias < first.interval.high
 
 

@@ -3,11 +3,14 @@
 import pytest
 
 from rightreasons.analysis.shortcuts.detection import detection_quality
+from rightreasons.foundations.resampling import Resampling
 
 
 def test_counts_over_all_texts():
     # found 4, planted 3, both 2: precision 2/4, recall 2/3, F1 = 2*2/(4+3).
-    quality = detection_quality([[1, 1, 0], [0, 1], [1]], [[1, 0, 0], [1, 0], [True]], n_resamples=200)
+    quality = detection_quality(
+        [[1, 1, 0], [0, 1], [1]], [[1, 0, 0], [1, 0], [True]], resampling=Resampling(resamples=200)
+    )
     assert (quality.n_found, quality.n_planted, quality.n_both, quality.n_texts) == (4, 3, 2, 3)
     assert (quality.precision, quality.recall) == (1 / 2, 2 / 3)
     assert quality.f1 == pytest.approx(4 / 7)

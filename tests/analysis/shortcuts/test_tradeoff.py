@@ -6,6 +6,7 @@ from sklearn.metrics import f1_score
 
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.shortcuts.tradeoff import TradeoffCounts, shortcut_tradeoff
+from rightreasons.foundations.resampling import Resampling
 
 
 # Bihani and Rayz 2025, Table 3, cells P_sc (%) / T_sc; the F1 is what the two imply (P_sc * T_sc = F1).
@@ -19,7 +20,9 @@ def test_table_3_is_f1_over_rate(f1, rate, ratio):
         np.arange(n_items) < round(100 * f1), 0, 1
     )  # micro F1 of one label is the share that is right
     cued = np.arange(n_items) < round(100 * rate)
-    result = shortcut_tradeoff(predictions, np.zeros(n_items, dtype=int), cued, average="micro", n_resamples=20)
+    result = shortcut_tradeoff(
+        predictions, np.zeros(n_items, dtype=int), cued, average="micro", resampling=Resampling(resamples=20)
+    )
     assert result.score == pytest.approx(f1 / 100)
     assert result.shortcut_rate == pytest.approx(rate / 100)
     assert round(result.shortcut_tradeoff, 2) == ratio
@@ -31,7 +34,7 @@ def test_scores_equal_those_of_classification_and_scikit_learn(average):
     n_classes = 2 if average == "binary" else 4
     labels, predictions = rng.integers(n_classes, size=(2, 300))
     cued = rng.random(300) < 0.4
-    result = shortcut_tradeoff(predictions, labels, cued, average=average, n_resamples=50)
+    result = shortcut_tradeoff(predictions, labels, cued, average=average, resampling=Resampling(resamples=50))
     assert result.score == pytest.approx(classification_scores(predictions, labels, average=average).f1)
     assert result.score == pytest.approx(f1_score(labels, predictions, average=average))
     assert result.shortcut_tradeoff == pytest.approx(result.score / cued.mean())
@@ -42,7 +45,7 @@ def test_interval_agrees_with_a_bootstrap_over_rows():
     labels = rng.integers(2, size=400)
     predictions = np.where(rng.random(400) < 0.8, labels, 1 - labels)
     cued = rng.random(400) < 0.5
-    result = shortcut_tradeoff(predictions, labels, cued, n_resamples=4000)
+    result = shortcut_tradeoff(predictions, labels, cued, resampling=Resampling(resamples=4000))
     drawn = []
     for _ in range(1500):
         rows = rng.integers(400, size=400)
@@ -107,7 +110,6 @@ def test_merging_is_associative_and_equals_one_pass():
             ValueError,
             "Expected two classes for average='binary', but got 3.",
         ),
-        ({"n_resamples": 0}, ValueError, "Expected `n_resamples` to be at least 1, but got 0."),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(change, error, sentence):

@@ -14,12 +14,14 @@ from rightreasons.auditing.runner import audit
 from rightreasons.auditing.schema import read_audit
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import ask
 from rightreasons.measuring.behavior_answers import score_stored
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
+FEW = Resampling(resamples=20)
 OPTIONS = {"questions": ["behavior"], "n_resamples": 50, "progress": False, "raise_errors": True}
 
 
@@ -45,7 +47,9 @@ def answered(world):
 
 def test_its_figures_are_those_of_the_kernel(answered):
     told, folder = answered
-    direct = ask(load_classifier(folder / "model"), behavior_suite(), n_resamples=50, progress=False).result
+    direct = ask(
+        load_classifier(folder / "model"), behavior_suite(), resampling=Resampling(resamples=50), progress=False
+    ).result
     rates = told["result"]["data"]["pass_rates"]
     assert rates["behavioral_pass_rate"] == direct.behavioral_pass_rate
     assert "passed" not in rates
@@ -99,7 +103,7 @@ def test_invariance_shows_the_original_and_marks_the_change():
         ),
     )
     given = ModelAnswers(np.array([[0.1, 0.9], [0.15, 0.85], [0.7, 0.3]]), label_names=("bad", "good"))
-    (shown,) = behavior_result(score_stored("m", suite, given, n_resamples=20)).parts[2].examples
+    (shown,) = behavior_result(score_stored("m", suite, given, resampling=FEW)).parts[2].examples
     (example,) = shown.examples
     assert example.text == "Bo <b> liked it."
     assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
@@ -118,7 +122,7 @@ def test_the_verdict_follows_intervals():
         cases = tuple(Case(str(k), ((f"text {k}",),), (0,)) for k in range(n))
         suite = Suite("s", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, cases),))
         answers = np.array([0] * n_passed + [1] * (n - n_passed))
-        return behavior_result(score_stored("m", suite, ModelAnswers(None, answers), n_resamples=20)).verdict
+        return behavior_result(score_stored("m", suite, ModelAnswers(None, answers), resampling=FEW)).verdict
 
     # Wilson, 95 %, n = 40: 36 pass [0.769, 0.960]; 30 pass [0.598, 0.858] < 0.9; 8 pass [0.105, 0.348] < 0.5.
     assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "good", "warn", "bad"]
@@ -162,8 +166,8 @@ def test_a_page_of_several_models(world, tmp_path):
     folder, _ = world
     suite = behavior_suite()
     tested = [
-        ask(load_classifier(folder / "model"), suite, n_resamples=20, progress=False),
-        ask(load_classifier(save_tiny_classifier(tmp_path / "model", seed=3)), suite, n_resamples=20, progress=False),
+        ask(load_classifier(folder / "model"), suite, resampling=FEW, progress=False),
+        ask(load_classifier(save_tiny_classifier(tmp_path / "model", seed=3)), suite, resampling=FEW, progress=False),
     ]
     page = write_behavior_report(tested, tmp_path / "out").read_text("utf-8")
     # Both folders are called "model": their whole paths tell them apart.
@@ -184,7 +188,7 @@ def test_a_page_of_several_models(world, tmp_path):
 
 def test_a_page_does_not_replace_an_audit(world, tmp_path):
     folder, _ = world
-    tested = ask(load_classifier(folder / "model"), behavior_suite(), n_resamples=20, progress=False)
+    tested = ask(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
     (tmp_path / "audit.json").write_text("{}")
     with pytest.raises(ValueError, match=r"holds audit\.json"):
         write_behavior_report([tested], tmp_path)
@@ -203,7 +207,7 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
             Functionality("rename", "NER", "INV", {"name": "invariant"}, (renamed,)),
         ),
     )
-    tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), n_resamples=20)
+    tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), resampling=FEW)
     who, rename = behavior_result(tested).parts[2].examples
     (example,) = who.examples
     assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")

@@ -8,6 +8,7 @@ import transformers
 
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.shortcuts import ShortcutRecord, measure_shortcuts
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.scoring.classes import predict
@@ -47,7 +48,7 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
         WATCHED,
         WATCHED_LABELS,
         HEADS,
-        n_resamples=50,
+        resampling=Resampling(resamples=50),
         attribution={"method": "gauss_legendre", "steps": 4},
         progress=False,
     )

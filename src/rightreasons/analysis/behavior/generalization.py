@@ -147,21 +147,21 @@ class Randomization(Result):
 
     Attributes:
         difference: G of the first model minus that of the second.
-        p_value: (k + 1) / (n_shuffles + 1), k shuffles with a difference at least as large in size.
-        n_shuffles: How many shuffles.
+        p_value: (k + 1) / (n_permutations + 1), k shuffles with a difference at least as large in size.
+        n_permutations: How many shuffles.
     """
 
     difference: float
     p_value: float
-    n_shuffles: int
+    n_permutations: int
 
 
 def compare_generalization(
     iid: tuple[object, object],
     suites: Sequence[tuple[object, object]],
     *,
-    n_shuffles: int = 10_000,
-    seed: int = 42,
+    n_permutations: int = 10_000,
+    seed: int = 0,
 ) -> Randomization:
     """Test the difference of two models' G by approximate randomization.
 
@@ -172,8 +172,8 @@ def compare_generalization(
         suites: For every functionality, the outcomes of both models on its cases: 1 passed, 0 failed, NaN undefined. A
             case that is undefined for one of them changes no places; a functionality without a defined case is left
             out of the mean.
-        n_shuffles: Shuffles; default 10,000 as in the paper.
-        seed: Seed of the shuffles; default 42.
+        n_permutations: Number of shuffles; default 10,000 as in the paper.
+        seed: Seed of the shuffles; default 0.
 
     Returns:
         A `Randomization`.
@@ -185,7 +185,7 @@ def compare_generalization(
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
         and Roth (2023), section 4.
     """
-    shuffles = check_count(n_shuffles, "n_shuffles")
+    shuffles = check_count(n_permutations, "n_permutations")
     rng = np.random.default_rng(check_seed(seed))
     groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
     if np.isnan(groups[0]).any():

@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.analysis.intervals import Interval, quantile_interval, wilson
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import (
-    check_count,
-    check_fraction,
     check_labels,
     check_one_of,
     check_scores,
-    check_seed,
     check_texts,
 )
 
@@ -137,9 +135,7 @@ def pass_rates(
     suite: SuiteTable,
     *,
     outputs: str = "probabilities",
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> BehavioralPassRate:
     """Score predictions against a behavioral suite.
 
@@ -152,9 +148,7 @@ def pass_rates(
         outputs: What the predictions are: "probabilities" or "logits" (n, K), "labels" (n,) whole numbers, "texts" of
             reading comprehension, or "binary_sentiment": (n,) P(positive), spread over negative, neutral and positive
             as BeLUGA does.
-        confidence_level: Level of the intervals; default 0.95.
-        n_resamples: Bootstrap resamples of the means; default 1000.
-        seed: Seed of the resampling; default 0.
+        resampling: Level of the intervals, and how those of the means are resampled.
 
     Returns:
         A `BehavioralPassRate`.
@@ -167,8 +161,6 @@ def pass_rates(
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
     """
     check_one_of(outputs, OUTPUTS, "outputs")
-    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    check_count(n_resamples, "n_resamples")
     answers, probabilities = _answers(predictions, outputs, suite)
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):
@@ -178,9 +170,9 @@ def pass_rates(
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} (functionality {name!r})") from error
     groups = [passed[suite.case_functionality == number] for number in range(len(suite.functionalities))]
-    results = [_functionality(suite, number, group, level) for number, group in enumerate(groups)]
+    results = [_functionality(suite, number, group, resampling.level) for number, group in enumerate(groups)]
     every = range(len(groups))
-    mean = _Means(groups, level, n_resamples, check_seed(seed))
+    mean = _Means(groups, resampling)
     whole = mean(every)
     return BehavioralPassRate(
         behavioral_pass_rate=whole.pass_rate,
@@ -248,8 +240,8 @@ def _functionality(suite: SuiteTable, number: int, group: NDArray[np.float64], l
 class _Means:
     """Means of pass rates over functionalities, whose bootstrap draws are shared by all groups."""
 
-    def __init__(self, groups: Sequence[NDArray[np.float64]], level: float, n_resamples: int, seed: int) -> None:
-        self.level, self.n_resamples = level, n_resamples
+    def __init__(self, groups: Sequence[NDArray[np.float64]], resampling: Resampling) -> None:
+        self.level = resampling.level
         self.rates: list[float | None] = []
         self.draws: list[NDArray[np.float64] | None] = []
         for number, group in enumerate(groups):
@@ -260,15 +252,14 @@ class _Means:
                 continue
             rate = float(applies.mean())
             # Resampling cases of one functionality is drawing the number that pass.
-            rng = np.random.default_rng([seed, number])
+            rng = np.random.default_rng([resampling.seed, number])
             self.rates.append(rate)
-            self.draws.append(rng.binomial(len(applies), rate, size=n_resamples) / len(applies))
+            self.draws.append(rng.binomial(len(applies), rate, size=resampling.resamples) / len(applies))
 
     def __call__(self, members: Sequence[int]) -> GroupResult:
         rates = [self.rates[n] for n in members if self.rates[n] is not None]
         if not rates:
             return GroupResult(None, 0, None)
         draws = np.mean([draw for draw in (self.draws[n] for n in members) if draw is not None], axis=0)
-        low, high = np.quantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
-        interval = Interval(float(low), float(high), self.level, "percentile bootstrap of cases", self.n_resamples)
+        interval = quantile_interval(draws, self.level, method="percentile bootstrap of cases")
         return GroupResult(float(np.mean(np.array(rates, dtype=np.float64))), len(rates), interval)

@@ -7,13 +7,13 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_fraction, check_same_length, check_texts
+from rightreasons.foundations.validation import check_same_length, check_texts
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -71,9 +71,7 @@ def answer_scores(
     predictions: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> AnswerScores:
     """Score answers that are texts against the answers that people gave.
 
@@ -82,9 +80,7 @@ def answer_scores(
     Args:
         predictions: N answers; an empty one is an answer too.
         references: N lists of at least one right answer.
-        confidence_level: Level of the intervals; default 0.95.
-        n_resamples: Bootstrap resamples for the interval of F1; default 1000.
-        seed: Seed of the resampling.
+        resampling: Level of the intervals, and how that of F1 is resampled.
 
     Returns:
         An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
@@ -104,20 +100,18 @@ def answer_scores(
     """
     texts = check_texts(predictions, "predictions", allow_empty=True)
     check_same_length(predictions=texts, references=references)
-    check_fraction(confidence_level, "confidence_level", open_ends=True)
     exact, f1 = [], []
     for number, (text, given) in enumerate(zip(texts, references, strict=True)):
         said = normalize_answer(text)
         right = [normalize_answer(answer) for answer in check_texts(given, f"references[{number}]", allow_empty=True)]
         exact.append(said in right)
         f1.append(max(_f1(said.split(), answer.split()) for answer in right))
-    options: dict[str, Any] = {"confidence_level": confidence_level}
     return AnswerScores(
         exact_match=float(np.mean(exact)),
         f1=float(np.mean(f1)),
         n_items=len(texts),
-        exact_match_interval=wilson(sum(exact), len(exact), **options),
-        f1_interval=bootstrap_mean(f1, n_resamples=n_resamples, seed=seed, **options),
+        exact_match_interval=wilson(sum(exact), len(exact), confidence_level=resampling.level),
+        f1_interval=bootstrap_mean(f1, resampling=resampling),
         exact=exact,
         f1_scores=f1,
     )

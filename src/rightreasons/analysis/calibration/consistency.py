@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from rightreasons.analysis.calibration.errors import CalibrationResult
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_fraction, check_seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +33,7 @@ class ConsistencyResult(Result):
     n_resamples: int
 
 
-def consistency(
-    result: CalibrationResult, *, confidence_level: float = 0.95, n_resamples: int = 1000, seed: int = 0
-) -> ConsistencyResult:
+def consistency(result: CalibrationResult, *, resampling: Resampling = Resampling()) -> ConsistencyResult:
     r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
 
     In each bin, the number of right answers is drawn from a binomial law,
@@ -48,15 +46,13 @@ def consistency(
 
     Args:
         result: The plain (l1, not debiased) top-label or positive-class error of `calibration_error`.
-        confidence_level: Of the bars and of `upper`.
-        n_resamples: Number of draws.
-        seed: Seed of the draws.
+        resampling: Level of the bars and of `upper`, number of draws and their seed.
 
     Returns:
         A `ConsistencyResult`: expected, upper, p_value, one bar a bin, level and number of draws.
 
     Raises:
-        ValueError: If an option is out of range, or the error is not the l1 error of its bins.
+        ValueError: If the error is not the l1 error of its bins.
 
     References:
         Bröcker, Smith (2007), Increasing the Reliability of Reliability Diagrams, section 3 (consistency bars).
@@ -68,9 +64,8 @@ def consistency(
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
-    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    draws = check_count(n_resamples, "n_resamples")
-    rng = np.random.default_rng(check_seed(seed))
+    level, draws = resampling.level, resampling.resamples
+    rng = np.random.default_rng(resampling.seed)
     filled = [row for row in result.bins if row.count]
     counts = np.array([row.count for row in filled])
     confidence = np.array([row.confidence for row in filled], dtype=np.float64)

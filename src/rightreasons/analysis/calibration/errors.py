@@ -28,6 +28,7 @@ from rightreasons.analysis.calibration.lint import (
 )
 from rightreasons.analysis.calibration.top_label import KINDS, TopLabel, top_label
 from rightreasons.analysis.intervals import Interval
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     SCORE_KINDS,
@@ -35,7 +36,6 @@ from rightreasons.foundations.validation import (
     check_count,
     check_fraction,
     check_one_of,
-    check_seed,
 )
 
 STRATEGIES = ("uniform", "quantile")
@@ -110,9 +110,7 @@ def calibration_error(
     scores: str = "probabilities",
     debias: bool = False,
     threshold: float = 0.0,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> CalibrationResult:
     r"""Measure how far confidence is from accuracy, in bins of confidence.
 
@@ -152,9 +150,7 @@ def calibration_error(
         debias: Whether to take the noise of the accuracies out of l1 or l2 (Kumar et al. 2019).
         threshold: Only scores above it are compared, unless it is 0; with kind="classwise", strategy="quantile" and
             threshold=0.01 this is TACE.
-        confidence_level: Such as 0.95, to get the interval.
-        n_resamples: Number of bootstrap resamples.
-        seed: Seed of the bootstrap.
+        resampling: How the interval is resampled; None (default) gives none.
 
     Returns:
         A `CalibrationResult`: `ece` first, then mce, accuracy, mean confidence, the two parts, counts, the definition
@@ -184,9 +180,8 @@ def calibration_error(
         'Top-label ECE: mean over the items of |accuracy - mean confidence| of their bin; 10 bins of equal width.'
     """
     options = CalibrationOptions(n_bins, strategy, kind, norm, scores, debias, threshold)
-    bootstrap = _bootstrap(confidence_level, n_resamples, seed)
     top = top_label(predictions, references, scores=scores)
-    return _warned(calibration_of(top, options, bootstrap))
+    return _warned(calibration_of(top, options, resampling))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,27 +236,15 @@ class CalibrationOptions:
         return f"{what}: {how}{tail}."
 
 
-@dataclasses.dataclass(frozen=True)
-class Bootstrap:
-    """How an interval is resampled, checked."""
-
-    confidence_level: float = 0.95
-    n_resamples: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_fraction(self.confidence_level, "confidence_level", open_ends=True)
-        check_count(self.n_resamples, "n_resamples")
-        check_seed(self.seed)
-
-
-def calibration_of(top: TopLabel, options: CalibrationOptions, bootstrap: Bootstrap | None = None) -> CalibrationResult:
+def calibration_of(
+    top: TopLabel, options: CalibrationOptions, resampling: Resampling | None = None
+) -> CalibrationResult:
     """Compute `calibration_error` from top labels that are at hand; nothing is warned of, but the result says it."""
     tally = _tally(top, options)
     resampled = None
-    if bootstrap is not None and options.kind == "classwise":
-        resampled = _resample_rows(top, tally.sums.edges, options, bootstrap)
-    return _result(tally, options, bootstrap, resampled)
+    if resampling is not None and options.kind == "classwise":
+        resampled = _resample_rows(top, tally.sums.edges, options, resampling)
+    return _result(tally, options, resampling, resampled)
 
 
 class CalibrationBins:
@@ -331,38 +314,27 @@ class CalibrationBins:
             merged._tally = self._tally.merge(other._tally)
         return merged
 
-    def result(
-        self, *, confidence_level: float | None = None, n_resamples: int = 1000, seed: int = 0
-    ) -> CalibrationResult:
+    def result(self, *, resampling: Resampling | None = None) -> CalibrationResult:
         """Return what `calibration_error` returns for all the items together.
 
         Args:
-            confidence_level: Such as 0.95, to get the interval.
-            n_resamples: Number of bootstrap resamples.
-            seed: Seed of the bootstrap.
+            resampling: How the interval is resampled; None (default) gives none.
 
         Raises:
             ValueError: If there is no item yet, or if an interval of the classwise error is asked for: it needs the
                 rows, as an item is in one bin of every class.
         """
-        bootstrap = _bootstrap(confidence_level, n_resamples, seed)
         if self._tally is None:
             raise ValueError("Expected at least one item in the bins, but they are empty.")
-        if bootstrap is not None and self._options.kind == "classwise":
+        if resampling is not None and self._options.kind == "classwise":
             raise ValueError(
                 "Expected kind='top_label' or kind='positive' for an interval from bins, but got kind='classwise'; "
                 "its interval needs the rows: call calibration_error."
             )
-        return _warned(_result(self._tally, self._options, bootstrap, None))
+        return _warned(_result(self._tally, self._options, resampling, None))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _bootstrap(confidence_level: float | None, n_resamples: int, seed: int) -> Bootstrap | None:
-    # What is not asked for is checked all the same: a typo should not wait for the day when it is.
-    bootstrap = Bootstrap(0.5 if confidence_level is None else confidence_level, n_resamples, seed)
-    return None if confidence_level is None else bootstrap
 
 
 def _warned(result: CalibrationResult) -> CalibrationResult:
@@ -419,7 +391,7 @@ def _edges_of(scores: Floats, n_bins: int) -> Floats:
 def _result(
     tally: _Tally,
     options: CalibrationOptions,
-    bootstrap: Bootstrap | None,
+    resampling: Resampling | None,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> CalibrationResult:
     sums = tally.sums
@@ -442,7 +414,7 @@ def _result(
         n_bins=options.n_bins,
         definition=options.words(),
         bins=_table(sums, options),
-        interval=None if bootstrap is None else _interval(sums, options, bootstrap, resampled),
+        interval=None if resampling is None else _interval(sums, options, resampling, resampled),
         warning=warning,
     )
 
@@ -471,7 +443,7 @@ def _table(sums: BinSums, options: CalibrationOptions) -> tuple[CalibrationBin, 
 def _interval(
     sums: BinSums,
     options: CalibrationOptions,
-    bootstrap: Bootstrap,
+    resampling: Resampling,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> Interval:
     """Set bounds to the true error: what a resample's debiased error misses of the sample's own plain error.
@@ -479,10 +451,10 @@ def _interval(
     The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
     resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
     """
-    rng = np.random.default_rng(bootstrap.seed)
-    drawn = sums.resample(bootstrap.n_resamples, rng) if resampled is None else resampled
+    rng = np.random.default_rng(resampling.seed)
+    drawn = sums.resample(resampling.resamples, rng) if resampled is None else resampled
     debias = options.norm != "max"  # which has no debiased form
-    tail = (1.0 - bootstrap.confidence_level) / 2.0
+    tail = (1.0 - resampling.level) / 2.0
     own = sums.counts, sums.score_sums, sums.event_counts
     plain = raw_error(*own, norm=options.norm)
     center = plain + raw_error(*own, norm=options.norm, debias=debias)
@@ -491,29 +463,29 @@ def _interval(
     if resampled is None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # known better than that: it is, unless so large an error is rare for a calibrated model.
-        null = sums.calibrated_events(bootstrap.n_resamples, rng)
+        null = sums.calibrated_events(resampling.resamples, rng)
         errors = raw_error(own[0], own[1], null, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
     return Interval(
         low=float(min(ends[0], 1.0)),
         high=float(min(ends[1], 1.0)),
-        confidence_level=bootstrap.confidence_level,
+        confidence_level=resampling.level,
         method="debiased basic bootstrap over items" if debias else "basic bootstrap over items",
-        n_resamples=bootstrap.n_resamples,
+        n_resamples=resampling.resamples,
     )
 
 
 def _resample_rows(
-    top: TopLabel, edges: Floats, options: CalibrationOptions, bootstrap: Bootstrap
+    top: TopLabel, edges: Floats, options: CalibrationOptions, resampling: Resampling
 ) -> tuple[Floats, Floats, Floats]:
     """Resample rows, whose scores of the classes belong together, or random groups of rows when there are many."""
-    rng = np.random.default_rng(bootstrap.seed)
+    rng = np.random.default_rng(resampling.seed)
     n_items, n_bins = len(top), options.n_bins
     n_groups = min(n_items, BOOTSTRAP_GROUPS)
     group = np.arange(n_items) if n_groups == n_items else rng.integers(n_groups, size=n_items)
-    weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=bootstrap.n_resamples).astype(float)
-    shape = (bootstrap.n_resamples, len(edges), n_bins)
+    weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
+    shape = (resampling.resamples, len(edges), n_bins)
     drawn = tuple(np.empty(shape) for _ in range(3))
     table = np.asarray(top.probabilities)
     for k in range(len(edges)):

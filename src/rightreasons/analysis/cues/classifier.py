@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues
 from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.foundations import validation
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 
 
@@ -57,9 +58,7 @@ def cue_classifier(
     tokenizer: Tokenizer | None = None,
     n_folds: int = 10,
     n_permutations: int = 200,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> CueClassifier:
     r"""Cross-validate a classifier that scores each choice by its cues alone.
 
@@ -80,10 +79,8 @@ def cue_classifier(
         features: Families of cues, as in `cue_statistics`.
         tokenizer: As in `cue_statistics`.
         n_folds: Folds, at least 2 and at most the number of groups.
-        n_permutations: For the p-value; 0 leaves it out.
-        n_resamples: For the interval: percentile bootstrap over groups.
-        confidence_level: Of the interval.
-        seed: Of folds, permutations and bootstrap.
+        n_permutations: Number of permutations for the p-value, each a cross-validation; default 200, 0 leaves it out.
+        resampling: How the interval is resampled, over groups; its seed is that of folds and permutations too.
 
     Returns:
         `CueClassifier`.
@@ -110,8 +107,7 @@ def cue_classifier(
     if folds > n_groups:
         raise ValueError(f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.")
     rounds = validation.check_count(n_permutations, "n_permutations", minimum=0)
-    level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
-    rng = np.random.default_rng([validation.check_seed(seed), 0])
+    rng = np.random.default_rng([resampling.seed, 0])
     fold = (rng.permutation(n_groups) % folds)[group]
 
     credit, decided = _cross_validate(table, right, fold, folds)
@@ -122,7 +118,7 @@ def cue_classifier(
         shift = np.floor(rng.random(n_groups)[group] * table.n_choices).astype(np.int64)
         permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
-    interval = bootstrap_mean(credit, clusters=group, confidence_level=level, n_resamples=n_resamples, seed=seed)
+    interval = bootstrap_mean(credit, clusters=group, resampling=resampling)
     return CueClassifier(
         accuracy=accuracy,
         low=interval.low,
@@ -134,7 +130,7 @@ def cue_classifier(
         n_groups=n_groups,
         n_folds=folds,
         n_permutations=rounds,
-        confidence_level=level,
+        confidence_level=resampling.level,
         credits=tuple(credit.tolist()),
     )
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.intervals import Interval
+from rightreasons.analysis.intervals import Interval, quantile_interval
 from rightreasons.foundations import validation
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 
 UNITS = ("item", "prediction")
@@ -81,9 +82,7 @@ def easy_hard_gap(
     *,
     unit: str = "item",
     n_permutations: int = 10_000,
-    n_resamples: int = 2_000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> EasyHardGap:
     r"""Compare a model's accuracy on Easy items, which cues alone solve, with that on Hard items.
 
@@ -101,10 +100,8 @@ def easy_hard_gap(
         unit: What the test shuffles. "item" keeps an item's runs together. "prediction" takes each run's answer as one
             more item, as the published p-values seem to do: seeds agree on most items, so it overstates the evidence
             (RoBERTa-large on COPA: 0.0003 instead of 0.009).
-        n_permutations: Of the test.
-        n_resamples: Of the bootstrap, stratified by Easy and Hard.
-        confidence_level: Of the intervals.
-        seed: Of both.
+        n_permutations: Number of shuffles of the test; default 10,000.
+        resampling: How the intervals are resampled, stratified by Easy and Hard; its seed is that of the test too.
 
     Returns:
         `EasyHardGap`.
@@ -130,9 +127,7 @@ def easy_hard_gap(
         raise ValueError(f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}.")
     validation.check_one_of(unit, UNITS, "unit")
     rounds = validation.check_count(n_permutations, "n_permutations")
-    resamples = validation.check_count(n_resamples, "n_resamples")
-    level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
-    rng = np.random.default_rng([validation.check_seed(seed), 1])
+    rng = np.random.default_rng([resampling.seed, 1])
 
     correct = chosen == right[:, None]
     n_runs = correct.shape[1]
@@ -146,12 +141,10 @@ def easy_hard_gap(
     else:
         p_value = _permutation_p(correct, flags, rounds, rng)
     pooled = _figures(hits, n_runs, flags, p_value)
-    draws = _bootstrap(hits, n_runs, flags, resamples, rng)
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    draws = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
 
     def interval(values: NDArray[np.float64]) -> Interval:
-        low, high = np.quantile(values, tails)
-        return Interval(float(low), float(high), level, METHOD, resamples)
+        return quantile_interval(values, resampling.level, method=METHOD)
 
     def std(name: str) -> float | None:
         return float(np.std([getattr(run, name) for run in runs])) if n_runs > 1 else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.difficulty.ranking import RankCorrelation, rank_correlation
 from rightreasons.analysis.intervals import Interval, bootstrap_sums
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_flags, check_same_length, check_vector
 
@@ -46,9 +46,7 @@ def flip_rates(
     difficulty: object,
     *,
     n_groups: int = 4,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> FlipRates:
     """Relate flips under substitution to the difficulty of the items.
 
@@ -59,9 +57,7 @@ def flip_rates(
         items: (A,) row in `difficulty` of the item of each attempt. Items without an attempt are left out.
         difficulty: (N,) difficulties.
         n_groups: Groups of equal size by difficulty; default 4.
-        confidence_level: Level of the intervals.
-        n_resamples: Bootstrap resamples.
-        seed: Seed of the resampling.
+        resampling: How the intervals are resampled.
 
     Returns:
         A `FlipRates`.
@@ -87,11 +83,10 @@ def flip_rates(
     attempts: Floats = np.bincount(rows, minlength=len(values)).astype(np.float64)
     flips: Floats = np.bincount(rows, weights=changed.astype(np.float64), minlength=len(values)).astype(np.float64)
     tried = np.flatnonzero(attempts)
-    options: dict[str, Any] = {"confidence_level": confidence_level, "n_resamples": n_resamples, "seed": seed}
     order = tried[np.argsort(values[tried], kind="stable")]
     groups: list[dict[str, float | int]] = []
     for group in np.array_split(order, min(n_groups, len(order))):
-        ends = _ratio(flips[group], attempts[group], options)
+        ends = _ratio(flips[group], attempts[group], resampling)
         groups.append(
             {
                 "rate": float(flips[group].sum() / attempts[group].sum()),
@@ -106,7 +101,7 @@ def flip_rates(
         )
     return FlipRates(
         rate=float(flips.sum() / attempts.sum()),
-        interval=_ratio(flips[tried], attempts[tried], options),
+        interval=_ratio(flips[tried], attempts[tried], resampling),
         items_flipped=float((flips[tried] > 0).mean()),
         n_attempts=len(changed),
         n_items=len(tried),
@@ -115,5 +110,6 @@ def flip_rates(
     )
 
 
-def _ratio(flips: Floats, attempts: Floats, options: dict[str, Any]) -> Interval:
-    return bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], np.column_stack((flips, attempts)), **options)
+def _ratio(flips: Floats, attempts: Floats, resampling: Resampling) -> Interval:
+    sums = np.column_stack((flips, attempts))
+    return bootstrap_sums(lambda total: total[..., 0] / total[..., 1], sums, resampling=resampling)

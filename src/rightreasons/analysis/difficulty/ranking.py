@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.analysis.intervals import Interval, bootstrap_mean
+from rightreasons.analysis.intervals import Interval, bootstrap_mean, quantile_interval
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     check_count,
-    check_fraction,
     check_labels,
     check_number,
     check_same_length,
     check_scores,
-    check_seed,
     check_vector,
 )
 
@@ -55,9 +54,7 @@ def paired_difficulty(
     perturbed: object,
     *,
     threshold: float = 0.0,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> PairedDifficulty:
     r"""Compare the difficulty of examples with that of their perturbations.
 
@@ -69,9 +66,7 @@ def paired_difficulty(
         original: (N,) difficulties, such as Fisher eigenvalues.
         perturbed: (N,) of the perturbed twins, in the same order.
         threshold: A perturbation counts as effective below `-threshold`; default 0, the paper also proposes 1.
-        confidence_level: Level of the bootstrap interval of the mean; None (default) gives none.
-        n_resamples: Bootstrap resamples; default 1000.
-        seed: Seed of the resampling; default 0.
+        resampling: How the bootstrap interval of the mean is resampled; None (default) gives none.
 
     Returns:
         A `PairedDifficulty`.
@@ -92,10 +87,6 @@ def paired_difficulty(
     n_pairs = check_same_length(original=before, perturbed=after)
     least = check_number(threshold, "threshold", minimum=0)
     delta = before - after
-    interval = None
-    if confidence_level is not None:
-        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-        interval = bootstrap_mean(delta, confidence_level=level, n_resamples=n_resamples, seed=seed)
     return PairedDifficulty(
         mean=float(delta.mean()),
         std=float(delta.std()),
@@ -104,7 +95,7 @@ def paired_difficulty(
         threshold=least,
         p_value=float(stats.wilcoxon(delta).pvalue) if delta.any() else None,
         n_pairs=n_pairs,
-        interval=interval,
+        interval=None if resampling is None else bootstrap_mean(delta, resampling=resampling),
         differences=delta.tolist(),
     )
 
@@ -140,9 +131,7 @@ def distribution_overlap(
     first: object,
     second: object,
     *,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> Overlap:
     r"""Measure the overlap of two distributions: OVL = integral of min(f, g).
 
@@ -152,12 +141,10 @@ def distribution_overlap(
     Args:
         first: (N,) values.
         second: (M,) values.
-        confidence_level: Level of bootstrap intervals; None (default) gives none. The overlap of samples is lower than
+        resampling: How the intervals are resampled; None (default) gives none. The overlap of samples is lower than
             that of the distributions, the more so in a resample, so the interval mirrors the resamples at the estimate
             (the basic bootstrap); it may lie above the estimate, and is then extended to it. At 0.95 it covered 0.82 to
             0.91 (histogram) and 0.80 to 0.88 (kernels) of the true overlaps of two Gaussians with 100 to 400 values.
-        n_resamples: Bootstrap resamples; default 1000.
-        seed: Seed of the resampling; default 0.
 
     Returns:
         An `Overlap`.
@@ -179,10 +166,9 @@ def distribution_overlap(
     histogram, kernels = float(np.minimum(*shares).sum()), _Kernels.of(a, b)
     kde = None if kernels is None else float(kernels.overlap(*(share[None] for share in kernels.shares))[0])
     interval = kde_interval = None
-    if confidence_level is not None:
-        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-        n_resamples = check_count(n_resamples, "n_resamples")
-        rng = np.random.default_rng(check_seed(seed))
+    if resampling is not None:
+        level, n_resamples = resampling.level, resampling.resamples
+        rng = np.random.default_rng(resampling.seed)
         # With the bins held fixed, resampling values is resampling bin counts; so it is with the cells of a fine grid.
         interval = _mirrored(histogram, np.minimum(*_resampled((a, b), shares, n_resamples, rng)).sum(axis=1), level)
         if kernels is not None and kde is not None:
@@ -301,10 +287,8 @@ def accuracy_by_difficulty(
 
 
 def _mirrored(estimate: float, drawn: NDArray[np.float64], level: float) -> Interval:
-    low, high = 2 * estimate - np.quantile(drawn, [(1 + level) / 2, (1 - level) / 2])
-    return Interval(
-        max(0.0, min(float(low), estimate)), min(1.0, max(float(high), estimate)), level, "basic bootstrap", len(drawn)
-    )
+    basic = quantile_interval(drawn, level, mirrored_at=estimate)
+    return dataclasses.replace(basic, low=max(0.0, min(basic.low, estimate)), high=min(1.0, max(basic.high, estimate)))
 
 
 def _resampled(

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from rightreasons.analysis.intervals import Interval, bootstrap_mean
 from rightreasons.analysis.probes.prior_bias import t_p_value, wilcoxon_p_value
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     as_ragged,
-    check_count,
-    check_fraction,
     check_labels,
     check_ragged,
     check_same_length,
-    check_seed,
 )
 
 DEFINITION = (
@@ -95,9 +93,7 @@ def choice_paralysis(
     original_positions: object = None,
     *,
     scores: str = "probabilities",
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> ChoiceParalysis:
     r"""Measure what wrong choices that are added to an item do to the confidence in the right one.
 
@@ -116,9 +112,7 @@ def choice_paralysis(
             (default): the others stand, in their order, first among the choices that are not the right one, as the
             probe `extra_choices` writes them.
         scores: "probabilities" (default), "logits" or "log_probabilities".
-        confidence_level: Level of the bootstrap intervals, such as 0.95; None (default) gives none.
-        n_resamples: Bootstrap resamples; default 1000.
-        seed: Seed of the resampling; default 0.
+        resampling: How the bootstrap intervals are resampled; None (default) gives none.
 
     Returns:
         A `ChoiceParalysis`. Where the item's own choices get no confidence at all, r is 1/n.
@@ -148,9 +142,6 @@ def choice_paralysis(
     )
     labels = check_labels(references, before.lengths)
     moved = check_labels(perturbed_references, after.lengths, name="perturbed_references")
-    n_resamples = check_count(n_resamples, "n_resamples")
-    seed = check_seed(seed)
-    level = None if confidence_level is None else check_fraction(confidence_level, "confidence_level", open_ends=True)
     added = after.lengths - before.lengths
     if (added < 1).any():
         item = int(np.flatnonzero(added < 1)[0])
@@ -172,8 +163,8 @@ def choice_paralysis(
     mechanical = float(drop.mean() - restricted_drop.mean())
     return ChoiceParalysis(
         choice_paralysis=float(drop.mean()),
-        drop=_drop(drop, level, n_resamples, seed),
-        restricted_drop=_drop(restricted_drop, level, n_resamples, seed),
+        drop=_drop(drop, resampling),
+        restricted_drop=_drop(restricted_drop, resampling),
         mechanical_drop=mechanical,
         null_drop=float(null.mean()),
         confidence=float(confidence.mean()),
@@ -226,10 +217,8 @@ def _own_choices(
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 
 
-def _drop(values: NDArray[np.float64], level: float | None, n_resamples: int, seed: int) -> Drop:
-    interval = None
-    if level is not None:
-        interval = bootstrap_mean(values, confidence_level=level, n_resamples=n_resamples, seed=seed)
+def _drop(values: NDArray[np.float64], resampling: Resampling | None) -> Drop:
+    interval = None if resampling is None else bootstrap_mean(values, resampling=resampling)
     return Drop(float(values.mean()), t_p_value(values), wilcoxon_p_value(values), interval)
 
 

@@ -11,10 +11,10 @@ from scipy import stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     check_count,
-    check_fraction,
     check_labels,
     check_ragged,
     check_same_length,
@@ -111,9 +111,8 @@ def prior_bias(
     *,
     scores: str = "probabilities",
     n_permutations: int = 200,
-    confidence_level: float | None = None,
-    n_resamples: int = 1000,
     seed: int = 0,
+    resampling: Resampling | None = None,
 ) -> PriorBias:
     r"""Measure how far a model prefers some choices on items where none is right.
 
@@ -129,9 +128,8 @@ def prior_bias(
             is still there. None, or -1 for single items, where there is none.
         scores: "probabilities" (default), "logits" or "log_probabilities"; softmax is taken within each row.
         n_permutations: Shuffles of the permutation null (default 200); 0 leaves it out.
-        confidence_level: Level of the bootstrap interval, such as 0.95; None (default) gives none.
-        n_resamples: Bootstrap resamples; default 1000.
-        seed: Seed of shuffles and resamples; default 0.
+        seed: Seed of those shuffles; default 0.
+        resampling: How the bootstrap interval is resampled; None (default) gives none.
 
     Returns:
         A `PriorBias`.
@@ -151,16 +149,11 @@ def prior_bias(
     """
     rows = check_ragged(predictions, scores=scores)
     n_permutations = check_count(n_permutations, "n_permutations", minimum=0)
-    n_resamples = check_count(n_resamples, "n_resamples")
     seed = check_seed(seed)
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)
     divergence = np.log(n) - _entropies(rows)
     picked = rows.argmax()
-    interval = None
-    if confidence_level is not None:
-        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-        interval = bootstrap_mean(variance, confidence_level=level, n_resamples=n_resamples, seed=seed)
     return PriorBias(
         prior_bias=float(variance.mean()),
         normalized_prior_bias=float((variance * n**2 / (n - 1)).mean()),
@@ -173,7 +166,7 @@ def prior_bias(
         wilcoxon_p_value=wilcoxon_p_value(variance, "greater"),
         pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
         null=_permutation_null(rows, float(variance.mean()), n_permutations, seed) if n_permutations else None,
-        interval=interval,
+        interval=None if resampling is None else bootstrap_mean(variance, resampling=resampling),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.intervals import Interval, bootstrap_sums
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import as_ragged, check_same_length
 
@@ -47,9 +48,7 @@ def detection_quality(
     found: Any,
     planted: Any,
     *,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> DetectionQuality:
     r"""Compare the tokens that a detector finds with the tokens that were planted.
 
@@ -60,9 +59,7 @@ def detection_quality(
     Args:
         found: N lists of flags, one a token: whether the detector found it.
         planted: N lists of flags of the same lengths: whether it was planted.
-        confidence_level: Level of the intervals; default 0.95.
-        n_resamples: Resamples of texts; default 1000.
-        seed: Seed of the resampling; default 0.
+        resampling: How the intervals are resampled, over texts.
 
     Returns:
         `DetectionQuality`.
@@ -72,7 +69,7 @@ def detection_quality(
         ValueError: If lengths differ or there are no texts.
 
     Example:
-        >>> quality = detection_quality([[1, 1, 0], [0, 1]], [[1, 0, 0], [1, 0]], n_resamples=100)
+        >>> quality = detection_quality([[1, 1, 0], [0, 1]], [[1, 0, 0], [1, 0]])
         >>> round(quality.precision, 4), quality.recall, quality.text_recall
         (0.3333, 0.5, 0.5)
     """
@@ -101,13 +98,7 @@ def detection_quality(
     with_planted = sums[:, 2] > 0
 
     def interval(column: int) -> Interval:
-        return bootstrap_sums(
-            lambda totals: totals[..., 0] / totals[..., column],
-            sums,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        return bootstrap_sums(lambda totals: totals[..., 0] / totals[..., column], sums, resampling=resampling)
 
     return DetectionQuality(
         precision=precision,

@@ -95,7 +95,7 @@ def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_
     return bins
 
 
-def permutation_p_value(n_hits: int, chances: Floats, *, n_resamples: int, seed: int) -> float:
+def permutation_p_value(n_hits: int, chances: Floats, *, n_permutations: int, seed: int) -> float:
     """Return how often shuffled top tokens hit in at least as many texts as the observed ones did.
 
     Whether a shuffled text hits is a coin of known chance, so the shuffles are drawn as coins: the same law, at no
@@ -104,7 +104,7 @@ def permutation_p_value(n_hits: int, chances: Floats, *, n_resamples: int, seed:
     Args:
         n_hits: Number of texts with a hit.
         chances: (N,) chance of a hit in each text.
-        n_resamples: Number of shuffles of all texts.
+        n_permutations: Number of shuffles of all texts.
         seed: Seed of the shuffles.
 
     Returns:
@@ -113,10 +113,10 @@ def permutation_p_value(n_hits: int, chances: Floats, *, n_resamples: int, seed:
     rng = np.random.default_rng(seed)
     as_many = 0
     step = max(1, _CELLS // len(chances))
-    for start in range(0, n_resamples, step):
-        drawn = rng.random((min(step, n_resamples - start), len(chances))) < chances
+    for start in range(0, n_permutations, step):
+        drawn = rng.random((min(step, n_permutations - start), len(chances))) < chances
         as_many += int(np.count_nonzero(drawn.sum(axis=1) >= n_hits))
-    return (as_many + 1) / (n_resamples + 1)
+    return (as_many + 1) / (n_permutations + 1)
 
 
 def _log_binomial(n: Floats, k: Floats) -> Floats:

@@ -20,15 +20,14 @@ from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit, frequency_bins, permutation_p_value
 from rightreasons.analysis.tokens import CATEGORIES, GRAMMAR_CATEGORIES, category_codes
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     as_ragged,
     check_count,
-    check_fraction,
     check_labels,
     check_one_of,
     check_same_length,
-    check_seed,
     check_token_lists,
     check_vector,
 )
@@ -341,9 +340,7 @@ def shortcut_reliance(
     n_frequency_bins: int = N_FREQUENCY_BINS,
     n_bins: int = 10,
     top_cues: int = 10,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> ShortcutReliance:
     r"""Measure how far predictions rest on shortcuts.
 
@@ -369,9 +366,7 @@ def shortcut_reliance(
         n_frequency_bins: Bins of like frequency; default 5.
         n_bins: Bins of confidence, of equal width; default 10.
         top_cues: How many of the commonest shortcuts of each label are listed; default 10.
-        confidence_level: Level of the intervals; default 0.95.
-        n_resamples: Resamples of the bootstrap and shuffles of the permutation test; default 1000.
-        seed: Seed of both; default 0.
+        resampling: Level of the intervals, number of resamples and of the permutation test's shuffles, and their seed.
 
     Returns:
         `ShortcutReliance`.
@@ -416,9 +411,7 @@ def shortcut_reliance(
         confidences=confidences,
         n_bins=n_bins,
         top_cues=top_cues,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
+        resampling=resampling,
         definition=(
             f"Share of predictions with one of their {top_n} most attributed tokens in the head of the LMI ranking of "
             "the predicted label."
@@ -433,17 +426,12 @@ def summarize(
     confidences: Any = None,
     n_bins: int = 10,
     top_cues: int = 10,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
 ) -> ShortcutReliance:
     """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`."""
     check_count(n_bins, "n_bins")
     check_count(top_cues, "top_cues", minimum=0)
-    check_fraction(confidence_level, "confidence_level", open_ends=True)
-    check_count(n_resamples, "n_resamples")
-    check_seed(seed)
     correct = None
     if references is not None:
         labels = check_labels(references)
@@ -463,16 +451,14 @@ def summarize(
         name: NullModel(
             rate=float(chance.mean()),
             excess=float(n_cued / n_items - chance.mean()),
-            interval=bootstrap_mean(
-                cued - chance, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
-            ),
-            p_value=permutation_p_value(n_cued, chance, n_resamples=n_resamples, seed=seed),
+            interval=bootstrap_mean(cued - chance, resampling=resampling),
+            p_value=permutation_p_value(n_cued, chance, n_permutations=resampling.resamples, seed=resampling.seed),
         )
         for name, chance in chances.items()
     }
     return ShortcutReliance(
         shortcut_reliance=n_cued / n_items,
-        interval=wilson(n_cued, n_items, confidence_level=confidence_level),
+        interval=wilson(n_cued, n_items, confidence_level=resampling.level),
         n_items=n_items,
         n_cued=n_cued,
         lexicon_cued=_share(types == TYPES.index("lexicon")),
@@ -480,8 +466,8 @@ def summarize(
         contains={name: _share(flag) for name, flag in flags.items()},
         only={name: _share(flag & (n_categories == 1)) for name, flag in flags.items()},
         null=null,
-        correct=None if correct is None else _outcome(cued, correct, confidence_level),
-        wrong=None if correct is None else _outcome(cued, ~correct, confidence_level),
+        correct=None if correct is None else _outcome(cued, correct, resampling.level),
+        wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
         by_label={
             label: {"n_items": int((of_label := found.predictions == label).sum()), "rate": _share(cued[of_label])}
             for label in np.unique(found.predictions).tolist()
@@ -490,7 +476,7 @@ def summarize(
         bins=() if trust is None else _bins(trust, types, correct, n_bins),
         examples=_examples(found, types),
         definition=definition,
-        warning=_warning(n_cued / n_items, null, confidence_level),
+        warning=_warning(n_cued / n_items, null, resampling.level),
     )
 
 

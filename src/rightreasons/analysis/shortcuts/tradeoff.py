@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.classification import AVERAGES
 from rightreasons.analysis.intervals import Interval
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     check_count,
     check_flags,
-    check_fraction,
     check_labels,
     check_one_of,
     check_same_length,
-    check_seed,
 )
 
 SCORES = ("f1", "accuracy")
@@ -58,7 +57,7 @@ class TradeoffCounts:
     Example:
         >>> one = TradeoffCounts(2).update([1, 0], [1, 0], [True, False])
         >>> two = TradeoffCounts(2).update([1, 1], [1, 0], [True, True])
-        >>> one.merge(two).result(score="accuracy", n_resamples=100).shortcut_tradeoff
+        >>> one.merge(two).result(score="accuracy", resampling=Resampling(resamples=100)).shortcut_tradeoff
         1.0
     """
 
@@ -91,16 +90,11 @@ class TradeoffCounts:
         *,
         score: str = "f1",
         average: str = "macro",
-        confidence_level: float = 0.95,
-        n_resamples: int = 1000,
-        seed: int = 0,
+        resampling: Resampling = Resampling(),
     ) -> ShortcutTradeoff:
         """Compute the trade-off; see `shortcut_tradeoff` for the options."""
         check_one_of(score, SCORES, "score")
         check_one_of(average, AVERAGES, "average")
-        check_fraction(confidence_level, "confidence_level", open_ends=True)
-        check_count(n_resamples, "n_resamples")
-        check_seed(seed)
         if score == "f1" and average == "binary" and self.n_classes != 2:
             raise ValueError(f"Expected two classes for average='binary', but got {self.n_classes}.")
         n_items = int(self.counts.sum())
@@ -110,15 +104,16 @@ class TradeoffCounts:
         value, rate = _parts(self.counts, score, average)
         ratio = _ratio(value, rate)
         # A bootstrap over items draws the counts of the cells from a multinomial law with the observed shares.
-        drawn = np.random.default_rng(seed).multinomial(n_items, self.counts.reshape(-1) / n_items, size=n_resamples)
-        ratios = _ratio(*_parts(drawn.reshape(n_resamples, *self.counts.shape), score, average))
+        rng, shares = np.random.default_rng(resampling.seed), self.counts.reshape(-1) / n_items
+        cells = rng.multinomial(n_items, shares, size=resampling.resamples)
+        ratios = _ratio(*_parts(cells.reshape(-1, *self.counts.shape), score, average))
         n_cued = int(self.counts[..., 1].sum())
         name = "accuracy" if score == "accuracy" else f"{average} F1"
         return ShortcutTradeoff(
             shortcut_tradeoff=float(ratio) if np.isfinite(ratio) else None,
             score=float(value) if np.isfinite(value) else None,
             shortcut_rate=float(rate),
-            interval=_interval(ratios, confidence_level) if np.isfinite(ratio) else None,
+            interval=_interval(ratios, resampling.level) if np.isfinite(ratio) else None,
             n_items=n_items,
             n_cued=n_cued,
             definition=f"{name} divided by the share of shortcut-cued predictions, both as fractions.",
@@ -133,9 +128,7 @@ def shortcut_tradeoff(
     score: str = "f1",
     average: str = "macro",
     n_classes: int | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
 ) -> ShortcutTradeoff:
     r"""Divide a model's score by the share of its predictions that rest on shortcuts.
 
@@ -152,9 +145,7 @@ def shortcut_tradeoff(
         average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" or "weighted". The paper does not
             say which; its CoLA figures fit the binary one, its TweetEval figures the macro one.
         n_classes: Number of classes; default: the largest label there is, plus one, and at least two.
-        confidence_level: Level of the interval; default 0.95.
-        n_resamples: Bootstrap resamples; default 1000.
-        seed: Seed of the resampling; default 0.
+        resampling: How the interval is resampled.
 
     Returns:
         `ShortcutTradeoff`.
@@ -177,7 +168,7 @@ def shortcut_tradeoff(
     return (
         TradeoffCounts(classes)
         .update(predicted, labels, cued)
-        .result(score=score, average=average, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
+        .result(score=score, average=average, resampling=resampling)
     )
 
 

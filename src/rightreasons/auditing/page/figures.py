@@ -22,6 +22,7 @@ from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.auditing.page.parts import Headline
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.estimates import Estimate, estimate_of
 
 Floats = NDArray[np.float64]
@@ -200,26 +201,6 @@ class Judged:
         return Judged(logits, top_label(logits, self.top.labels, scores="logits"), self.split)
 
 
-@dataclasses.dataclass(frozen=True)
-class Resampling:
-    """How intervals are made.
-
-    Attributes:
-        confidence_level: Their level.
-        n_resamples: The resamples of a bootstrap.
-        seed: Their seed.
-    """
-
-    confidence_level: float = 0.95
-    n_resamples: int = 1000
-    seed: int = 0
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the functions of `analysis.intervals`."""
-        return dataclasses.asdict(self)
-
-
 def measure(judged: Judged, how: Resampling, keys: Iterable[str] | None = None) -> dict[str, Headline]:
     """Compute figures with their intervals.
 
@@ -287,7 +268,7 @@ def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragge
 
 def _accuracy(judged: Judged, how: Resampling) -> Estimate:
     hits, n = int(judged.top.correct.sum()), len(judged)
-    return estimate_of(hits / n, intervals.wilson(hits, n, confidence_level=how.confidence_level))
+    return estimate_of(hits / n, intervals.wilson(hits, n, confidence_level=how.level))
 
 
 def _macro_f1(judged: Judged, how: Resampling) -> Estimate:
@@ -302,7 +283,7 @@ def _macro_f1(judged: Judged, how: Resampling) -> Estimate:
         return np.asarray(f1.sum(axis=-1) / np.maximum(live.sum(axis=-1), 1))
 
     sums = np.hstack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
-    return estimate_of(float(macro_f1(sums.sum(axis=0))), intervals.bootstrap_sums(macro_f1, sums, **how.options))
+    return estimate_of(float(macro_f1(sums.sum(axis=0))), intervals.bootstrap_sums(macro_f1, sums, resampling=how))
 
 
 def _mean(of: Callable[[Judged], Floats]) -> Callable[[Judged, Resampling], Estimate]:
@@ -310,14 +291,14 @@ def _mean(of: Callable[[Judged], Floats]) -> Callable[[Judged, Resampling], Esti
         values = of(judged)
         if not np.isfinite(values).all():  # a label of probability 0 makes the log loss infinite
             return Estimate(None)
-        return estimate_of(float(values.mean()), intervals.bootstrap_mean(values, **how.options))
+        return estimate_of(float(values.mean()), intervals.bootstrap_mean(values, resampling=how))
 
     return estimate
 
 
 def _binned(**options: Any) -> Callable[[Judged, Resampling], Estimate]:
     def estimate(judged: Judged, how: Resampling) -> Estimate:
-        result = binned(judged, **options, **how.options)
+        result = binned(judged, **options, resampling=how)
         return estimate_of(result.ece, result.interval)
 
     return estimate
@@ -333,13 +314,10 @@ def _resampled(
         if value is None:
             return Estimate(None)
         most = max(100, MAX_WORK // len(judged))
-        n_resamples = min(how.n_resamples, most, SLOW_RESAMPLES if slow else how.n_resamples)
         interval = intervals.bootstrap(
             lambda rows: of(_rows(judged.top, rows)),
             np.arange(len(judged)),
-            confidence_level=how.confidence_level,
-            n_resamples=n_resamples,
-            seed=how.seed,
+            resampling=how.at_most(min(most, SLOW_RESAMPLES) if slow else most),
             method=method,
         )
         clipped = dataclasses.replace(
@@ -372,7 +350,7 @@ def _macro_ce(judged: Judged, how: Resampling) -> Estimate:
     def figure(total: Floats) -> Floats:
         return np.asarray((total[..., 0] / total[..., 1] + total[..., 2] / total[..., 3]) / 2)
 
-    return estimate_of(value, intervals.bootstrap_sums(figure, sums, **how.options))
+    return estimate_of(value, intervals.bootstrap_sums(figure, sums, resampling=how))
 
 
 _MEASURES: Mapping[str, Callable[[Judged, Resampling], Estimate]] = {

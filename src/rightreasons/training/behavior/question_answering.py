@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, pass_rates
 from rightreasons.analysis.behavior.squad_scores import answer_scores
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior_answers import SuiteAnswers
 from rightreasons.models.loading import Classifier, load_question_answering
 from rightreasons.models.running.batching import length_batches
@@ -35,6 +36,9 @@ from rightreasons.training.tuning.finetune import own_random_state
 N_BEST = 5
 """Spans among which the confidence in an answer is measured."""
 
+NO_RESAMPLING = Resampling(resamples=1)
+"""For figures whose intervals nobody reads."""
+
 
 def run_reading_suite(
     classifier: Classifier,
@@ -42,9 +46,7 @@ def run_reading_suite(
     *,
     batch_size: int = 32,
     max_length: int | None = None,
-    n_resamples: int = 1000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
+    resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> tuple[BehavioralPassRate, SpanAnswers]:
@@ -55,9 +57,7 @@ def run_reading_suite(
         suite: A suite with the text columns question and context, such as checklist_reading.
         batch_size: The most windows of a batch.
         max_length: As in `predict_answers`.
-        n_resamples: Bootstrap resamples of the means.
-        confidence_level: Level of the intervals.
-        seed: Seed of the resampling.
+        resampling: Level of the intervals, and how those of the means are resampled.
         progress: Whether to show a bar.
         out: A folder for the answers, from which a killed run goes on.
 
@@ -82,9 +82,7 @@ def run_reading_suite(
         list(found.texts),
         suite.table(),
         outputs="texts",
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        seed=seed,
+        resampling=resampling,
     )
     return rates, found
 
@@ -137,7 +135,9 @@ class ReadingRunner(Runner):
     def _objective(self, classifier: Classifier, run: Run) -> float:
         part = without(self.parts["validation"], run.held_out)
         found = self._read(classifier, *reading_texts(part))
-        return validation_objective(pass_rates(list(found.texts), part.table(), outputs="texts", n_resamples=1))
+        return validation_objective(
+            pass_rates(list(found.texts), part.table(), outputs="texts", resampling=NO_RESAMPLING)
+        )
 
     def _score(self, classifier: Classifier, options: Mapping[str, Any]) -> dict[str, Any]:
         on_suite = self._read(classifier, *reading_texts(self.parts["test"]))
@@ -145,8 +145,8 @@ class ReadingRunner(Runner):
         return self._found(on_suite, on_iid, options)
 
     def _found(self, on_suite: SpanAnswers, on_iid: SpanAnswers, options: Mapping[str, Any]) -> dict[str, Any]:
-        rates = pass_rates(list(on_suite.texts), self.parts["test"].table(), outputs="texts", n_resamples=1)
-        iid = answer_scores(on_iid.texts, [row["text"] for row in self.task.test.labels], n_resamples=1)
+        rates = pass_rates(list(on_suite.texts), self.parts["test"].table(), outputs="texts", resampling=NO_RESAMPLING)
+        iid = answer_scores(on_iid.texts, [row["text"] for row in self.task.test.labels], resampling=NO_RESAMPLING)
         return {
             "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
             "iid_accuracy": iid.exact_match,
@@ -202,7 +202,7 @@ class ReadingRunner(Runner):
         kept = [row["functionality"] not in run.held_out for row in whole.examples()]
         texts = [text for text, keep in zip(found.texts, kept, strict=True) if keep]
         table = without(whole, run.held_out).table()
-        return validation_objective(pass_rates(texts, table, outputs="texts", n_resamples=1))
+        return validation_objective(pass_rates(texts, table, outputs="texts", resampling=NO_RESAMPLING))
 
     def _read_by(
         self,

@@ -22,6 +22,7 @@ from rightreasons.data.builders.sources import sha256_of
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import check_count, check_fraction, check_labels, check_one_of, check_options
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.running.batching import encode
@@ -336,7 +337,7 @@ class Runner:
 
     def _pass_rates(self, part: Suite, chances: NDArray[np.float64]) -> BehavioralPassRate:
         outputs = "binary_sentiment" if self.task.labels == "sentiment" else "probabilities"
-        return pass_rates(chances, part.table(), outputs=outputs, n_resamples=1)
+        return pass_rates(chances, part.table(), outputs=outputs, resampling=Resampling(resamples=1))
 
     def _score(self, classifier: Classifier, options: Mapping[str, Any]) -> dict[str, Any]:
         on_suite = self._probabilities(classifier, *_texts(self.parts["test"]))

@@ -13,6 +13,7 @@ import transformers
 from rightreasons.analysis.difficulty.data_map import DataMap
 from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
 from rightreasons.measuring.shortcuts import N_BINS, ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
@@ -84,8 +85,7 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
             "top_n": top_n,
             "average": average,
             "n_bins": n_bins,
-            "n_resamples": n_resamples,
-            "seed": seed,
+            "resampling": Resampling(resamples=n_resamples, seed=seed),
             "attribution": attribution,
         }
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_seed
 from rightreasons.measuring.probes import ORIGINAL, ProbeFigures, ask, measure, perturbed
@@ -126,7 +127,7 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
             return found.logits
 
         probed = ask(self._tables, score, ks=(self._k,), n_dropped=self._n_dropped)
-        figures = measure(probed, n_resamples=1, n_permutations=0, seed=self._seed)
+        figures = measure(probed, n_permutations=0, resampling=Resampling(resamples=1, seed=self._seed))
         return _record_of(figures, self._k, step, epoch)
 
     def metrics(self, record: ProbeRecord) -> dict[str, float]:

@@ -85,9 +85,7 @@ class Behavior:
             context.classifier,
             suite,
             batch_size=context.batch_size,
-            n_resamples=context.n_resamples,
-            confidence_level=context.confidence_level,
-            seed=context.seed,
+            resampling=context.resampling,
             progress=context.progress,
             out=context.folder("behavior", _digest(suite)),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +9,10 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis import intervals
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling
+from rightreasons.auditing.page.figures import N_BINS, Judged
 from rightreasons.auditing.page.parts import Cell, Column, Estimate, Part, Table
 from rightreasons.auditing.page.words import percent
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.estimates import estimate_of
 
 MOST_CLASSES = 50
@@ -27,7 +27,7 @@ def classes_part(names: Sequence[str], judged: Judged, how: Resampling) -> Part:
     table = np.asarray(judged.top.probabilities)
     support = np.bincount(judged.top.labels, minlength=len(names))
     order = np.argsort(-support, kind="stable")[:MOST_CLASSES]
-    fewer = dataclasses.replace(how, n_resamples=min(how.n_resamples, max(100, MOST_RESAMPLES // len(order))))
+    fewer = how.at_most(max(100, MOST_RESAMPLES // len(order)))
     return Part(
         title="Class by class",
         tables=(
@@ -47,7 +47,7 @@ def classes_part(names: Sequence[str], judged: Judged, how: Resampling) -> Part:
                 ),
                 rows=tuple(_row(names[k], table[:, k], int(k), judged, fewer) for k in order),
                 note=("" if len(order) == len(names) else f"The {len(order)} most frequent of {len(names)} classes. ")
-                + f"In brackets: {percent(how.confidence_level)} intervals (Wilson for precision and recall, bootstrap "
+                + f"In brackets: {percent(how.level)} intervals (Wilson for precision and recall, bootstrap "
                 "for the others).",
                 source="Counted; van Rijsbergen 1979; Kull et al. 2019",
             ),
@@ -74,7 +74,7 @@ def _row(name: str, probability: NDArray[np.float64], k: int, judged: Judged, ho
 def _share(hits: int, n: int, how: Resampling) -> Estimate | None:
     if n == 0:
         return None
-    return estimate_of(hits / n, intervals.wilson(hits, n, confidence_level=how.confidence_level))
+    return estimate_of(hits / n, intervals.wilson(hits, n, confidence_level=how.level))
 
 
 def _f1(predicted: NDArray[np.bool_], labels: NDArray[np.bool_], how: Resampling) -> Estimate | None:
@@ -83,18 +83,18 @@ def _f1(predicted: NDArray[np.bool_], labels: NDArray[np.bool_], how: Resampling
     if not present:
         return None
     # A resample without the class has no F1, and is left out.
-    interval = intervals.bootstrap_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, **how.options)
+    interval = intervals.bootstrap_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, resampling=how)
     return estimate_of(2 * hits / present, interval)
 
 
 def _mean(values: NDArray[np.float64], how: Resampling) -> Estimate | None:
     if not len(values):
         return None
-    return estimate_of(float(values.mean()), intervals.bootstrap_mean(values, **how.options))
+    return estimate_of(float(values.mean()), intervals.bootstrap_mean(values, resampling=how))
 
 
 def _ece(probability: NDArray[np.float64], labels: NDArray[np.bool_], how: Resampling) -> Estimate:
     result = calibration_error(
-        np.clip(probability, 0.0, 1.0), labels.astype(np.int64), n_bins=N_BINS, kind="positive", **how.options
+        np.clip(probability, 0.0, 1.0), labels.astype(np.int64), n_bins=N_BINS, kind="positive", resampling=how
     )
     return estimate_of(result.ece, result.interval)

@@ -12,9 +12,10 @@ from rightreasons.analysis import intervals
 from rightreasons.analysis.calibration.consistency import ConsistencyResult
 from rightreasons.analysis.calibration.errors import CalibrationResult
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling
+from rightreasons.auditing.page.figures import N_BINS, Judged
 from rightreasons.auditing.page.parts import Column, Plot, Table
 from rightreasons.auditing.page.words import fraction, percent
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.estimates import estimate_of
 
 SOURCE_OF_DIAGRAM = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
@@ -28,7 +29,7 @@ def reliability_plot(
     counts = np.array([row.count for row in rows])
     hits = [round((row.accuracy or 0.0) * row.count) for row in rows]
     ends = [
-        intervals.wilson(hit, row.count, confidence_level=how.confidence_level) if row.count else None
+        intervals.wilson(hit, row.count, confidence_level=how.level) if row.count else None
         for hit, row in zip(hits, rows, strict=True)
     ]
     blank = np.zeros(len(rows))
@@ -52,7 +53,7 @@ def reliability_plot(
         for row in rows
         if row.count
     )
-    level = percent(how.confidence_level)
+    level = percent(how.level)
     return drawing.plot(
         key=key,
         title=title,
@@ -70,7 +71,7 @@ def bin_table(key: str, bins: CalibrationResult, null: ConsistencyResult, how: R
     for row, bar in zip(bins.bins, null.bars, strict=True):
         if not row.count or row.accuracy is None or row.confidence is None:
             continue
-        interval = intervals.wilson(round(row.accuracy * row.count), row.count, confidence_level=how.confidence_level)
+        interval = intervals.wilson(round(row.accuracy * row.count), row.count, confidence_level=how.level)
         rows.append(
             (
                 f"({fraction(row.lower)}, {fraction(row.upper)}]",
@@ -81,7 +82,7 @@ def bin_table(key: str, bins: CalibrationResult, null: ConsistencyResult, how: R
                 "" if bar is None else f"{fraction(bar[0])} to {fraction(bar[1])}",
             )
         )
-    level = percent(how.confidence_level)
+    level = percent(how.level)
     return Table(
         key=key,
         title="The bins behind the diagram",

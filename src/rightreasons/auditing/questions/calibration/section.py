@@ -16,7 +16,7 @@ from rightreasons.analysis.calibration.temperature import Temperature, fit_tempe
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import N_BINS, Judged, Resampling, binned, measure
+from rightreasons.auditing.page.figures import N_BINS, Judged, binned, measure
 from rightreasons.auditing.page.parts import (
     APPLIES,
     Applicability,
@@ -40,6 +40,7 @@ from rightreasons.auditing.questions.calibration.splits import (
     splits_part,
     worst_split,
 )
+from rightreasons.foundations.resampling import Resampling
 
 N_EXAMPLES = 10
 """Errors that are shown."""
@@ -93,11 +94,11 @@ class Calibration:
 
     def run(self, context: AuditContext) -> SectionResult:
         """Answer the question."""
-        how = Resampling(context.confidence_level, context.n_resamples, context.seed)
+        how = context.resampling
         judged = judge(context, context.primary)
         headlines = measure(judged, how)
         bins = binned(judged)
-        null = consistency(bins, confidence_level=how.confidence_level, n_resamples=how.n_resamples, seed=how.seed)
+        null = consistency(bins, resampling=how)
         compared = {split.name: measure(judge(context, split), how, COMPARED) for split in labelled_splits(context)}
         fit, after = _rescaled(context, judged, how)
         parts = [
@@ -167,7 +168,7 @@ def _family(
     null: ConsistencyResult,
     how: Resampling,
 ) -> Part:
-    level = percent(how.confidence_level)
+    level = percent(how.level)
     text = (
         f"In {N_BINS} bins of confidence, the model's accuracy is off by {fraction(bins.ece)} on average: "
         f"{fraction(bins.overconfidence)} from bins where it is too sure and {fraction(bins.underconfidence)} from "
@@ -218,8 +219,7 @@ def _ranking(context: AuditContext, judged: Judged, headlines: Mapping[str, Head
     wrong = np.array([round(point.risk * point.coverage * len(judged)) for point in curve])
     kept = np.array([round(point.coverage * len(judged)) for point in curve])
     ends = [
-        intervals.wilson(int(min(w, k)), int(k), confidence_level=how.confidence_level)
-        for w, k in zip(wrong, kept, strict=True)
+        intervals.wilson(int(min(w, k)), int(k), confidence_level=how.level) for w, k in zip(wrong, kept, strict=True)
     ]
     risk = np.array([point.risk for point in curve])
     error_rate = 1 - float(judged.top.correct.mean())
@@ -239,7 +239,7 @@ def _ranking(context: AuditContext, judged: Judged, headlines: Mapping[str, Head
                 key="risk_coverage",
                 title="Error rate when it may decline to answer",
                 caption="The error rate among the most confident items, as more of them are kept. The band is the "
-                f"pointwise {percent(how.confidence_level)} Wilson interval of the error rate among the kept items.",
+                f"pointwise {percent(how.level)} Wilson interval of the error rate among the kept items.",
                 alt="Risk-coverage curve. "
                 + "; ".join(
                     f"keeping the most confident {100 * point.coverage:.0f} %, {fraction(point.risk)} are wrong"
@@ -267,7 +267,7 @@ def _temperature(
     name = "" if validation is None else validation.name
     scaled = judged.scaled(fit.temperature)
     bins = binned(scaled)
-    null = consistency(bins, confidence_level=how.confidence_level, n_resamples=how.n_resamples, seed=how.seed)
+    null = consistency(bins, resampling=how)
     direction = "softens" if fit.temperature > 1 else "sharpens"
     text = (
         f"One number, fitted on {fit.n_items:,} items of “{name}” and applied to “{judged.split}”: the temperature "
@@ -293,7 +293,7 @@ def _temperature(
                 rows=tuple(
                     (before[k].name, before[k].estimate, after[k].estimate, before[k].better or "") for k in after
                 ),
-                note=f"On “{judged.split}”, in brackets {percent(how.confidence_level)} intervals; the uncertainty of "
+                note=f"On “{judged.split}”, in brackets {percent(how.level)} intervals; the uncertainty of "
                 "the temperature itself is not in them. Definitions as in the table above.",
                 source="Guo et al. 2017, section 4.2",
             ),

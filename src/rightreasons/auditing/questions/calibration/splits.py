@@ -13,9 +13,10 @@ from rightreasons.analysis import intervals
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import ABOUT, Judged, Resampling
+from rightreasons.auditing.page.figures import ABOUT, Judged
 from rightreasons.auditing.page.parts import Column, ExampleList, Headline, Part, Table
 from rightreasons.auditing.page.words import fraction, percent, with_interval
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.estimates import estimate_of
 
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
@@ -72,7 +73,7 @@ def splits_part(context: AuditContext, compared: Mapping[str, Mapping[str, Headl
         for name, f in compared.items()
     )
     cues = _cue_table(context)
-    level = percent(how.confidence_level)
+    level = percent(how.level)
     return Part(
         title="What happens on the other splits",
         text=_text(context, compared, bool(cues)),
@@ -159,7 +160,7 @@ def _change(context: AuditContext, split: AuditSplit, how: Resampling) -> interv
     rows = np.array(pairs)
     right = [(predicted_classes(context, s) == s.labels)[rows[:, side]] for side, s in enumerate((split, primary))]
     # McNemar's test is exact and has no interval; the bootstrap of the same difference has one.
-    resampled = intervals.paired_bootstrap(*right, **how.options)
+    resampled = intervals.paired_bootstrap(*right, resampling=how)
     return dataclasses.replace(intervals.mcnemar(*right), interval=resampled.interval)
 
 

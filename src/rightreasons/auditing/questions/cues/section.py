@@ -32,6 +32,7 @@ from rightreasons.auditing.page.words import fraction, p_equals, percent, with_i
 from rightreasons.auditing.questions.cues import plots as plots_cues
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 
 FEATURES = ("unigram", "length", "overlap", "negation")
 N_FOLDS = 10
@@ -153,8 +154,7 @@ def _find(context: AuditContext) -> _Found:
             groups=kept,
             n_folds=min(N_FOLDS, len(set(kept))),
             n_permutations=0,
-            n_resamples=1,
-            seed=context.seed,
+            resampling=Resampling(resamples=1, seed=context.seed),
             **shared,
         )
         credit = np.array(result.credits)
@@ -162,9 +162,7 @@ def _find(context: AuditContext) -> _Found:
     interval = intervals.bootstrap_mean(
         credit,
         clusters=kept,
-        confidence_level=context.confidence_level,
-        n_resamples=context.n_resamples,
-        seed=context.seed,
+        resampling=context.resampling,
     )
     easy, defined = _easy(context, rows, credit, train is not None)
     predicted, confidence = _predictions(context, rows)
@@ -174,9 +172,7 @@ def _find(context: AuditContext) -> _Found:
             predicted,
             labels,
             easy,
-            n_resamples=context.n_resamples,
-            confidence_level=context.confidence_level,
-            seed=context.seed,
+            resampling=context.resampling,
         )
     return _Found(
         table=table,

@@ -149,9 +149,7 @@ def _find(context: AuditContext) -> _Found:
 
     method = str(getattr(scorer, "method", ""))
     probed = probe(split.data, score("probes", method, str(ks)), ks=ks, seed=context.seed)
-    figures = measure(
-        probed, confidence_level=context.confidence_level, n_resamples=context.n_resamples, seed=context.seed
-    )
+    figures = measure(probed, resampling=context.resampling)
     orders = None
     kept = probed.tables[ORIGINAL]
     joint = is_joint(scorer)

@@ -199,9 +199,7 @@ def _look(context: AuditContext, split: AuditSplit, heads: LmiResult) -> _Looked
         heads,
         text_pairs=None if pairs is None else [pairs[row] for row in items],
         ids=[split.ids[row] for row in items],
-        confidence_level=context.confidence_level,
-        n_resamples=context.n_resamples,
-        seed=context.seed,
+        resampling=context.resampling,
         attribution=options.get("attribution"),
         progress=context.progress,
         out=context.folder(
@@ -339,9 +337,7 @@ def _quality(context: AuditContext, looked: _Looked) -> DetectionQuality | None:
     return detection_quality(
         found,
         truth,
-        confidence_level=context.confidence_level,
-        n_resamples=context.n_resamples,
-        seed=context.seed,
+        resampling=context.resampling,
     )
 
 
