@@ -23,7 +23,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import plain
-from rightreasons.measuring.estimates import Estimate, estimate_of, keywords, share
+from rightreasons.measuring.estimates import Estimate, estimate_of, share
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
 from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
@@ -170,7 +170,7 @@ class DifficultyMeasurement:
         def median(values: Floats) -> float:
             return float(np.median(values))
 
-        return estimate_of(median(self.values), intervals.bootstrap(median, self.values, **keywords(resampling)))
+        return estimate_of(median(self.values), intervals.bootstrap(median, self.values, resampling=resampling))
 
     def share_of_hardest_tenth(self) -> float:
         """Return the share of the sum of all eigenvalues that the most difficult tenth of the items holds."""
@@ -417,6 +417,6 @@ def _correlation(first: Floats, second: Floats, resampling: Resampling) -> Corre
     if test.rho is None:
         return Correlation(test, None)
     interval = intervals.bootstrap(
-        lambda one, two: rank_correlation(one, two).rho, first, second, **keywords(resampling)
+        lambda one, two: rank_correlation(one, two).rho, first, second, resampling=resampling
     )
     return Correlation(test, estimate_of(test.rho, interval))

@@ -117,7 +117,7 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
     from rightreasons.data.opening.datasets import chosen_rows
     from rightreasons.measuring.difficulty import measure_difficulty, measure_flips
 
-    resampling = Resampling(context.confidence_level, context.n_resamples, context.seed)
+    resampling = context.resampling
     data_map = None if options.data_map is None else OpenedMap.of(options.data_map)
     split = context.primary
     if options.items < len(split):
