@@ -1,7 +1,7 @@
-"""WordNet from its own files, and substitutions that are on record."""
+"""WordNet through NLTK, and substitutions that are on record."""
 
 import shutil
-import warnings
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,24 @@ from rightreasons.data.perturbing.substitutions import (
     substitution_lookups,
     word_substitutions,
 )
-from rightreasons.data.perturbing.wordnet import FOLDERS, WordNet, find_wordnet, nltk_folder
+from rightreasons.data.perturbing.wordnet import FOLDERS, VARIABLE, find_wordnet
 
 LICENCE = "  1 This line begins with two spaces, as the licence does.\n"
 
 
+@pytest.fixture(autouse=True)
+def forget(monkeypatch):
+    """Each test finds its own WordNet, and NLTK forgets the folders that it was shown."""
+    nltk_data = pytest.importorskip("nltk.data", reason="nltk is not installed")
+    monkeypatch.setattr(nltk_data, "path", list(nltk_data.path))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    find_wordnet.cache_clear()
+    yield
+    find_wordnet.cache_clear()
+
+
 @pytest.fixture
-def tiny(tmp_path):
+def folder(tmp_path):
     """A database of a few synsets, written by hand in the format of wndb(5WN)."""
     synsets = {
         "adj": [
@@ -62,8 +73,15 @@ def tiny(tmp_path):
             f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n" for word, name, tagged in index[part]
         )
         (tmp_path / f"index.{part}").write_text(LICENCE + listed, "utf-8")
-    (tmp_path / "noun.exc").write_text("mice mouse\n", "utf-8")
-    return WordNet(tmp_path)
+        (tmp_path / f"{part}.exc").write_text("mice mouse\n" if part == "noun" else "", "utf-8")
+    counts = ("bad%3:00:00:: 1 5", "good%3:00:00:: 1 9", "like%2:00:00:: 1 7")
+    (tmp_path / "cntlist.rev").write_text("".join(f"{line}\n" for line in counts), "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def tiny(folder):
+    return find_wordnet(str(folder))
 
 
 class TestDatabase:
@@ -80,106 +98,73 @@ class TestDatabase:
         assert tiny.antonyms("great") == ["bad"]
 
     def test_base_forms(self, tiny):
-        assert tiny.base_forms("liked") == [("verb", "like")]
-        assert tiny.base_forms("mice") == [("noun", "mouse")]
+        assert tiny.base_forms("liked") == [("v", "like")]
+        assert tiny.base_forms("mice") == [("n", "mouse")]
         assert tiny.antonyms("likes") == ["dislike"]
 
-    def test_a_missing_file(self, tmp_path):
-        with pytest.raises(ValueError, match=r"database files of WordNet in .*, but there is no index.adj"):
-            WordNet(tmp_path)
+    def test_a_missing_file(self, folder):
+        (folder / "index.verb").unlink()
+        with pytest.raises(ValueError, match=r"database files of WordNet in .*index\.verb"):
+            find_wordnet(str(folder))
+
+    def test_a_folder_that_the_environment_names(self, folder, monkeypatch):
+        monkeypatch.setenv(VARIABLE, str(folder))
+        assert find_wordnet().synonyms("good") == ["fine", "great"]
 
     @pytest.mark.parametrize("packed", [False, True], ids=["unpacked", "archive"])
-    def test_the_corpus_of_nltk(self, tiny, monkeypatch, tmp_path_factory, packed):
-        nltk_data = pytest.importorskip("nltk.data", reason="nltk is not installed")
+    def test_the_corpus_of_nltk(self, folder, tiny, monkeypatch, tmp_path_factory, packed):
+        from nltk.corpus import LazyCorpusLoader
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
         place = tmp_path_factory.mktemp("nltk_data")
+        (place / "wordnet").mkdir()
+        shutil.copytree(folder, place / "wordnet", dirs_exist_ok=True)
+        names = "".join(f"{number:02d}\tfile{number}\t0\n" for number in range(45))
+        (place / "wordnet" / "lexnames").write_text(names, "utf-8")
+        (place / "wordnet" / "index.sense").write_text("mouse%1:00:00:: 00000058 1 1\n", "utf-8")
         (place / "corpora").mkdir()
-        monkeypatch.setattr(nltk_data, "path", [str(place / "elsewhere"), str(place)])
-        assert nltk_folder() is None
         if packed:
-            (place / "wordnet").mkdir()
-            shutil.copytree(tiny.folder, place / "wordnet", dirs_exist_ok=True)
             shutil.make_archive(str(place / "corpora" / "wordnet"), "zip", place, "wordnet")
         else:
-            shutil.copytree(tiny.folder, place / "corpora" / "wordnet")
+            shutil.copytree(place / "wordnet", place / "corpora" / "wordnet")
+        monkeypatch.setattr("nltk.data.path", [str(place), str(folder)])
+        # As nltk.corpus makes it: what it has loaded before must not be found here.
+        monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
         monkeypatch.setattr(wordnet, "FOLDERS", ())
-        monkeypatch.delenv(wordnet.VARIABLE, raising=False)
-        find_wordnet.cache_clear()
-        try:
-            found = find_wordnet()
-        finally:
-            find_wordnet.cache_clear()
-        assert str(found.folder).endswith("corpora/wordnet.zip/wordnet/" if packed else "corpora/wordnet")
+        found = find_wordnet()
         for word in ("good", "Enjoy", "mouse", "great", "liked", "mice", "nothing"):
             assert found.synonyms(word) == tiny.synonyms(word)
             assert found.antonyms(word) == tiny.antonyms(word)
 
-    def test_none_is_installed(self, monkeypatch):
+    def test_no_wordnet_is_installed(self, monkeypatch, tmp_path):
+        from nltk.corpus import LazyCorpusLoader
+        from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+        monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
+        monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
         monkeypatch.setattr(wordnet, "FOLDERS", ())
-        monkeypatch.setattr(wordnet, "nltk_folder", lambda: None)
-        monkeypatch.delenv(wordnet.VARIABLE, raising=False)
-        find_wordnet.cache_clear()
-        try:
-            with pytest.raises(ImportError, match="apt-get install wordnet-base"):
-                find_wordnet()
-        finally:
-            find_wordnet.cache_clear()
+        with pytest.raises(ImportError, match="apt-get install wordnet-base"):
+            find_wordnet()
+
+    def test_no_nltk_is_installed(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "nltk.corpus", None)
+        with pytest.raises(ImportError, match=r"pip install rightreasons\[wordnet\]"):
+            find_wordnet()
 
     @pytest.mark.real_data
     def test_the_real_one(self):
-        folder = next((folder for folder in FOLDERS if _there(folder)), None)
-        if folder is None:
+        if not any((Path(folder) / "data.noun").is_file() for folder in FOLDERS):
             pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
-        real = WordNet(folder)
+        real = find_wordnet()
         assert real.synonyms("movie")[:2] == ["film", "picture"]
         assert real.antonyms("good")[:2] == ["bad", "evil"]
         assert "dislike" in real.antonyms("liked")
         assert real.antonyms("movie") == []
         assert "inferior" in real.antonyms("excellent")
-
-    @pytest.mark.real_data
-    def test_as_nltk_reads_the_same_files(self, tmp_path, monkeypatch):
-        reader = pytest.importorskip("nltk.corpus.reader.wordnet", reason="nltk is not installed")
-        folder = next((folder for folder in FOLDERS if _there(folder)), None)
-        if folder is None:
-            pytest.skip("WordNet is not installed (Debian: apt-get install wordnet-base)")
-        for file in Path(folder).glob("*.*"):
-            shutil.copy(file, tmp_path)
-        # Debian leaves out the names of the lexicographer files; here only their number matters.
-        (tmp_path / "lexnames").write_text("".join(f"{i:02d}\tfile.{i}\t1\n" for i in range(45)), "utf-8")
-        monkeypatch.setattr("nltk.data.path", [str(tmp_path)])  # beyond these it opens nothing
-
-        class Reader(reader.WordNetCorpusReader):
-            def map_wn(self, version="wordnet"):
-                """It is asked about one version alone."""
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            corpus = Reader(str(tmp_path), None)
-        real = WordNet(folder)
-        for word in ("good", "film", "love", "terrible", "slowly", "actor", "boring"):
-            # Words of a similar sense, and the opposites of these, are beyond what a sense itself holds.
-            own = {form for _, form in real.base_forms(word)}
-            assert _nltk_synonyms(corpus, word) - own <= set(real.synonyms(word))
-            assert _nltk_antonyms(corpus, word) <= set(real.antonyms(word))
-        assert _nltk_antonyms(corpus, "love") == set(real.antonyms("love")) == {"hate"}
-        assert _nltk_synonyms(corpus, "film") == set(real.synonyms("film"))
-
-
-def _nltk_synonyms(corpus, word):
-    return _single(word, [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas()])
-
-
-def _nltk_antonyms(corpus, word):
-    own = [lemma for synset in corpus.synsets(word) for lemma in synset.lemmas() if lemma.name().lower() == word]
-    return _single(word, [other for lemma in own for other in lemma.antonyms()])
-
-
-def _single(word, lemmas):
-    return {lemma.name().lower() for lemma in lemmas if "_" not in lemma.name()} - {word}
-
-
-def _there(folder):
-    return (Path(folder) / "data.noun").is_file()
+        # "corps" is listed itself, so the senses of "corp" are not its own.
+        assert real.synonyms("corps") == []
+        # Similar senses are in the order of their names: bewitching, captivating, enchanting, …
+        assert real.synonyms("attractive")[:3] == ["bewitching", "captivating", "enchanting"]
 
 
 class TestSubstitutions:

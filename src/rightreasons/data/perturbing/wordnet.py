@@ -1,32 +1,19 @@
-"""Synonyms and antonyms from WordNet's own database files, those of NLTK's corpus among them."""
+"""Synonyms and antonyms from WordNet, read by NLTK."""
 
 from __future__ import annotations
 
 import functools
+import io
 import os
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict")
-"""Where systems keep the database; Debian's package wordnet-base takes the first."""
+"""Where systems keep WordNet's database files; Debian's package wordnet-base takes the first."""
 
 VARIABLE = "RIGHTREASONS_WORDNET"
 """The environment variable that names another folder."""
-
-Folder = Path | zipfile.Path
-
-PARTS = ("adj", "verb", "noun", "adv")
-
-# Rules of detachment of morphy(7WN): ending of the inflected form, ending of the base form.
-_ENDINGS = {
-    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
-             ("ies", "y")),
-    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
-    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "adv": (),
-}  # fmt: skip
 
 
 class Thesaurus(Protocol):
@@ -42,116 +29,65 @@ class Thesaurus(Protocol):
 
 
 class WordNet:
-    """WordNet read from its database files in the format wndb(5WN): no package is needed.
+    """WordNet as a thesaurus of single words.
 
-    A word is looked up as it stands, else by its base form ("liked": like). Senses come in WordNet's order, which is
-    that of their frequency, of the part of speech with the most senses that were seen in text first. What is returned
-    is a base form: it is not inflected.
+    A word is looked up unchanged, or else by its base form ("liked": like). Senses come in WordNet's order, which is
+    that of their frequency; the part of speech with the most senses that occur in its tagged texts comes first. The
+    words returned are base forms: they are not inflected.
 
     Args:
-        folder: The folder of index.noun, data.noun and so on, which may lie in a zip archive.
-
-    Raises:
-        ValueError: If a file is missing.
+        corpus: An NLTK reader, such as `nltk.corpus.wordnet`.
 
     References:
         Fellbaum (1998), "WordNet: An Electronic Lexical Database".
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | zipfile.Path) -> None:
-        self.folder: Folder = folder if isinstance(folder, zipfile.Path) else Path(folder)
-        self._index: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}
-        self._data: dict[str, bytes] = {}
-        self._exceptions: dict[str, dict[str, list[str]]] = {}
-        for part in PARTS:
-            for name in (f"index.{part}", f"data.{part}"):
-                if not (self.folder / name).is_file():
-                    raise ValueError(
-                        f"Expected the database files of WordNet in {self.folder}, but there is no {name}."
-                    )
-            self._index[part] = dict(_read_index(self.folder / f"index.{part}"))
-            self._data[part] = (self.folder / f"data.{part}").read_bytes()
-            self._exceptions[part] = _read_exceptions(self.folder / f"{part}.exc")
+    def __init__(self, corpus: Any) -> None:
+        self._corpus = corpus
 
     def synonyms(self, word: str) -> list[str]:
-        """Return single words that share a sense with a word; adjectives also those of similar senses, last."""
-        return list(self._related(word.lower(), self._same_sense))
+        """Return single words that share a sense with a word; for adjectives then those of similar senses."""
+        return self._related(word.lower(), self._same_sense)
 
     def antonyms(self, word: str) -> list[str]:
-        """Return single words opposed to a word; then, for adjectives, those opposed to a similar one."""
-        return list(self._related(word.lower(), self._opposed))
+        """Return single words opposed to a word; for adjectives then those opposed to a similar one."""
+        return self._related(word.lower(), self._opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
-        """Return the (part of speech, base form) of a word that are in the index, the likeliest first."""
-        found: dict[tuple[str, str], int] = {}
-        for part in PARTS:
-            index = self._index[part]
-            forms = [word] if word in index else []
-            forms += self._exceptions[part].get(word, [])
-            if not forms:
-                forms = [word[: -len(old)] + new for old, new in _ENDINGS[part] if word.endswith(old)]
-            for form in forms:
-                if form in index:
-                    # A form that is listed itself comes before one that is derived.
-                    found[part, form] = index[form][0] + (1000 if form == word else 0)
-        return sorted(found, key=lambda key: -found[key])
+        """Return the (part of speech, base form) pairs of a word, the likeliest first."""
+        forms = {part: self._corpus.morphy(word, part) for part in "avnr"}
+        seen = {
+            part: (form == word, sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part)))
+            for part, form in forms.items()
+            if form is not None
+        }
+        return [(part, forms[part]) for part in sorted(seen, key=seen.__getitem__, reverse=True)]
 
-    def _related(self, word: str, relation: object) -> Iterator[str]:
-        given: set[str] = {word}
+    def _related(self, word: str, relation: Any) -> list[str]:
+        own, related = {word}, dict[str, None]()
         for part, form in self.base_forms(word):
-            given.add(form)
-            for other in relation(part, form):  # type: ignore[operator]
-                if other not in given and "_" not in other:
-                    given.add(other)
-                    yield other
+            own.add(form)
+            names = (lemma.name().lower() for lemma in relation(part, form))
+            related.update((name, None) for name in names if name not in own and "_" not in name)
+        return list(related)
 
-    def _same_sense(self, part: str, word: str) -> Iterator[str]:
-        synsets = [self._synset(part, offset) for offset in self._index[part][word][1]]
-        for synset in synsets:
-            yield from synset.words
-        for synset in synsets:
-            for symbol, offset, _, _ in synset.pointers:
-                if symbol == "&":
-                    yield from self._synset(part, offset).words
+    def _same_sense(self, part: str, form: str) -> Iterator[Any]:
+        for synset in (*self._senses(part, form), *self._similar(part, form)):
+            yield from synset.lemmas()
 
-    def _opposed(self, part: str, word: str) -> Iterator[str]:
-        synsets = [self._synset(part, offset) for offset in self._index[part][word][1]]
-        for synset in synsets:
-            for symbol, offset, source, target in synset.pointers:
-                if symbol == "!" and synset.words[source - 1] == word:
-                    yield self._synset(part, offset).words[target - 1]
-        if part == "adj":
-            for synset in synsets:
-                for symbol, offset, _, _ in synset.pointers:
-                    if symbol == "&":
-                        head = self._synset(part, offset)
-                        for sign, opposite, _, target in head.pointers:
-                            if sign == "!":
-                                yield self._synset(part, opposite).words[target - 1]
+    def _opposed(self, part: str, form: str) -> Iterator[Any]:
+        similar = [lemma for synset in self._similar(part, form) for lemma in synset.lemmas()]
+        for lemma in (*self._corpus.lemmas(form, part), *similar):
+            yield from lemma.antonyms()
 
-    def _synset(self, part: str, offset: int) -> _Synset:
-        data = self._data[part]
-        return _Synset.parse(data[offset : data.index(b"\n", offset)].decode("utf-8"))
+    def _senses(self, part: str, form: str) -> list[Any]:
+        # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
+        return [lemma.synset() for lemma in self._corpus.lemmas(form, part)]
 
-
-def nltk_folder() -> Folder | None:
-    """Find WordNet's database files among the data of NLTK, unpacked or as the archive that its downloader leaves.
-
-    They are the same files as elsewhere and read by the same reader; NLTK is asked where it keeps its data, no more.
-    """
-    try:
-        from nltk.data import path as places
-    except ImportError:
-        return None
-    for place in map(Path, places):
-        folder, archive = place / "corpora" / "wordnet", place / "corpora" / "wordnet.zip"
-        if (folder / "data.noun").is_file():
-            return folder
-        if archive.is_file():
-            packed = zipfile.Path(archive, "wordnet/")
-            if (packed / "data.noun").is_file():
-                return packed
-    return None
+    def _similar(self, part: str, form: str) -> list[Any]:
+        # The corpus holds them as a set, whose order changes from process to process.
+        senses = self._senses(part, form)
+        return [near for sense in senses for near in sorted(sense.similar_tos(), key=lambda synset: synset.name())]
 
 
 @functools.cache
@@ -159,67 +95,53 @@ def find_wordnet(folder: str | None = None) -> Thesaurus:
     """Open the WordNet of this machine.
 
     Args:
-        folder: A folder of database files; None looks at the variable RIGHTREASONS_WORDNET, the usual folders, and then
-            for NLTK's corpus.
+        folder: A folder of WordNet's database files; None looks at the variable RIGHTREASONS_WORDNET, at `FOLDERS`, and
+            then for NLTK's own corpus.
 
     Returns:
-        A thesaurus; the same one each time, since reading takes a second.
+        A thesaurus; the same one each time, since reading takes seconds.
 
     Raises:
         ValueError: If `folder` holds no database.
-        ImportError: If there is no WordNet; what can be installed is named.
+        ImportError: If NLTK or WordNet is missing; the message says what to install.
     """
+    try:
+        from nltk.corpus import wordnet
+    except ImportError as error:
+        raise ImportError(
+            "Expected NLTK for WordNet, but it is not installed: pip install rightreasons[wordnet]."
+        ) from error
     named = folder or os.environ.get(VARIABLE)
-    if named:
-        return WordNet(named)
-    for path in FOLDERS:
-        if (Path(path) / "data.noun").is_file():
-            return WordNet(path)
-    found = nltk_folder()
-    if found is not None:
-        return WordNet(found)
-    raise ImportError(
-        "This needs WordNet, which is not installed: apt-get install wordnet-base, or nltk.download('wordnet'), or "
-        f"name a folder of its database files in {VARIABLE}."
-    )
+    places = [named] if named else [place for place in FOLDERS if (Path(place) / "data.noun").is_file()]
+    if places:
+        return WordNet(_read(Path(places[0])))
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        raise ImportError(
+            "Expected WordNet, but it is not installed: apt-get install wordnet-base, or nltk.download('wordnet'), or "
+            f"name a folder of its database files in {VARIABLE}."
+        ) from None
+    return WordNet(wordnet)
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _read(folder: Path) -> Any:
+    import nltk
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
+    class Reader(WordNetCorpusReader):  # type: ignore[misc]
+        def open(self, file: str) -> Any:
+            # Debian leaves out the names of the lexicographer files; nltk only needs their number.
+            if file == "lexnames":
+                return io.StringIO("".join(f"{number:02d} file 0\n" for number in range(45)))
+            return super().open(file)
 
-class _Synset:
-    """One line of a data file: its words, and (symbol, offset, word here, word there) of each pointer."""
+        def map_wn(self, version: str = "wordnet") -> None:
+            """Skip the mapping to another version: it serves other languages, and needs a file that Debian lacks."""
 
-    def __init__(self, words: list[str], pointers: list[tuple[str, int, int, int]]) -> None:
-        self.words = words
-        self.pointers = pointers
-
-    @classmethod
-    def parse(cls, line: str) -> _Synset:
-        fields = line.split(" | ", 1)[0].split()
-        n_words = int(fields[3], 16)
-        # An adjective may carry its place in brackets: "galore(ip)".
-        words = [fields[4 + 2 * i].split("(")[0].lower() for i in range(n_words)]
-        at = 4 + 2 * n_words
-        pointers = []
-        for i in range(int(fields[at])):
-            symbol, offset, _, ends = fields[at + 1 + 4 * i : at + 5 + 4 * i]
-            pointers.append((symbol, int(offset), int(ends[:2], 16), int(ends[2:], 16)))
-        # All pointers that are followed here stay within their part of speech.
-        return cls(words, pointers)
-
-
-def _read_index(file: Folder) -> Iterator[tuple[str, tuple[int, tuple[int, ...]]]]:
-    for line in file.read_text("utf-8").splitlines():
-        if line[0] == " ":  # the licence
-            continue
-        fields = line.split()
-        count = int(fields[2])
-        yield fields[0], (int(fields[-count - 1]), tuple(int(offset) for offset in fields[-count:]))
-
-
-def _read_exceptions(file: Folder) -> dict[str, list[str]]:
-    if not file.is_file():
-        return {}
-    rows = (line.split() for line in file.read_text("utf-8").splitlines())
-    return {row[0]: row[1:] for row in rows if len(row) > 1}
+    if str(folder) not in nltk.data.path:
+        nltk.data.path.append(str(folder))  # nltk opens nothing outside these folders
+    try:
+        return Reader(str(folder), omw_reader=object())
+    except OSError as error:
+        raise ValueError(f"Expected the database files of WordNet in {folder}, but got: {error}.") from error
