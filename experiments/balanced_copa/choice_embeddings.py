@@ -8,15 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from choice_pairs import choice_pairs
 from numpy.typing import NDArray
 
-from rightreasons.foundations.validation import check_count, check_labels
+from rightreasons.foundations.validation import check_labels
+from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import encode, length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.run import open_store, run_batches
 from rightreasons.models.running.store import Column
 
 
@@ -50,15 +46,15 @@ def choice_differences(
     The embedding h of a pair is the encoder's last hidden state at the first token ([CLS], <s>).
 
     Args:
-        classifier: From `load_multiple_choice`; an encoder with an untrained head will do where the scores do not
+        classifier: From `load_multiple_choice`; an encoder with an untrained head suffices where the scores do not
             matter.
         prompts: N prompts.
         choices: N lists of at least two texts.
         labels: (N,) the index of the right choice.
-        batch_size: Pairs of a batch.
-        max_length: The most tokens of a pair; None takes what the model allows.
+        batch_size: Pairs per batch.
+        max_length: Maximum tokens per pair; None takes what the model allows.
         progress: Whether to show a progress bar.
-        out: A folder for the results, from which a killed run goes on.
+        out: A folder for the results, from which a killed run resumes.
 
     Returns:
         `ChoiceDifferences`.
@@ -69,46 +65,24 @@ def choice_differences(
     References:
         Kavumba et al. (2019), §5.4, the figure of sequence embeddings.
     """
-    pairs = choice_pairs(classifier, prompts, choices)
-    counts = np.diff(pairs.offsets)
-    right = check_labels(labels, counts, name="labels")
-    length = min(
-        classifier.max_length if max_length is None else check_count(max_length, "max_length"), classifier.max_length
-    )
-    encoded = encode(classifier.tokenizer, pairs.prompts, pairs.choices, max_length=length)
-    model = classifier.model
-    store = open_store(
-        out,
-        lambda: {
-            "kind": "choice embeddings",
-            "model": fingerprint_model(model),
-            "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        },
-    )
+    items = Items.of(classifier, prompts, choices=choices, max_length=max_length, name="prompts")
+    right = check_labels(labels, items.counts, name="labels")
 
     @torch.inference_mode()
-    def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        inputs = pad(encoded, batch, classifier.device)
-        first = inputs["attention_mask"].argmax(dim=1)
-        found = model(**{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}, output_hidden_states=True)
-        states = found.hidden_states[-1]
+    def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        outputs = classifier.model(**inputs, output_hidden_states=True)
+        states = outputs.hidden_states[-1]
+        first = inputs["attention_mask"][:, 0].argmax(dim=1)
         embeddings = states[torch.arange(len(states), device=states.device), first]
-        return {"embeddings": embeddings.double().cpu().numpy(), "scores": found.logits[:, 0].double().cpu().numpy()}
+        return {"embeddings": embeddings.double().cpu().numpy(), "scores": outputs.logits[:, 0].double().cpu().numpy()}
 
-    with frozen(model):
-        columns = run_batches(
-            compute,
-            length_batches(encoded.lengths, batch_size=batch_size),
-            store=store,
-            progress=progress,
-            description="embedding",
-        )
-    embeddings = np.asarray(columns["embeddings"], dtype=np.float64)
-    scores = np.asarray(columns["scores"], dtype=np.float64)
-    at_right = pairs.offsets[:-1] + right
-    sums = np.add.reduceat(embeddings, pairs.offsets[:-1], axis=0)
+    columns = items.sequences().run("choice embeddings", compute, batch_size=batch_size, progress=progress, out=out)
+    embeddings, scores = columns.array("embeddings"), columns.array("scores")
+    starts = items.offsets[:-1]
+    at_right = starts + right
+    sums = np.add.reduceat(embeddings, starts, axis=0)
     wrong = np.where(np.isin(np.arange(len(scores)), at_right), -np.inf, scores)
     return ChoiceDifferences(
-        embeddings=embeddings[at_right] - (sums - embeddings[at_right]) / (counts - 1)[:, None],
-        scores=scores[at_right] - np.maximum.reduceat(wrong, pairs.offsets[:-1]),
+        embeddings=embeddings[at_right] - (sums - embeddings[at_right]) / (items.counts - 1)[:, None],
+        scores=scores[at_right] - np.maximum.reduceat(wrong, starts),
     )

@@ -1,26 +1,22 @@
-"""How much of a choice's score hangs on each of its words: gradient contributions, averaged per cue."""
+"""How much of a choice's score depends on each of its words: gradient contributions, averaged per cue."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
-from choice_pairs import ChoicePairs, choice_pairs
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.token_table import TokenTable, token_table, word_of_piece, word_spans
+from rightreasons.models.gradients.merge_pieces import merge_pieces
+from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.run import open_store, run_batches
 from rightreasons.models.running.store import Column
 
 
@@ -30,9 +26,9 @@ class Sensitivity:
 
     Attributes:
         words: The lower-cased words of all P choices, one choice after another.
-        shares: (total,) what each contributes, in [0, 1]; the prompt and special tokens hold the rest of each 1.
+        shares: (total,) the contribution of each, in [0, 1]; the prompt and special tokens make up the rest of each 1.
         offsets: (P + 1,) where each choice's words begin.
-        item: (P,) which item a choice belongs to.
+        item: (P,) the item of each choice.
         scores: (P,) the score (logit) of each choice.
     """
 
@@ -74,17 +70,17 @@ def token_sensitivity(
 
         c_t(x) = \frac{\|\partial s(x) / \partial e_t\|_2}{\sum_{t'} \|\partial s(x) / \partial e_{t'}\|_2}.
 
-    A word's contribution is the sum over its pieces. Padding never counts, and a pair's contribution does not depend on
-    the batch that it is in.
+    A word's contribution is the sum over its pieces. Padding never counts, and a pair's contributions do not depend on
+    its batch.
 
     Args:
         classifier: From `load_multiple_choice`.
         prompts: N prompts.
         choices: N lists of at least two texts.
-        batch_size: Pairs of a batch.
-        max_length: The most tokens of a pair; None takes what the model allows.
+        batch_size: Pairs per batch.
+        max_length: Maximum tokens per pair; None takes what the model allows.
         progress: Whether to show a progress bar.
-        out: A folder for the results, from which a killed run goes on.
+        out: A folder for the results, from which a killed run resumes.
 
     Returns:
         `Sensitivity`: words, their contributions, and the scores.
@@ -96,53 +92,36 @@ def token_sensitivity(
         Kavumba et al. (2019), §5.3 and Table 7, whose printed magnitudes fit shares that sum to one; Brunner et al.
         (2020), On Identifiability in Transformers (hidden token attribution).
     """
-    pairs = choice_pairs(classifier, prompts, choices)
-    length = min(
-        classifier.max_length if max_length is None else check_count(max_length, "max_length"), classifier.max_length
-    )
-    table = token_table(classifier.tokenizer, pairs.prompts, pairs.choices, max_length=length)
-    encoded = table.encoded
-    model = classifier.model
-    embedding = EmbeddingInput(model)
-    store = open_store(
-        out,
-        lambda: {
-            "kind": "sensitivity",
-            "model": fingerprint_model(model),
-            "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        },
-    )
+    items = Items.of(classifier, prompts, choices=choices, max_length=max_length, places=True, name="prompts")
+    pairs = items.sequences()
+    embedding_input = EmbeddingInput(classifier.model)
 
-    def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        inputs = pad(encoded, batch, classifier.device)
-        vectors = embedding.look_up(inputs["input_ids"]).detach().requires_grad_(True)
-        with embedding.feed(vectors), torch.enable_grad():
-            scores = model(**{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}).logits[:, 0]
+    def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        vectors = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
+        with torch.enable_grad():
+            scores = embedding_input.logits(vectors, inputs)[:, 0]
             # The pairs of a batch do not see each other, so one backward pass gives each its own gradient.
             (gradient,) = torch.autograd.grad(scores.sum(), vectors)
-        norms = gradient.double().norm(dim=-1)
-        mask = inputs["attention_mask"].bool()
+        norms = gradient[:, 0].double().norm(dim=-1)
+        mask = inputs["attention_mask"][:, 0].bool()
         total = (norms * mask).sum(dim=1, keepdim=True)
         shares = torch.where(total > 0, norms / total.clamp_min(torch.finfo(torch.float64).tiny), 0.0)
-        lengths = mask.sum(dim=1).cpu().numpy()
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         return {
-            "shares": Ragged(shares[mask].cpu().numpy(), offsets),
+            "shares": Ragged.of(shares[mask].cpu().numpy(), mask.sum(dim=1).cpu().numpy()),
             "scores": scores.detach().double().cpu().numpy(),
         }
 
-    with frozen(model):
-        found = run_batches(
-            compute,
-            length_batches(encoded.lengths, batch_size=batch_size),
-            store=store,
-            progress=progress,
-            description="sensitivity",
-        )
-    shares, scores = found["shares"], found["scores"]
-    if not isinstance(shares, Ragged) or isinstance(scores, Ragged):
-        raise RuntimeError("the stored columns are of another kind")
-    return _words_of(pairs, table, shares, scores)
+    columns = pairs.run("sensitivity", compute, batch_size=batch_size, progress=progress, out=out)
+    words = merge_pieces(pairs, columns.ragged("shares").values, unit="word", merge="sum")
+    of_choice = words.parts == 1
+    pair = np.repeat(np.arange(len(pairs)), words.scores.lengths)[of_choice]
+    return Sensitivity(
+        words=tuple(word for word, keep in zip(chain.from_iterable(words.tokens), of_choice, strict=True) if keep),
+        shares=words.scores.values[of_choice],
+        offsets=offsets_of(np.bincount(pair, minlength=len(pairs))),
+        item=np.repeat(np.arange(len(items)), items.counts),
+        scores=columns.array("scores"),
+    )
 
 
 def cue_sensitivity(sensitivity: Sensitivity, cues: Iterable[str] | None = None) -> tuple[CueSensitivity, ...]:
@@ -150,10 +129,10 @@ def cue_sensitivity(sensitivity: Sensitivity, cues: Iterable[str] | None = None)
 
     Args:
         sensitivity: From `token_sensitivity`.
-        cues: The words to look at; None takes all that occur.
+        cues: The words to average; None takes all that occur.
 
     Returns:
-        One entry for each cue that occurs, in the order of `cues`, or by falling count.
+        One entry per cue that occurs, in the order of `cues`, or by decreasing count.
     """
     vocabulary, word = np.unique(np.array(sensitivity.words, dtype=np.str_), return_inverse=True)
     count = np.bincount(word.reshape(-1), minlength=len(vocabulary))
@@ -161,31 +140,3 @@ def cue_sensitivity(sensitivity: Sensitivity, cues: Iterable[str] | None = None)
     place = {str(name): index for index, name in enumerate(vocabulary)}
     wanted = cues if cues is not None else sorted(place, key=lambda name: (-count[place[name]], name))
     return tuple(CueSensitivity(cue, float(mean[place[cue]]), int(count[place[cue]])) for cue in wanted if cue in place)
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _words_of(pairs: ChoicePairs, table: TokenTable, shares: Ragged, scores: NDArray[np.float64]) -> Sensitivity:
-    words: list[str] = []
-    parts: list[NDArray[np.float64]] = []
-    lengths: list[int] = []
-    bounds = table.encoded.offsets
-    for pair, choice in enumerate(pairs.choices):
-        tokens = slice(int(bounds[pair]), int(bounds[pair + 1]))
-        of_choice = (table.part[tokens] == 1) & ~table.special[tokens]
-        spans = word_spans(choice)
-        word = word_of_piece(spans, table.start[tokens][of_choice], table.end[tokens][of_choice])
-        # A word of which no piece is left was cut off.
-        seen = np.unique(word[word >= 0])
-        sums = np.bincount(word[word >= 0], weights=shares[pair][of_choice][word >= 0], minlength=len(spans))
-        words += [choice[start:end].lower() for start, end in spans[seen].tolist()]
-        parts.append(np.asarray(sums[seen], dtype=np.float64))
-        lengths.append(len(seen))
-    return Sensitivity(
-        words=tuple(words),
-        shares=np.concatenate(parts),
-        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        item=pairs.item,
-        scores=np.asarray(scores, dtype=np.float64),
-    )

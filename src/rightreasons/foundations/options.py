@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 Self = TypeVar("Self", bound="Options")
+T = TypeVar("T")
 
 
 def option(default: Any, text: str, **metadata: Any) -> Any:
@@ -108,6 +111,53 @@ class Options:
 
     def _items(self) -> list[tuple[str, Any]]:
         return [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+
+
+def takes(options: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let callers give the fields of an options class as keywords of a function that has a parameter `options`.
+
+    The function receives an instance of the class; its signature lists the fields in place of `options`. An instance
+    may be given instead of keywords, as `options=`.
+
+    Args:
+        options: The class.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Toy(Options):
+        ...     times: int = option(2, "How often.", minimum=1)
+        >>> @takes(Toy)
+        ... def repeat(text: str, *, options: Toy, end: str = ".") -> str:
+        ...     return text * options.times + end
+        >>> repeat("ab"), repeat("ab", times=3, end="!"), repeat("ab", options=Toy(times=1))
+        ('abab.', 'ababab!', 'ab.')
+        >>> inspect.signature(repeat)
+        <Signature (text: 'str', *, times: 'int' = 2, end: 'str' = '.') -> 'str'>
+    """
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> T:
+            values = {name: keywords.pop(name) for name in options.names() if name in keywords}
+            whole = keywords.pop("options", None)
+            if whole is not None and values:
+                raise TypeError(
+                    f"Expected `options` or keywords of {function.__name__}, but got `options` and {', '.join(values)}."
+                )
+            return function(*arguments, options=options.read(whole or values, function.__name__), **keywords)
+
+        signature = inspect.signature(function)
+        fields = [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+            for field in dataclasses.fields(options)
+        ]
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            parameters += fields if parameter.name == "options" else [parameter]
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 def _plain(value: Any) -> Any:

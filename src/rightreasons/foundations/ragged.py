@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def offsets_of(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where rows of these lengths begin in a flat array, (N + 1,); the last entry is the total.
+
+    Example:
+        >>> offsets_of([2, 0, 3]).tolist()
+        [0, 2, 2, 5]
+    """
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -16,10 +26,24 @@ class Ragged:
     Attributes:
         values: (total,) all rows, one after another.
         offsets: (N + 1,) where each row begins; the last entry is the total.
+
+    Example:
+        >>> Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1])[1]
+        array([0.5])
     """
 
     values: NDArray[np.float64]
     offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], lengths: Sequence[int] | NDArray[np.int64]) -> Ragged:
+        """Cut a flat array into rows of these lengths."""
+        return cls(values, offsets_of(lengths))
+
+    @classmethod
+    def of_table(cls, table: NDArray[np.float64]) -> Ragged:
+        """Take the rows of an (N, C) array."""
+        return cls.of(table.reshape(-1), np.full(len(table), table.shape[1]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -39,6 +63,31 @@ class Ragged:
     def lengths(self) -> NDArray[np.int64]:
         """(N,) how many values each row has."""
         return np.diff(self.offsets)
+
+    def table(self) -> NDArray[np.float64] | Ragged:
+        """Return the rows as an (N, C) array where each has C values, and otherwise as they are.
+
+        Example:
+            >>> Ragged.of(np.array([0.1, 0.9, 0.5, 0.5]), [2, 2]).table()
+            array([[0.1, 0.9],
+                   [0.5, 0.5]])
+        """
+        lengths = self.lengths
+        if not len(lengths) or (lengths != lengths[0]).any():
+            return self
+        return self.values.reshape(len(lengths), -1)
+
+    def take(self, order: NDArray[np.intp]) -> Ragged:
+        """Return the rows at some positions, in that order.
+
+        Example:
+            >>> Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]).take(np.array([1, 0])).values
+            array([0.5, 0.1, 0.9])
+        """
+        lengths = self.lengths[order]
+        offsets = offsets_of(lengths)
+        source = np.repeat(self.starts[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Ragged(self.values[source], offsets)
 
     def reduce(self, ufunc: np.ufunc) -> NDArray[np.float64]:
         """Reduce each (non-empty) row by a ufunc, such as `np.add` or `np.maximum`; (N,)."""

@@ -1,22 +1,251 @@
-"""From items to the sequences that a model reads: one a text, or one a (prompt, choice) pair."""
+"""Items as a model reads them: one tokenized sequence per text, or one per (prompt, choice) pair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.validation import check_choices, check_count, check_same_length, check_texts
+from rightreasons.foundations.ragged import offsets_of
+from rightreasons.foundations.validation import (
+    check_choices,
+    check_count,
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_texts,
+)
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import Encoded, length_batches, pad
+from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
+from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.run import Columns, run_model
+from rightreasons.models.running.store import Column
+
+Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
 
 
-def check_max_length(classifier: Classifier, max_length: int | None) -> int:
-    """Check the most tokens of a text against what the model takes; None gives that."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Items:
+    """N items as S tokenized sequences; those of an item are adjacent.
+
+    A kernel makes them with `Items.of` and computes over them with `Items.run`, which batches, stores, resumes, shows
+    progress and shares the work among processes.
+
+    Attributes:
+        classifier: The model that reads them.
+        ids: N ids.
+        counts: (N,) sequences of each item: its choices, or 1.
+        encoded: The S sequences.
+        joint: Whether the model reads all sequences of an item together, as a multiple-choice model does.
+        first: S first texts.
+        second: S second texts, or None.
+        places: Where each token is in its text; None unless asked for.
+    """
+
+    classifier: Classifier
+    ids: tuple[str, ...]
+    counts: NDArray[np.int64]
+    encoded: Encoded
+    joint: bool = False
+    first: Sequence[str] = ()
+    second: Sequence[str] | None = None
+    _places: Places | None = None
+
+    @classmethod
+    def of(
+        cls,
+        classifier: Classifier,
+        texts: Sequence[str],
+        *,
+        text_pairs: Sequence[str] | None = None,
+        choices: Sequence[Sequence[str]] | None = None,
+        ids: Iterable[object] | None = None,
+        max_length: int | None = None,
+        places: bool = False,
+        allow_empty: bool = False,
+        name: str = "texts",
+    ) -> Items:
+        """Check and tokenize items.
+
+        Args:
+            classifier: A sequence classifier or a multiple-choice model.
+            texts: N texts; for a multiple-choice model N prompts, which may be empty.
+            text_pairs: N second texts for a task of pairs.
+            choices: N lists of at least two texts, for a multiple-choice model and only there.
+            ids: N unique ids; by default "0", "1", …
+            max_length: Maximum tokens per sequence; None takes what the model allows.
+            places: Whether to keep where each token is in its text, for which a fast tokenizer is needed.
+            allow_empty: Whether texts without a pair may be empty.
+            name: The name of `texts` in errors.
+
+        Raises:
+            TypeError: If a column is of the wrong kind.
+            ValueError: If columns differ in length, a text is empty, an id comes twice, `max_length` is more than the
+                model takes, or the tokenizer is of another model.
+        """
+        second: list[str] | None = None
+        columns: dict[str, Any] = {}
+        if classifier.label_names is not None:
+            if choices is not None:
+                raise ValueError(f"Expected no `choices`, because {classifier.name} is a classifier of texts.")
+            first = columns[name] = check_texts(texts, name, allow_empty=allow_empty or text_pairs is not None)
+            if text_pairs is not None:
+                second = columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
+            counts = np.ones(len(first), dtype=np.int64)
+        elif choices is None or text_pairs is not None:
+            raise ValueError(
+                f"Expected `choices` and no `text_pairs`, because {classifier.name} is a multiple-choice model."
+            )
+        else:
+            prompts, rows, counts = check_choices(texts, choices, name, allow_empty=True)
+            columns[name] = prompts
+            first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
+            second = [choice for row in rows for choice in row]
+        names = tuple(check_ids(range(len(counts)) if ids is None else ids, "ids"))
+        check_same_length(**columns, ids=names)
+        length = check_max_length(classifier, max_length)
+        where = None
+        if places:
+            encoded, where = encode_with_places(classifier.tokenizer, first, second, max_length=length)
+        else:
+            encoded = encode(classifier.tokenizer, first, second, max_length=length)
+        _check_vocabulary(classifier, encoded)
+        return cls(classifier, names, counts, encoded, classifier.label_names is None, first, second, where)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def places(self) -> Places:
+        """Where each token of `encoded` is in its text."""
+        if self._places is None:
+            raise RuntimeError("Expected items that were made with places=True.")
+        return self._places
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """(N + 1,) the first sequence of each item."""
+        return offsets_of(self.counts)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """(N,) whether a sequence of the item was cut."""
+        return np.logical_or.reduceat(self.encoded.truncated, self.offsets[:-1])
+
+    def sequences(self) -> Items:
+        """Return the sequences as items of their own, each read by itself."""
+        ids = (
+            tuple(f"{name} (choice {choice})" for name, count in self._each() for choice in range(count))
+            if self.joint
+            else self.ids
+        )
+        return dataclasses.replace(self, ids=ids, counts=np.ones(len(self.encoded), dtype=np.int64))
+
+    def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
+        """Check the gold label of each item: a class, or the index of a choice; None where there are no labels.
+
+        Args:
+            labels: (N,) labels, or None.
+            minimum: The smallest label; -1 allows items without one.
+        """
+        if labels is None:
+            return None
+        check_same_length(texts=self.counts, labels=labels)
+        names = self.classifier.label_names
+        return check_labels(labels, self.counts if names is None else len(names), name="labels", minimum=minimum)
+
+    def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64], what: str = "logits") -> None:
+        """Refuse what a model said of a batch of items where it is not finite; the error names the first such item."""
+        if not finite.all():
+            raise ValueError(
+                f"Expected finite {what}, but {self.classifier.name} gave NaN or infinity for item "
+                f"{self.ids[int(batch[~finite].min())]!r}."
+            )
+
+    def inputs(self, batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
+        """Return the padded inputs of some items, all with the same number of sequences.
+
+        A model that reads the C sequences of an item together takes tensors (n, C, T), any other (n, T).
+        """
+        n_sequences = int(self.counts[batch[0]])
+        sequences = (self.offsets[batch][:, None] + np.arange(n_sequences)).reshape(-1)
+        padded = pad(self.encoded, sequences, self.classifier.device)
+        if self.joint:
+            return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
+        return padded
+
+    def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
+        """Cut the items into batches of one number of sequences and of like length, the longest first.
+
+        Args:
+            batch_size: Maximum items per batch.
+            max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed it.
+        """
+        longest = np.maximum.reduceat(self.encoded.lengths, self.offsets[:-1])
+        batches = []
+        for count in np.unique(self.counts)[::-1]:
+            items = np.flatnonzero(self.counts == count)
+            room = None if max_tokens is None else max(1, max_tokens // int(count))
+            batches += [items[rows] for rows in length_batches(longest[items], batch_size=batch_size, max_tokens=room)]
+        return batches
+
+    def run(
+        self,
+        kind: str,
+        compute: Compute,
+        *,
+        depends: Mapping[str, Any] | None = None,
+        batch_size: int = 32,
+        max_tokens: int | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+        notes: Mapping[str, Any] | None = None,
+    ) -> Columns:
+        """Compute named columns for every item, batch by batch, and return them in the order of the items.
+
+        Args:
+            kind: What is computed; it is shown beside the progress bar and names the run in its folder.
+            compute: Takes the inputs of a batch and its (n,) items, and returns columns with one row per item.
+            depends: Whatever else the results depend on beside model and items, as short plain values.
+            batch_size: Maximum items per batch.
+            max_tokens: Maximum tokens per padded batch; None for no bound.
+            progress: Whether to show a progress bar.
+            out: A folder for the results, from which a killed run resumes; None keeps them in memory.
+            notes: Small files to write beside the results: JSON values by name.
+
+        Raises:
+            ValueError: If `out` belongs to another run.
+        """
+        encoded = self.encoded
+        return run_model(
+            self.classifier.model,
+            lambda batch: compute(self.inputs(batch), batch),
+            self.batches(batch_size, max_tokens),
+            kind=kind,
+            inputs=lambda: {
+                "ids": fingerprint_texts(self.ids),
+                "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": self.counts}),
+                **(depends or {}),
+            },
+            progress=progress,
+            out=out,
+            notes=notes,
+        )
+
+    def _each(self) -> zip[tuple[str, int]]:
+        return zip(self.ids, self.counts.tolist(), strict=True)
+
+
+def check_max_length(classifier: Classifier, max_length: int | None, *, minimum: int = 4) -> int:
+    """Check the maximum tokens per sequence against what the model takes; None gives that."""
     bound = classifier.max_length
-    length = bound if max_length is None else check_count(max_length, "max_length", minimum=4)
+    length = bound if max_length is None else check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
         raise ValueError(
             f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
@@ -24,69 +253,14 @@ def check_max_length(classifier: Classifier, max_length: int | None) -> int:
     return length
 
 
-def item_sequences(
-    classifier: Classifier,
-    texts: Sequence[str],
-    text_pairs: Sequence[str] | None,
-    choices: Sequence[Sequence[str]] | None,
-    *,
-    allow_empty: bool = False,
-) -> tuple[list[str], list[str] | None, NDArray[np.int64]]:
-    """Return the first and second text of every sequence, and how many sequences each item has."""
-    if classifier.label_names is not None:
-        if choices is not None:
-            raise ValueError(f"Expected no `choices`, for {classifier.name} is a classifier of texts.")
-        first = check_texts(texts, "texts", allow_empty=allow_empty or text_pairs is not None)
-        second = None if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
-        if second is not None:
-            check_same_length(texts=first, text_pairs=second)
-        return first, second, np.ones(len(first), dtype=np.int64)
-    if choices is None or text_pairs is not None:
-        raise ValueError(f"Expected `choices` and no `text_pairs`, for {classifier.name} is a multiple-choice model.")
-    prompts, rows, counts = check_choices(texts, choices, "texts", allow_empty=True)
-    first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
-    return first, [choice for row in rows for choice in row], counts
-
-
-def item_inputs(
-    classifier: Classifier, encoded: Encoded, counts: NDArray[np.int64]
-) -> Callable[[NDArray[np.int64]], dict[str, torch.Tensor]]:
-    """Return what makes the padded inputs of some items, all of one number of sequences.
-
-    Args:
-        classifier: Who reads them; a multiple-choice model takes (n, C, T) tensors, a classifier of texts (n, T).
-        encoded: All sequences.
-        counts: (N,) sequences of each item.
-    """
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-
-    def inputs(items: NDArray[np.int64]) -> dict[str, torch.Tensor]:
-        n_sequences = int(counts[items[0]])
-        sequences = (starts[items][:, None] + np.arange(n_sequences)).reshape(-1)
-        padded = pad(encoded, sequences, classifier.device)
-        if classifier.label_names is None:
-            return {name: tensor.view(len(items), n_sequences, -1) for name, tensor in padded.items()}
-        return padded
-
-    return inputs
-
-
-def item_batches(
-    lengths: NDArray[np.int64], counts: NDArray[np.int64], *, batch_size: int, max_tokens: int | None = None
-) -> list[NDArray[np.int64]]:
-    """Cut items into batches of one number of sequences and of like length, the longest first.
-
-    Args:
-        lengths: (sequences,) tokens of each sequence.
-        counts: (N,) sequences of each item.
-        batch_size: The most items of a batch.
-        max_tokens: The most tokens of a padded batch; None for no bound.
-    """
-    starts = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
-    longest = np.maximum.reduceat(lengths, starts)
-    batches = []
-    for count in np.unique(counts)[::-1]:
-        items = np.flatnonzero(counts == count)
-        room = None if max_tokens is None else max(1, max_tokens // int(count))
-        batches += [items[rows] for rows in length_batches(longest[items], batch_size=batch_size, max_tokens=room)]
-    return batches
+def _check_vocabulary(classifier: Classifier, encoded: Encoded) -> None:
+    try:
+        known = int(classifier.model.get_input_embeddings().num_embeddings)
+    except (AttributeError, NotImplementedError):  # a model without a table of word embeddings checks its own input
+        return
+    largest = int(encoded.columns["input_ids"].max(initial=0))
+    if largest >= known:
+        raise ValueError(
+            f"Expected token ids below {known}, which {classifier.name} knows, but its tokenizer gave {largest}: "
+            "tokenizer and model do not belong together."
+        )

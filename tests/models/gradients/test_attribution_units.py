@@ -1,5 +1,6 @@
 """What attributions are made of: tokens and words, special tokens, truncation, options, resuming, and bad input."""
 
+import inspect
 import re
 
 import numpy as np
@@ -9,8 +10,8 @@ import torch
 from killing import killed_at
 from rightreasons.analysis.shortcuts.reliance import find_shortcuts
 from rightreasons.analysis.tokens import words
-from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.token_table import word_of_piece, word_spans
+from rightreasons.models.gradients.attribution import AttributionOptions, integrated_gradients
+from rightreasons.models.gradients.words import word_of_piece, word_spans
 from rightreasons.models.scoring.classes import predict
 from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
 
@@ -228,7 +229,7 @@ def test_multiple_choice_with_different_numbers_of_choices():
         ({"labels": [0, 1, 2, -1, 0, 0], "label": "gold"}, ValueError, "between 0 and 2, but item 3 is -1"),
         ({"ids": ["a"] * 6}, ValueError, "Expected each `ids` once, but 'a' comes again at item 1."),
         ({"max_length": 500}, ValueError, "Expected `max_length` to be at most 32, which bert takes, but got 500."),
-        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices`, for bert is a classifier of texts."),
+        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices`, because bert is a classifier of texts."),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
         ({"texts": []}, ValueError, "Expected at least one text"),
@@ -240,13 +241,31 @@ def test_each_mistake_has_its_sentence(bert, change, error, message):
         integrated_gradients(bert, **arguments)
 
 
+def test_options_are_keywords_or_one_object(bert):
+    options = AttributionOptions(method="gauss_legendre", steps=4, unit="word")
+    whole = integrated_gradients(bert, TEXTS, options=options, progress=False)
+    each = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
+    np.testing.assert_array_equal(whole.scores.values, each.scores.values)
+    assert "word" in whole.definition
+    with pytest.raises(TypeError, match="`options` or keywords of integrated_gradients, but got `options` and steps"):
+        integrated_gradients(bert, TEXTS, options=options, steps=5)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'step'"):
+        integrated_gradients(bert, TEXTS, step=5)
+    names = list(inspect.signature(integrated_gradients).parameters)
+    assert names[:2] == ["classifier", "texts"]
+    assert set(AttributionOptions.names()) < set(names)
+    assert "options" not in names
+
+
 def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     monkeypatch.setattr(roberta.tokenizer, "_mask_token", None, raising=False)
     monkeypatch.setattr(type(roberta.model), "get_input_embeddings", lambda self: None)
     with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
-    with pytest.raises(ValueError, match="Expected `choices` and no `text_pairs`, for bert is a multiple-choice model"):
+    with pytest.raises(
+        ValueError, match="Expected `choices` and no `text_pairs`, because bert is a multiple-choice model"
+    ):
         integrated_gradients(chooser, ["good"], **QUICK)
     with pytest.raises(ValueError, match="Expected at least two choices in each item, but item 0 has 1"):
         integrated_gradients(chooser, ["good"], choices=[["a"]], **QUICK)
@@ -284,5 +303,5 @@ def test_a_slow_tokenizer_is_refused(bert):
     from types import SimpleNamespace
 
     slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
-    with pytest.raises(ValueError, match="Expected a fast tokenizer, which tells where its tokens stand, but Simple"):
+    with pytest.raises(ValueError, match="Expected a fast tokenizer, which knows the places of its tokens, but Simple"):
         integrated_gradients(slow, ["good"], **QUICK)

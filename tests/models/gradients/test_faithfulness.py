@@ -125,7 +125,7 @@ def test_random_tokens_depend_on_seed_and_item_alone(bert):
         ({"explained": np.zeros(2, dtype=np.int64)}, "of one length, but got 6, 6 and 2."),
         (
             {"attributions": Ragged(np.ones(12), np.arange(0, 13, 2))},
-            "Expected one attribution a word piece, but item 0 has 4 pieces and 2 attributions.",
+            "Expected one attribution per word piece, but item 0 has 4 pieces and 2 attributions.",
         ),
     ],
 )

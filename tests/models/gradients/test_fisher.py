@@ -192,7 +192,7 @@ def test_a_quantised_model():
         except RuntimeError as error:
             pytest.skip(f"torch has no quantised layers here: {error}")
     with pytest.raises(
-        ValueError, match=r"BertFor\w+ has the quantised layer bert\.\S+ \(Linear\): load it in float32"
+        ValueError, match=r"BertFor\w+ has the quantized layer bert\.\S+ \(Linear\): load it in float32"
     ):
         fisher_information(classifier, TEXTS, progress=False)
 

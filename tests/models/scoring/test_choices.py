@@ -36,14 +36,6 @@ def test_opens_each_as_what_it_is(choice_folder, causal_folder):
     assert not is_joint(causal, "sum")
 
 
-def test_is_found_beside_predict():
-    from rightreasons.models.scoring import classes as predict
-
-    assert predict.choose is choose
-    with pytest.raises(AttributeError, match="chose"):
-        predict.chose  # noqa: B018
-
-
 def test_a_head_scores_as_predict_choices(choice_folder):
     head = load_chooser(choice_folder)
     want = rows(predict_choices(load_multiple_choice(choice_folder), PROMPTS, CHOICES, progress=False))

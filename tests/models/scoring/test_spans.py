@@ -1,4 +1,4 @@
-"""Windows of long contexts and the best spans in them, held against loops over all spans."""
+"""Windows of long contexts and the best spans in them, compared with loops over all spans."""
 
 import itertools
 
@@ -102,6 +102,14 @@ def test_a_killed_run_goes_on(reader, tmp_path, monkeypatch):
         found = predict_answers(reader, rows["question"], rows["context"], **options)
     assert killed.calls == 3 + 2  # 4 batches, 2 of them done before
     assert found.texts == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
+
+
+def test_a_stored_run_knows_the_characters_of_its_answers(reader, tmp_path):
+    """The spaces of a context move the answer's characters, though no token changes."""
+    options = {"progress": False, "out": tmp_path / "answers"}
+    predict_answers(reader, ["what"], ["the film was good"], **options)
+    with pytest.raises(ValueError, match="another places"):
+        predict_answers(reader, ["what"], ["the   film was good"], **options)
 
 
 def test_bad_input_is_told(reader, tmp_path):

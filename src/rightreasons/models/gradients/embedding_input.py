@@ -1,8 +1,8 @@
-"""Word embeddings as the input of a model: what it looks up is replaced by what is handed in.
+"""Word embeddings as the input of a model: given embeddings take the place of those that it looks up.
 
-Position and type embeddings, masks and everything else still come from the token ids, so a model runs as ever.
-An encoder-decoder that classifies (BART) reads its text twice: the decoder sees the tokens shifted by one place, and is
-fed the same embeddings, shifted likewise.
+Position and type embeddings, masks and everything else still come from the token ids.
+An encoder-decoder that classifies (BART) reads its text twice: the decoder sees the tokens shifted by one place, and
+receives the same embeddings, shifted by one place too.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from torch import Tensor, nn
 
 
 class EmbeddingInput:
-    """Feeds word embeddings to a model of transformers in place of its own.
+    """Feeds word embeddings to a model in place of its own.
 
     Args:
         model: An encoder, or an encoder-decoder that shifts its own text, with any head.
 
     Raises:
-        ValueError: If the model has no table of word embeddings, or quantised layers that gradients do not pass.
+        ValueError: If the model has no table of word embeddings, or has quantized layers, which gradients do not pass.
     """
 
     def __init__(self, model: Any) -> None:
+        self._model = model
         _check_differentiable(model)
         two_readers = getattr(model.config, "is_encoder_decoder", False)
         self._first: nn.Module = _coder_table(model, "encoder") if two_readers else _table(model)
@@ -42,7 +43,7 @@ class EmbeddingInput:
         """Feed embeddings to every forward pass inside the block.
 
         Args:
-            embeddings: (rows, L, d), one row a sequence of the pass, each of the places of the padded ids.
+            embeddings: (rows, L, d), one row per sequence of the pass, as long as the padded ids.
         """
 
         def at_encoder(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -60,6 +61,23 @@ class EmbeddingInput:
         finally:
             for hook in hooks:
                 hook.remove()
+
+    def logits(self, embeddings: Tensor, inputs: dict[str, Tensor]) -> Tensor:
+        """Run the model on embeddings, (b, L, d) or (b, C, L, d), in place of those of its inputs; (b, K).
+
+        Raises:
+            ValueError: If the embeddings require gradients and the model passes none on.
+        """
+        # A multiple-choice model joins items and choices into one dimension before it looks anything up.
+        with self.feed(embeddings.flatten(0, -3)):
+            logits: Tensor = self._model(**inputs).logits
+        if torch.is_grad_enabled() and embeddings.requires_grad and not logits.requires_grad:
+            raise ValueError(
+                "Expected gradients to flow from the logits to the word embeddings, but "
+                f"{type(self._model).__name__} passes none on: a quantized or exported model has none. Load it in "
+                "float32 or bfloat16."
+            )
+        return logits
 
 
 def _table(model: Any) -> nn.Module:
@@ -82,17 +100,17 @@ def _coder_table(model: Any, coder: str) -> nn.Module:
     shift_known = model.config.model_type in ("bart", "mvp")
     if not isinstance(table, nn.Embedding) or not shift_known:
         raise ValueError(
-            f"Expected an encoder, or a BART-like encoder-decoder, but {type(model).__name__} feeds its decoder in a "
-            "way that is not known here."
+            f"Expected an encoder, or a BART-like encoder-decoder, but {type(model).__name__} feeds its decoder in an "
+            "unknown way."
         )
     return table
 
 
 def _check_differentiable(model: Any) -> None:
-    """Refuse torch's quantised layers: residual connections would lead gradients around them, to wrong values."""
+    """Refuse torch's quantized layers: residual connections would lead gradients around them, to wrong values."""
     for name, module in model.named_modules():
         if ".quantized" in type(module).__module__ and type(module).__module__.startswith("torch."):
             raise ValueError(
-                f"Expected a model that gradients can pass through, but {type(model).__name__} has the quantised layer "
+                f"Expected a model that gradients can pass through, but {type(model).__name__} has the quantized layer "
                 f"{name} ({type(module).__name__}): load it in float32 or bfloat16."
             )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
@@ -19,14 +20,10 @@ from rightreasons.foundations.validation import (
     check_one_of,
     check_same_length,
     check_seed,
-    check_texts,
 )
-from rightreasons.models.gradients.token_table import TokenTable, token_table
-from rightreasons.models.items import check_max_length
+from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import Encoded, length_batches, pad
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.run import run_batches
+from rightreasons.models.running.store import Column
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 """The shares of the tokens that ERASER takes (DeYoung et al. 2020, section 4)."""
@@ -111,9 +108,7 @@ def faithfulness(
     References:
         DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models", section 4.
     """
-    first = check_texts(texts, "texts", allow_empty=text_pairs is not None)
-    second = None if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
-    check_same_length(texts=first, attributions=attributions, explained=explained)
+    check_same_length(texts=texts, attributions=attributions, explained=explained)
     shares = [check_fraction(fraction, "fractions") for fraction in fractions]
     if not shares or min(shares) == 0:
         raise ValueError(f"Expected at least one share above 0 in `fractions`, but got {list(fractions)}.")
@@ -125,14 +120,13 @@ def faithfulness(
     mask_id = classifier.tokenizer.mask_token_id if removal == "mask" else None
     if removal == "mask" and mask_id is None:
         raise ValueError(f"Expected the tokenizer of {classifier.name} to have a mask token, but it has none.")
-    length = check_max_length(classifier, max_length)
-    table = token_table(classifier.tokenizer, first, second, max_length=length)
-    _check_pieces(table, attributions)
+    items = Items.of(classifier, texts, text_pairs=text_pairs, max_length=max_length, places=True)
+    _check_pieces(items, attributions)
 
-    rows = _variants(table, attributions, shares, mask_id, seed)
-    scores = _probabilities(classifier, rows, explained, 4 * len(shares) + 1, batch_size, progress)
+    rows = _variants(items, attributions, shares, mask_id, seed)
+    scores = _probabilities(rows, explained, batch_size=batch_size, progress=progress)
     # Per item: the whole text, then for each of (ranked, random) the text without r and r alone, by fraction.
-    whole, rest = scores[:, :1], scores[:, 1:].reshape(len(first), 2, 2, len(shares))
+    whole, rest = scores[:, :1], scores[:, 1:].reshape(len(items), 2, 2, len(shares))
     drop = (whole[:, :, None, None] - rest).mean(axis=-1)
     means = drop.mean(axis=0)
     how = "deleted" if mask_id is None else "masked"
@@ -153,71 +147,60 @@ def faithfulness(
     )
 
 
-def _check_pieces(table: TokenTable, attributions: Ragged) -> None:
-    row = np.repeat(np.arange(len(table.encoded)), table.encoded.lengths)
-    pieces = np.bincount(row[~table.special], minlength=len(table.encoded))
+def _check_pieces(items: Items, attributions: Ragged) -> None:
+    pieces = np.bincount(items.encoded.row[~items.places.special], minlength=len(items))
     differ = np.flatnonzero(pieces != attributions.lengths)
     if differ.size:
         item = int(differ[0])
         raise ValueError(
-            f"Expected one attribution a word piece, but item {item} has {pieces[item]} pieces and "
+            f"Expected one attribution per word piece, but item {item} has {pieces[item]} pieces and "
             f"{attributions.lengths[item]} attributions."
         )
 
 
-def _variants(
-    table: TokenTable, attributions: Ragged, shares: Sequence[float], mask_id: int | None, seed: int
-) -> Encoded:
-    """Tokenized texts without, and with nothing but, the top tokens and as many random ones."""
-    encoded = table.encoded
-    kept: list[NDArray[np.bool_]] = []
-    source: list[NDArray[np.int64]] = []
-    for item in range(len(encoded)):
-        places = np.arange(encoded.offsets[item], encoded.offsets[item + 1])
-        special = table.special[places]
+def _variants(items: Items, attributions: Ragged, shares: Sequence[float], mask_id: int | None, seed: int) -> Items:
+    """Return the texts, each followed by itself without, and with nothing but, its top and as many random tokens."""
+    encoded = items.encoded
+    masks: list[NDArray[np.bool_]] = []
+    for item, (start, end) in enumerate(itertools.pairwise(encoded.offsets.tolist())):
+        special = items.places.special[start:end]
         n_pieces = int((~special).sum())
         ranked = np.argsort(-attributions[item], kind="stable")
-        drawn = item_rng(seed, item).permutation(n_pieces)
-        kept.append(np.ones(len(places), dtype=np.bool_))
-        for order in (ranked, drawn):
+        masks.append(np.ones(len(special), dtype=np.bool_))
+        for order in (ranked, item_rng(seed, item).permutation(n_pieces)):
             for alone in (False, True):
                 for share in shares:
                     named = np.zeros(n_pieces, dtype=np.bool_)
                     named[order[: int(np.ceil(share * n_pieces))]] = True
-                    keep = special.copy()
-                    keep[~special] = named if alone else ~named
-                    kept.append(keep)
-        source.append(np.tile(places, 4 * len(shares) + 1))
-    keep_all, source_all = np.concatenate(kept), np.concatenate(source)
-    lengths = np.fromiter((len(keep) for keep in kept), dtype=np.int64, count=len(kept))
-    columns = {name: column[source_all] for name, column in encoded.columns.items()}
+                    mask = special.copy()
+                    mask[~special] = named if alone else ~named
+                    masks.append(mask)
+    n_variants = 4 * len(shares) + 1
+    source = np.concatenate([np.tile(np.arange(a, b), n_variants) for a, b in itertools.pairwise(encoded.offsets)])
+    mask = np.concatenate(masks)
+    columns = {name: column[source] for name, column in encoded.columns.items()}
     if mask_id is not None:
-        columns["input_ids"] = np.where(keep_all, columns["input_ids"], mask_id).astype(np.int32)
+        columns["input_ids"] = np.where(mask, columns["input_ids"], mask_id).astype(np.int32)
+        lengths = [len(each) for each in masks]
     else:
-        columns = {name: column[keep_all] for name, column in columns.items()}
-        lengths = np.fromiter((keep.sum() for keep in kept), dtype=np.int64, count=len(kept))
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    return Encoded(columns, offsets, np.zeros(len(lengths), dtype=np.bool_), encoded.padding, encoded.padding_side)
+        columns = {name: column[mask] for name, column in columns.items()}
+        lengths = [int(each.sum()) for each in masks]
+    variants = dataclasses.replace(encoded, columns=columns, offsets=offsets_of(lengths))
+    ids = tuple(f"{item} (variant {number})" for item in items.ids for number in range(n_variants))
+    return Items(items.classifier, ids, np.ones(len(ids), dtype=np.int64), variants)
 
 
 def _probabilities(
-    classifier: Classifier,
-    encoded: Encoded,
-    explained: NDArray[np.int64],
-    n_variants: int,
-    batch_size: int,
-    progress: bool,
+    variants: Items, explained: NDArray[np.int64], *, batch_size: int, progress: bool
 ) -> NDArray[np.float64]:
     """(N, n_variants) the probability of the explained class in every variant."""
-    labels = np.repeat(explained, n_variants)
+    labels = np.repeat(explained, len(variants) // len(explained))
 
     @torch.inference_mode()
-    def score(batch: NDArray[np.int64]) -> dict[str, Any]:
-        logits = classifier.model(**pad(encoded, batch, classifier.device)).logits.double()
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        logits = variants.classifier.model(**inputs).logits.double()
         chosen = torch.from_numpy(labels[batch]).to(logits.device).unsqueeze(1)
         return {"probability": logits.softmax(dim=-1).gather(1, chosen).squeeze(1).cpu().numpy()}
 
-    with frozen(classifier.model):
-        batches = length_batches(encoded.lengths, batch_size=batch_size)
-        found = run_batches(score, batches, progress=progress, description="removing tokens")
-    return np.asarray(found["probability"], dtype=np.float64).reshape(-1, n_variants)
+    columns = variants.run("faithfulness", score, batch_size=batch_size, progress=progress)
+    return columns.array("probability").reshape(len(explained), -1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,23 +13,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from rightreasons.foundations.options import Options, option, takes
 from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.validation import check_count, check_ids, check_number, check_one_of, check_same_length
+from rightreasons.foundations.validation import check_number
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher_eigen import Solver
-from rightreasons.models.gradients.merge_pieces import UNITS, Units, merge_pieces
-from rightreasons.models.gradients.token_table import TokenTable, token_table
-from rightreasons.models.items import check_max_length, item_batches, item_inputs, item_sequences
+from rightreasons.models.gradients.merge_pieces import UNITS, merge_pieces
+from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.run import open_store, run_batches
+from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
 
 METHODS = ("auto", "gram", "power")
 
 GRAM_CLASSES = 24
-"""method="auto" takes the Gram matrix up to so many classes; beyond, its backward passes cost more than iteration."""
+"""Maximum classes for which method="auto" takes the Gram matrix; with more, its backward passes cost more than
+iteration."""
 
 DEFINITION = (
     "Largest eigenvalue of the Fisher information G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T with respect to "
@@ -87,6 +84,32 @@ class FisherInformation:
         return len(self.ids)
 
 
+@dataclass(frozen=True)
+class FisherOptions(Options):
+    """The settings of `fisher_information` that change its result."""
+
+    method: str = option("auto", "How the eigenvalue is computed.", choices=METHODS)
+    spectrum: bool = option(False, "Return all non-zero eigenvalues.")
+    eigenvector: bool = option(False, "Return how far the leading eigenvector moves each token.")
+    unit: str = option("wordpiece", "Tokens that the eigenvector is reduced to.", choices=UNITS)
+    tolerance: float = option(1e-4, "Relative residual at which power iteration stops.")
+    max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.tolerance, "tolerance", minimum=0)
+
+    def solver(self, n_classes: int) -> Solver:
+        """Return the solver for a number of classes."""
+        power = self.method == "power" or (self.method == "auto" and n_classes > GRAM_CLASSES)
+        if self.spectrum and power:
+            raise ValueError(
+                "Expected method='gram' with spectrum=True, but got power iteration, which finds one eigenvalue."
+            )
+        return Solver(power, self.spectrum, self.eigenvector, self.tolerance, self.max_iterations)
+
+
+@takes(FisherOptions)
 def fisher_information(
     classifier: Classifier,
     texts: Sequence[str],
@@ -94,12 +117,7 @@ def fisher_information(
     text_pairs: Sequence[str] | None = None,
     choices: Sequence[Sequence[str]] | None = None,
     ids: Iterable[object] | None = None,
-    method: str = "auto",
-    spectrum: bool = False,
-    eigenvector: bool = False,
-    unit: str = "wordpiece",
-    tolerance: float = 1e-4,
-    max_iterations: int = 100,
+    options: FisherOptions,
     batch_size: int = 32,
     max_tokens: int | None = 4096,
     max_length: int | None = None,
@@ -114,7 +132,7 @@ def fisher_information(
 
     G is never built: its non-zero eigenvalues are those of the K x K Gram matrix A A^T, and its eigenvectors are
     A^T u / sqrt(lambda). Only differences of logits matter, so K - 1 backward passes are enough: one for two classes.
-    With many classes (method="power") products G v come from one backward and one double-backward pass, whatever K is.
+    With many classes (method="power") each product G v takes one backward and one double-backward pass, whatever K is.
 
     Args:
         classifier: From `load_classifier` or `load_multiple_choice`.
@@ -122,22 +140,23 @@ def fisher_information(
         text_pairs: N second texts for a task of pairs.
         choices: N lists of choices, for a multiple-choice model; x is then all choices' embeddings together.
         ids: N unique ids; by default "0", "1", …
-        method: "gram" (exact), "power" (power iteration, error stated) or "auto" (default): gram up to
+        options: A `FisherOptions`, in place of the following keywords.
+        method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram up to
             `GRAM_CLASSES` classes.
-        spectrum: Whether to return all non-zero eigenvalues (method gram).
-        eigenvector: Whether to return how far the leading eigenvector moves each token.
+        spectrum: Whether to return all non-zero eigenvalues (method gram); default False.
+        eigenvector: Whether to return how far the leading eigenvector moves each token; default False.
         unit: "wordpiece" (default) or "word" for those tokens.
-        tolerance: Relative residual at which power iteration stops.
-        max_iterations: Most rounds of power iteration.
-        batch_size: The most items of a batch.
-        max_tokens: The most tokens of a padded batch; None for no bound.
-        max_length: The most tokens of a sequence; None takes what the model allows.
+        tolerance: Relative residual at which power iteration stops; default 1e-4.
+        max_iterations: Maximum rounds of power iteration; default 100.
+        batch_size: Maximum items per batch.
+        max_tokens: Maximum tokens per padded batch; None for no bound.
+        max_length: Maximum tokens per sequence; None takes what the model allows.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed; a killed run goes on where it stopped.
+        out: A folder for the results, written as they are computed; a killed run resumes.
 
     Returns:
         A `FisherInformation`. An item whose text has no tokens, or whose logits are not finite, is in `failures` and
-        costs no other item its result.
+        does not affect the others.
 
     Raises:
         TypeError: If a column is of the wrong kind.
@@ -155,148 +174,94 @@ def fisher_information(
         >>> fisher_information(classifier, ["a good film"]).eigenvalues  # doctest: +SKIP
         array([0.0213])
     """
-    check_one_of(method, METHODS, "method")
-    check_number(tolerance, "tolerance", minimum=0)
-    check_count(max_iterations, "max_iterations")
-    units = Units(check_one_of(unit, UNITS, "unit"), "sum")  # of squares: norms add up so
-    first, second, counts = item_sequences(classifier, texts, text_pairs, choices, allow_empty=True)
-    names = tuple(check_ids(range(len(counts)) if ids is None else ids, "ids"))
-    check_same_length(texts=counts, ids=names)
-    table = token_table(classifier.tokenizer, first, second, max_length=check_max_length(classifier, max_length))
-    many = max(int(counts.max()), len(classifier.label_names or ())) > GRAM_CLASSES
-    power = method == "power" or (method == "auto" and many)
-    if spectrum and power:
-        raise ValueError(
-            "Expected method='gram' with spectrum=True, but got power iteration, which finds one eigenvalue."
-        )
-    solve = Solver(power, spectrum, eigenvector, tolerance, max_iterations)
-    columns = _compute(classifier, table, counts, names, solve, batch_size, max_tokens, progress, out)
-    return _assemble(classifier, table, counts, names, solve, units, columns, first, second)
-
-
-def _compute(
-    classifier: Classifier,
-    table: TokenTable,
-    counts: NDArray[np.int64],
-    names: Sequence[str],
-    solve: Solver,
-    batch_size: int,
-    max_tokens: int | None,
-    progress: bool,
-    out: str | os.PathLike[str] | None,
-) -> dict[str, Column]:
-    model, encoded = classifier.model, table.encoded
-    embedding_input, inputs_of = EmbeddingInput(model), item_inputs(classifier, encoded, counts)
-    store = open_store(
-        out,
-        lambda: {
-            "kind": "Fisher information",
-            "model": fingerprint_model(model),
-            "ids": fingerprint_texts(names),
-            "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": counts}),
-            "options": vars(solve),
-        },
+    items = Items.of(
+        classifier,
+        texts,
+        text_pairs=text_pairs,
+        choices=choices,
+        ids=ids,
+        max_length=max_length,
+        places=True,
+        allow_empty=True,
     )
+    solver = options.solver(max(int(items.counts.max()), len(classifier.label_names or ())))
+    embedding_input = EmbeddingInput(classifier.model)
 
-    def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
-        return _columns(model, embedding_input, inputs_of(batch), solve)
+    def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        return _columns(embedding_input, inputs, solver)
 
-    # Twice differentiable attention is the plain one; the quicker kernels have no second derivative.
-    with frozen(model), sdpa_kernel(SDPBackend.MATH) if solve.power else nullcontext():
-        batches = item_batches(encoded.lengths, counts, batch_size=batch_size, max_tokens=max_tokens)
-        return run_batches(compute, batches, store=store, progress=progress, description="Fisher information")
+    # Only plain attention can be differentiated twice; the faster kernels have no second derivative.
+    with sdpa_kernel(SDPBackend.MATH) if solver.power else nullcontext():
+        columns = items.run(
+            "Fisher information",
+            compute,
+            depends={"options": vars(solver)},
+            batch_size=batch_size,
+            max_tokens=max_tokens,
+            progress=progress,
+            out=out,
+        )
+    return _fisher_information(items, columns, options)
 
 
-def _columns(
-    model: Any, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], solve: Solver
-) -> dict[str, Column]:
-    """Compute one batch; what comes out as NaN stays NaN and harms no other item."""
+def _columns(embedding_input: EmbeddingInput, inputs: dict[str, Tensor], solver: Solver) -> dict[str, Column]:
+    """Compute one batch; an item that comes out as NaN stays NaN and does not affect the others."""
     embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
     real = inputs["attention_mask"].unsqueeze(-1).to(embeddings.dtype)
     with torch.enable_grad():
-        rows = embeddings.flatten(0, -3) if embeddings.dim() > 3 else embeddings
-        with embedding_input.feed(rows):
-            logits = model(**inputs).logits
-        if not logits.requires_grad:
-            raise ValueError(
-                f"Expected gradients to flow from the logits to the word embeddings, but {type(model).__name__} passes "
-                "none on: a quantised or exported model has none. Load it in float32 or bfloat16."
-            )
-        leading = solve(logits, embeddings)
+        logits = embedding_input.logits(embeddings, inputs)
+        leading = solver(logits, embeddings)
     real_rows = inputs["attention_mask"].bool().flatten(1).cpu().numpy()
-    offsets = np.concatenate(([0], np.cumsum(real_rows.sum(axis=1)))).astype(np.int64)
     norms = (embeddings.detach() * real).norm(dim=-1).flatten(1).double().sum(dim=1)
     mean_norm = norms / real.flatten(1).double().sum(dim=1)
-    found = logits.detach().double().cpu().numpy()
-    width = found.shape[1]
     columns: dict[str, Column] = {
-        "logits": Ragged(found.reshape(-1), np.arange(len(found) + 1, dtype=np.int64) * width),
+        "logits": Ragged.of_table(logits.detach().double().cpu().numpy()),
         "eigenvalues": leading.eigenvalues.cpu().numpy(),
         "gradient_norms": leading.gradient_norms.cpu().numpy(),
         "scale": (mean_norm**2).cpu().numpy(),
         "error": leading.error.cpu().numpy(),
     }
     if leading.spectrum is not None:
-        flat = leading.spectrum.cpu().numpy()
-        columns["spectrum"] = Ragged(flat.reshape(-1), np.arange(len(flat) + 1, dtype=np.int64) * flat.shape[1])
+        columns["spectrum"] = Ragged.of_table(leading.spectrum.cpu().numpy())
     if leading.eigenvector is not None:
         token_norms = (leading.eigenvector * real).norm(dim=-1).flatten(1).double().cpu().numpy()
-        columns["token_norms"] = Ragged(token_norms[real_rows], offsets)
+        columns["token_norms"] = Ragged.of(token_norms[real_rows], real_rows.sum(axis=1))
     return columns
 
 
-def _assemble(
-    classifier: Classifier,
-    table: TokenTable,
-    counts: NDArray[np.int64],
-    names: tuple[str, ...],
-    solve: Solver,
-    units: Units,
-    columns: dict[str, Column],
-    first: Sequence[str],
-    second: Sequence[str] | None,
-) -> FisherInformation:
-    logits = columns["logits"]
-    assert isinstance(logits, Ragged)  # noqa: S101 - the columns are this module's own
-    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    tokens = np.add.reduceat(~table.special, table.encoded.offsets[ends[:-1]])
-    eigenvalues = np.asarray(columns["eigenvalues"], dtype=np.float64)
-    finite = np.isfinite(logits.reduce(np.add)) & np.isfinite(eigenvalues)
-    bad = ~finite | (tokens == 0)
-    failures = [(names[item], _why(classifier.name, names[item], tokens[item])) for item in np.flatnonzero(bad)]
+def _fisher_information(items: Items, columns: Columns, options: FisherOptions) -> FisherInformation:
+    logits = columns.ragged("logits")
+    n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[items.offsets[:-1]])
+    bad = ~np.isfinite(logits.reduce(np.add)) | ~np.isfinite(columns.array("eigenvalues")) | (n_tokens == 0)
 
     def column(name: str) -> NDArray[np.float64]:
-        return np.where(bad, np.nan, np.asarray(columns[name], dtype=np.float64))
+        return np.where(bad, np.nan, columns.array(name))
 
-    moved = norms = None
-    if solve.eigenvector:
-        norms = columns["token_norms"]
-        assert isinstance(norms, Ragged)  # noqa: S101
-        moved = merge_pieces(classifier.tokenizer, table, norms.values**2, units, first, second)
-    spectrum = columns.get("spectrum")
-    cuts = None if moved is None else moved.offsets[ends]
-    same = bool((logits.lengths == logits.lengths[0]).all())
+    moved = None
+    if options.eigenvector:  # squares of norms add up
+        moved = merge_pieces(items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum")
     return FisherInformation(
-        ids=names,
+        ids=items.ids,
         eigenvalues=column("eigenvalues"),
         scale_free=column("eigenvalues") * column("scale"),
-        spectrum=spectrum if isinstance(spectrum, Ragged) else None,
+        spectrum=columns.ragged("spectrum") if options.spectrum else None,
         gradient_norms=column("gradient_norms"),
-        logits=logits.values.reshape(len(counts), -1) if same else logits,
+        logits=logits.table(),
         error=column("error"),
-        tokens=None
-        if moved is None or cuts is None
-        else tuple(tuple(moved.tokens[a:b]) for a, b in itertools.pairwise(cuts.tolist())),
-        token_norms=None if moved is None or cuts is None else Ragged(np.sqrt(moved.scores), cuts),
+        tokens=None if moved is None else moved.tokens,
+        token_norms=None if moved is None else Ragged(np.sqrt(moved.scores.values), moved.scores.offsets),
         starts=None if moved is None else moved.starts,
         ends=None if moved is None else moved.ends,
-        truncated=np.logical_or.reduceat(table.encoded.truncated, ends[:-1]),
-        failures=tuple(failures),
-        label_names=classifier.label_names,
+        truncated=items.truncated,
+        failures=tuple((items.ids[i], _why(items, i, int(n_tokens[i]))) for i in np.flatnonzero(bad).tolist()),
+        label_names=items.classifier.label_names,
     )
 
 
-def _why(model: str, item: str, n_tokens: int) -> str:
+def _why(items: Items, item: int, n_tokens: int) -> str:
     if n_tokens == 0:
-        return f"Expected a text with tokens, but item {item!r} has none."
-    return f"Expected finite logits and gradients, but {model} gave NaN or infinity for item {item!r}."
+        return f"Expected a text with tokens, but item {items.ids[item]!r} has none."
+    return (
+        f"Expected finite logits and gradients, but {items.classifier.name} gave NaN or infinity for item "
+        f"{items.ids[item]!r}."
+    )

@@ -13,7 +13,7 @@ from rightreasons.models.gradients.path import Path
 from rightreasons.models.gradients.quadrature import quadrature
 
 Floats = NDArray[np.float64]
-Items = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 FIRST_INTERVALS = 2
 """How many intervals the adaptive mode begins with; each has a node at both ends and one in the middle."""
@@ -35,15 +35,15 @@ class Integral:
     """
 
     gradients: Tensor
-    labels: Items
+    labels: Ints
     logits: Floats
     value: Floats
     baseline_value: Floats
     gap: Floats
-    nodes: Items
+    nodes: Ints
 
 
-def integrate(path: Path, labels: Items | None, *, method: str, steps: int, tolerance: float) -> Integral:
+def integrate(path: Path, labels: Ints | None, *, method: str, steps: int, tolerance: float) -> Integral:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where it is needed. What the gradients should sum
@@ -81,13 +81,13 @@ def integrate(path: Path, labels: Items | None, *, method: str, steps: int, tole
 class _Nodes:
     """The points where gradients were taken, of all items of a batch."""
 
-    item: Items
+    item: Ints
     place: Floats
     value: Floats
     slope: Floats
     gradients: list[Tensor]
 
-    def add(self, path: Path, labels: Items, item: Items, place: Floats) -> Items:
+    def add(self, path: Path, labels: Ints, item: Ints, place: Floats) -> Ints:
         """Take gradients at more points; returns their positions."""
         alone = np.arange(len(item))
         gradients, value = path.gradients(item, place, np.ones(len(item)), alone, labels[item])
@@ -101,7 +101,7 @@ class _Nodes:
         return new
 
 
-def _adaptive(path: Path, labels: Items, logits: Floats, steps: int, tolerance: float) -> Integral:
+def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float) -> Integral:
     n_items = len(path)
     nodes = _Nodes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), [])
     places = np.linspace(0.0, 1.0, 2 * FIRST_INTERVALS + 1)
@@ -148,7 +148,7 @@ def _adaptive(path: Path, labels: Items, logits: Floats, steps: int, tolerance: 
     return Integral(integral, labels, logits, value, baseline_value, gap, taken)
 
 
-def _simpson(nodes: _Nodes, intervals: Items) -> Floats:
+def _simpson(nodes: _Nodes, intervals: Ints) -> Floats:
     """The gap of every interval: Simpson's rule on the slopes, minus the exact change of the target."""
     start, middle, end = intervals.T
     width = nodes.place[end] - nodes.place[start]

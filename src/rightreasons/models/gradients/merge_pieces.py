@@ -1,136 +1,115 @@
-"""From the attributions of all pieces to those of what is ranked: word pieces or words, without special tokens."""
+"""From the scores of all pieces to those of the tokens that are ranked: pieces or words, without special tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.models.gradients.token_table import TokenTable, word_of_piece, word_spans
+from rightreasons.foundations.ragged import Ragged, offsets_of
+from rightreasons.models.gradients.words import word_of_piece, word_spans
+from rightreasons.models.items import Items
 
 UNITS = ("wordpiece", "word")
 MERGES = ("absmax", "sum", "mean")
 
 
-@dataclass(frozen=True)
-class Units:
-    """What is ranked.
-
-    Attributes:
-        unit: "wordpiece" or "word".
-        merge: How the pieces of a word become one: "absmax", "sum" or "mean".
-    """
-
-    unit: str
-    merge: str
-
-    def describe(self) -> str:
-        """Say in words what is ranked."""
-        if self.unit == "wordpiece":
-            return "One number a word piece, special tokens left out."
-        how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[self.merge]
-        return f"One number a word, {how} of its pieces, special tokens left out."
-
-
 @dataclass(frozen=True, eq=False)
-class Merged:
-    """The units of n sequences, one sequence after another.
+class TokenScores:
+    """The tokens of N items, each with its score, one item after another.
 
     Attributes:
-        tokens: The units.
-        scores: (total,) their attributions.
-        starts: (total,) first character in their text.
-        ends: (total,) one past the last character.
+        tokens: N tuples of tokens.
+        scores: N rows of scores.
+        starts: (total,) first character of each token in its text.
+        ends: (total,) one past its last character.
         parts: (total,) 0 in the first text, 1 in the second.
-        offsets: (n + 1,) where each sequence begins.
+        choices: (total,) the sequence of the item that the token is in.
     """
 
-    tokens: list[str]
-    scores: NDArray[np.float64]
+    tokens: tuple[tuple[str, ...], ...]
+    scores: Ragged
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     parts: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    choices: NDArray[np.int64]
 
 
-def merge_pieces(
-    tokenizer: Any,
-    table: TokenTable,
-    scores: NDArray[np.float64],
-    units: Units,
-    first: Sequence[str],
-    second: Sequence[str] | None,
-) -> Merged:
-    """Leave special tokens out and join pieces to units.
+def describe_units(unit: str, merge: str) -> str:
+    """Describe what is ranked."""
+    if unit == "wordpiece":
+        return "One number per word piece, without special tokens."
+    how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[merge]
+    return f"One number per word, {how} of its pieces, without special tokens."
+
+
+def merge_pieces(items: Items, scores: NDArray[np.float64], *, unit: str, merge: str) -> TokenScores:
+    """Leave special tokens out and join pieces to words.
 
     Args:
-        tokenizer: The tokenizer that made the table.
-        table: The pieces of n sequences.
-        scores: (total,) the attribution of every piece, special ones included.
-        units: What to make of them.
-        first: The n first texts.
-        second: The n second texts, or None.
-
-    Returns:
-        The units.
+        items: Items with the places of their tokens.
+        scores: (total,) the score of every token of their sequences, special ones included.
+        unit: "wordpiece" (pieces stay as they are) or "word".
+        merge: How the pieces of a word become one: "absmax", "sum" or "mean".
     """
-    n_sequences = len(table.encoded)
-    row = np.repeat(np.arange(n_sequences), table.encoded.lengths)
-    kept = ~table.special
-    if units.unit == "wordpiece":
-        ids = table.encoded.columns["input_ids"][kept].tolist()
-        return Merged(
-            tokens=list(tokenizer.convert_ids_to_tokens(ids)),
-            scores=scores[kept],
-            starts=table.start[kept],
-            ends=table.end[kept],
-            parts=table.part[kept],
-            offsets=_offsets(row[kept], n_sequences),
-        )
-    texts = [first, second]
-    tokens: list[str] = []
-    word = np.full(len(row), -1, dtype=np.int64)
-    spans_of_all, row_of_all, part_of_all = [], [], []
-    for index in range(n_sequences):
-        pieces = slice(*table.encoded.offsets[index : index + 2])
-        for part, column in enumerate(texts):
-            inside = np.flatnonzero(kept[pieces] & (table.part[pieces] == part)) + pieces.start
+    places, encoded = items.places, items.encoded
+    if unit == "wordpiece":
+        real = ~places.special
+        tokens = items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist())
+        spans = np.column_stack((places.start[real], places.end[real]))
+        return _by_item(items, list(tokens), scores[real], spans, places.part[real], encoded.row[real])
+    tokens = []
+    word = np.full(len(scores), -1, dtype=np.int64)
+    all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], [], []
+    for row, (start, end) in enumerate(itertools.pairwise(encoded.offsets.tolist())):
+        for part, column in enumerate((items.first, items.second)):
+            inside = np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part)) + start
             if column is None or not len(inside):
                 continue
-            text = column[index]
-            spans = word_spans(text)
-            found = word_of_piece(spans, table.start[inside], table.end[inside])
-            seen, place = np.unique(found[found >= 0], return_inverse=True)  # words that were cut off are not seen
-            word[inside[found >= 0]] = len(tokens) + place
-            tokens += [text[a:b].lower() for a, b in spans[seen].tolist()]
-            spans_of_all.append(spans[seen])
-            row_of_all.append(np.full(len(seen), index))
-            part_of_all.append(np.full(len(seen), part))
-    spans = np.concatenate([np.empty((0, 2), np.int64), *spans_of_all])
-    return Merged(
-        tokens=tokens,
-        scores=_join(scores[word >= 0], word[word >= 0], len(tokens), units.merge),
+            spans = word_spans(column[row])
+            owner = word_of_piece(spans, places.start[inside], places.end[inside])
+            whole, place = np.unique(owner[owner >= 0], return_inverse=True)  # without words that were cut off
+            word[inside[owner >= 0]] = len(tokens) + place
+            tokens += [column[row][a:b].lower() for a, b in spans[whole].tolist()]
+            all_spans.append(spans[whole])
+            all_rows += [row] * len(whole)
+            all_parts += [part] * len(whole)
+    joined = _join(scores[word >= 0], word[word >= 0], len(tokens), merge)
+    parts, rows = np.array(all_parts, dtype=np.int64), np.array(all_rows, dtype=np.int64)
+    return _by_item(items, tokens, joined, np.concatenate(all_spans), parts, rows)
+
+
+def _by_item(
+    items: Items,
+    tokens: list[str],
+    scores: NDArray[np.float64],
+    spans: NDArray[np.int64],
+    parts: NDArray[np.int64],
+    sequences: NDArray[np.int64],
+) -> TokenScores:
+    """Group tokens, of which the sequences are known, by item."""
+    item_of_sequence = np.repeat(np.arange(len(items)), items.counts)
+    choice_of_sequence = np.arange(len(item_of_sequence)) - items.offsets[item_of_sequence]
+    offsets = offsets_of(np.bincount(item_of_sequence[sequences], minlength=len(items)))
+    return TokenScores(
+        tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
+        scores=Ragged(scores, offsets),
         starts=spans[:, 0],
         ends=spans[:, 1],
-        parts=np.concatenate([np.empty(0, np.int64), *part_of_all]),
-        offsets=_offsets(np.concatenate([np.empty(0, np.int64), *row_of_all]), n_sequences),
+        parts=parts,
+        choices=choice_of_sequence[sequences],
     )
 
 
-def _join(scores: NDArray[np.float64], unit: NDArray[np.int64], n_units: int, merge: str) -> NDArray[np.float64]:
+def _join(scores: NDArray[np.float64], word: NDArray[np.int64], n_words: int, merge: str) -> NDArray[np.float64]:
     if merge == "absmax":
-        # The last of equal units in this order is the largest in magnitude.
-        order = np.lexsort((np.abs(scores), unit))
-        joined = np.zeros(n_units)
-        joined[unit[order]] = scores[order]
+        # The last of a word's pieces in this order is the largest in magnitude.
+        order = np.lexsort((np.abs(scores), word))
+        joined = np.zeros(n_words)
+        joined[word[order]] = scores[order]
         return joined
-    total = np.bincount(unit, scores, minlength=n_units)
-    sizes = np.bincount(unit, minlength=n_units)
+    total = np.bincount(word, scores, minlength=n_words)
+    sizes = np.bincount(word, minlength=n_words)
     return np.asarray(total if merge == "sum" else total / sizes, dtype=np.float64)
-
-
-def _offsets(row: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=n_rows)))).astype(np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,28 +11,26 @@ from torch import Tensor
 
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 
-Items = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 class Path:
-    """The paths of a batch of items, and a model to follow them with.
+    """The paths of a batch of items, and the model whose gradients are taken along them.
 
-    Only the word embeddings of real tokens move; those of padding stay what they are, and so do position and type
-    embeddings. Points of different items and places on the path share a forward and backward pass.
+    Only the word embeddings of real tokens change; those of padding, and position and type embeddings, stay. Points of
+    different items and places on the path share a forward and backward pass.
 
     Args:
-        model: A frozen classifier or multiple-choice model.
-        embedding_input: How it takes embeddings.
+        embedding_input: A frozen classifier or multiple-choice model, fed by embeddings.
         inputs: `input_ids`, `attention_mask`, …: (b, L) for a classifier, (b, C, L) for a multiple-choice model.
         baseline: (d,) the embedding at which every real token's path begins; None for zeros.
         target: "probability" or "logit".
-        max_tokens: The most tokens of a pass, padding included; one item alone may exceed it.
+        max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
     """
 
     def __init__(
         self,
-        model: Any,
         embedding_input: EmbeddingInput,
         inputs: dict[str, Tensor],
         *,
@@ -41,7 +38,7 @@ class Path:
         target: str,
         max_tokens: int,
     ) -> None:
-        self._model, self._embedding_input, self._inputs = model, embedding_input, inputs
+        self._embedding_input, self._inputs = embedding_input, inputs
         self._target = target
         self._end = embedding_input.look_up(inputs["input_ids"])
         real = inputs["attention_mask"].unsqueeze(-1).to(self._end.dtype)
@@ -62,28 +59,28 @@ class Path:
         return self._difference
 
     @torch.no_grad()
-    def logits(self, items: Items, places: Floats) -> Floats:
+    def logits(self, items: Ints, places: Floats) -> Floats:
         """Return the logits at some points, (r, K).
 
         Args:
             items: (r,) which items.
             places: (r,) where on their paths: 0 at the baseline, 1 at the input.
         """
-        found = [
+        parts = [
             self._forward(items[rows], self._points(items[rows], places[rows])).double().cpu()
             for rows in self._passes(len(items))
         ]
-        return np.asarray(torch.cat(found).numpy())
+        return np.asarray(torch.cat(parts).numpy())
 
     def gradients(
-        self, items: Items, places: Floats, weights: Floats, groups: Items, labels: Items
+        self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints
     ) -> tuple[Tensor, Floats]:
         """Sum weighted gradients of the target at some points.
 
         Args:
             items: (r,) which items.
             places: (r,) where on their paths.
-            weights: (r,) what each point counts.
+            weights: (r,) the weight of each point.
             groups: (r,) into which sum each point goes: 0..g-1.
             labels: (r,) the class (or choice) whose score is explained.
 
@@ -105,7 +102,7 @@ class Path:
             values[rows] = scores.detach().double().cpu().numpy()
         return total, values
 
-    def score(self, logits: Floats, labels: Items) -> Floats:
+    def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
         return np.asarray(self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy())
 
@@ -114,24 +111,20 @@ class Path:
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def _passes(self, n_rows: int) -> list[slice]:
-        # Passes of equal size: none is left with a few rows, which cost nearly as much.
+        # Passes of equal size: a last one of a few rows would cost nearly as much.
         n_passes = -(-n_rows // self._rows)
         edges = np.linspace(0, n_rows, n_passes + 1).round().astype(int)
         return [slice(a, b) for a, b in itertools.pairwise(edges.tolist())]
 
-    def _indices(self, values: Items) -> Tensor:
+    def _indices(self, values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._end.device)
 
-    def _points(self, items: Items, places: Floats) -> Tensor:
+    def _points(self, items: Ints, places: Floats) -> Tensor:
         chosen = self._indices(items)
         back = torch.as_tensor(places - 1.0, dtype=self._end.dtype, device=self._end.device)
         back = back.view((-1,) + (1,) * (self._end.dim() - 1))
         return torch.addcmul(self._end[chosen], self._difference[chosen], back)
 
-    def _forward(self, items: Items, points: Tensor) -> Tensor:
+    def _forward(self, items: Ints, points: Tensor) -> Tensor:
         chosen = self._indices(items)
-        # A multiple-choice model joins items and choices into one dimension before it looks anything up.
-        rows = points.flatten(0, -3) if points.dim() > 3 else points
-        with self._embedding_input.feed(rows):
-            logits: Tensor = self._model(**{name: tensor[chosen] for name, tensor in self._inputs.items()}).logits
-        return logits
+        return self._embedding_input.logits(points, {name: tensor[chosen] for name, tensor in self._inputs.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -11,10 +11,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.foundations.ragged import offsets_of
 from rightreasons.foundations.validation import check_count
 
-# Texts are tokenized in blocks, so that the tokenizer's Python lists of all of them never stand in memory at once.
+# Tokenizing in blocks keeps the tokenizer's Python lists of all texts from being in memory at once.
 _BLOCK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where each token of tokenized texts is in its text.
+
+    Attributes:
+        special: (total,) whether the tokenizer added the token ([CLS], [SEP], <s>, </s>).
+        part: (total,) 0 in the first text, 1 in the second; 0 for special tokens.
+        start: (total,) first character in its text; 0 for special tokens.
+        end: (total,) one past the last character; equal to `start` where a token covers no character.
+    """
+
+    special: NDArray[np.bool_]
+    part: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +44,7 @@ class Encoded:
         offsets: (N + 1,) where each item begins.
         truncated: (N,) whether the text was longer than `max_length` and was cut.
         padding: The value that pads each column.
-        padding_side: "right" or "left", as the tokenizer has it.
+        padding_side: "right" or "left", the tokenizer's own.
     """
 
     columns: dict[str, NDArray[np.int32]]
@@ -43,6 +61,11 @@ class Encoded:
         """(N,) how many tokens each item has, special tokens included."""
         return np.diff(self.offsets)
 
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """(total,) the item of each token."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
 
 def encode(
     tokenizer: Any, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int
@@ -53,10 +76,50 @@ def encode(
         tokenizer: A tokenizer of transformers.
         texts: N texts.
         text_pairs: N second texts, or None. The longer of the two is cut first.
-        max_length: The most tokens of an item, special tokens included.
+        max_length: Maximum tokens per item, special tokens included.
 
     Returns:
         The token ids.
+
+    Raises:
+        ValueError: If the tokenizer has no padding token.
+    """
+    return _encode(tokenizer, texts, text_pairs, max_length, lambda encodings: None)
+
+
+def encode_with_places(
+    tokenizer: Any, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int
+) -> tuple[Encoded, Places]:
+    """Tokenize as `encode` does, and keep where in its text each token is.
+
+    Raises:
+        ValueError: If the tokenizer is not a fast one, which alone knows the places, or has no padding token.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"Expected a fast tokenizer, which knows the places of its tokens, but {type(tokenizer).__name__} is a "
+            "slow one: save a tokenizer.json beside the model."
+        )
+    special: list[bool] = []
+    part: list[int] = []
+    spans: list[tuple[int, int]] = []
+
+    def collect(encodings: Sequence[Any]) -> None:
+        for encoding in encodings:
+            # The tokenizer added every token without a sequence; some tokenizers' own masks also count <unk>.
+            sequences = encoding.sequence_ids
+            special.extend(sequence is None for sequence in sequences)
+            part.extend(sequence or 0 for sequence in sequences)
+            spans.extend((0, 0) if s is None else span for s, span in zip(sequences, encoding.offsets, strict=True))
+
+    encoded = _encode(tokenizer, texts, text_pairs, max_length, collect)
+    table = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    places = Places(np.array(special, dtype=np.bool_), np.array(part, dtype=np.int64), table[:, 0], table[:, 1])
+    return encoded, places
+
+
+def check_padding(tokenizer: Any) -> dict[str, int]:
+    """Return the values that pad the columns of tokenized texts.
 
     Raises:
         ValueError: If the tokenizer has no padding token.
@@ -66,27 +129,45 @@ def encode(
             f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding token, but it has none: "
             "set `tokenizer.pad_token` and `model.config.pad_token_id`."
         )
-    names = [name for name in ("input_ids", "token_type_ids") if name in tokenizer.model_input_names]
+    return {"input_ids": int(tokenizer.pad_token_id), "token_type_ids": int(tokenizer.pad_token_type_id)}
+
+
+def input_names(tokenizer: Any) -> list[str]:
+    """Return the columns of token ids that the model takes."""
+    return [name for name in ("input_ids", "token_type_ids") if name in tokenizer.model_input_names]
+
+
+def _encode(
+    tokenizer: Any,
+    texts: Sequence[str],
+    text_pairs: Sequence[str] | None,
+    max_length: int,
+    collect: Callable[[Sequence[Any]], object],
+) -> Encoded:
+    """Tokenize block by block; `collect` receives the encodings of each block."""
+    padding = check_padding(tokenizer)
+    names = input_names(tokenizer)
     parts: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
     lengths: list[int] = []
     truncated: list[bool] = []
     for start in range(0, len(texts), _BLOCK):
         block = slice(start, start + _BLOCK)
         pairs = None if text_pairs is None else list(text_pairs[block])
-        found = tokenizer(
+        tokens = tokenizer(
             list(texts[block]), pairs, truncation=True, max_length=max_length, return_attention_mask=False
         )
-        rows = found["input_ids"]
+        rows = tokens["input_ids"]
         lengths.extend(map(len, rows))
-        truncated.extend(_cut(tokenizer, found, list(texts[block]), pairs, max_length))
+        truncated.extend(_cut(tokenizer, tokens, list(texts[block]), pairs, max_length))
         for name in names:
-            flat = chain.from_iterable(found[name])
+            flat = chain.from_iterable(tokens[name])
             parts[name].append(np.fromiter(flat, dtype=np.int32, count=sum(map(len, rows))))
+        collect(tokens.encodings)
     return Encoded(
         columns={name: np.concatenate(part) for name, part in parts.items()},
-        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        offsets=offsets_of(lengths),
         truncated=np.array(truncated, dtype=bool),
-        padding={"input_ids": int(tokenizer.pad_token_id), "token_type_ids": int(tokenizer.pad_token_type_id)},
+        padding=padding,
         padding_side=str(tokenizer.padding_side),
     )
 
@@ -96,13 +177,13 @@ def length_batches(
 ) -> list[NDArray[np.int64]]:
     """Cut items into batches of like length, the longest first.
 
-    The longest batch comes first, so that one that does not fit in memory says so at once. Items of one length keep
+    The longest batch comes first, so that one that does not fit in memory fails at once. Items of equal length keep
     their order, so the batches depend on the lengths alone.
 
     Args:
         lengths: (N,) tokens of each item.
-        batch_size: The most items of a batch.
-        max_tokens: The most tokens of a padded batch, items times the longest; None for no bound. One item alone may
+        batch_size: Maximum items per batch.
+        max_tokens: Maximum tokens per padded batch, items times the longest; None for no bound. A single item may
             exceed it.
 
     Returns:
@@ -133,13 +214,13 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
 
     Args:
         encoded: The tokenized texts.
-        items: (n,) which ones.
-        device: Where the tensors go.
+        items: (n,) their positions.
+        device: Device of the tensors.
 
     Returns:
         `input_ids`, `attention_mask` and, where the model takes them, `token_type_ids`: (n, longest) int64 each.
     """
-    lengths = encoded.lengths[items]
+    lengths = encoded.offsets[items + 1] - encoded.offsets[items]
     width = int(lengths.max())
     first = np.zeros_like(lengths) if encoded.padding_side == "right" else width - lengths
     place = np.arange(width) - first[:, None]
@@ -153,11 +234,11 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
     return {name: tensor.to(device) for name, tensor in tensors.items()}
 
 
-def _cut(tokenizer: Any, found: Any, texts: list[str], pairs: list[str] | None, max_length: int) -> list[bool]:
-    if found.encodings is not None:  # the fast tokenizers keep what they cut off
-        return [bool(encoding.overflowing) for encoding in found.encodings]
-    # The others do not: what is full is tokenized again without a bound.
-    full = [index for index, row in enumerate(found["input_ids"]) if len(row) >= max_length]
+def _cut(tokenizer: Any, tokens: Any, texts: list[str], pairs: list[str] | None, max_length: int) -> list[bool]:
+    if tokens.encodings is not None:  # fast tokenizers keep what they cut off
+        return [bool(encoding.overflowing) for encoding in tokens.encodings]
+    # Slow ones do not: what is full is tokenized again without a bound.
+    full = [index for index, row in enumerate(tokens["input_ids"]) if len(row) >= max_length]
     cut = [False] * len(texts)
     if full:
         whole = tokenizer([texts[i] for i in full], None if pairs is None else [pairs[i] for i in full])

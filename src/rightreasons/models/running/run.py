@@ -8,26 +8,76 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.models.running.fingerprint import fingerprint_model
+from rightreasons.models.running.frozen import frozen
 from rightreasons.models.running.processes import processes
 from rightreasons.models.running.store import Chunk, Column, Store, join
 
 Compute = Callable[[NDArray[np.int64]], Mapping[str, Column]]
 
 
-def open_store(out: str | os.PathLike[str] | None, run: Callable[[], Mapping[str, Any]]) -> Store | None:
-    """Open the store of a run in a folder, the main process first; None where nothing is kept.
+class Columns(dict[str, Column]):
+    """The columns of a run, each over all items."""
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return a column with one value, or one array of a fixed shape, per item."""
+        return np.asarray(self[name])
+
+    def ragged(self, name: str) -> Ragged:
+        """Return a column whose rows may differ in length.
+
+        Raises:
+            TypeError: If the column is an array.
+        """
+        column = self[name]
+        if not isinstance(column, Ragged):
+            raise TypeError(f"Expected the column {name!r} to have rows of their own lengths, but it is an array.")
+        return column
+
+
+def run_model(
+    model: torch.nn.Module,
+    compute: Compute,
+    batches: Sequence[NDArray[np.int64]],
+    *,
+    kind: str,
+    inputs: Callable[[], Mapping[str, Any]],
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    notes: Mapping[str, Any] | None = None,
+) -> Columns:
+    """Run a computation that only reads a model over the batches of a dataset; `run_batches` says how.
 
     Args:
-        out: The folder, or None.
-        run: Says what the results depend on, as in `Store`; not asked where nothing is kept.
+        model: The model; it is frozen meanwhile and afterwards as it was.
+        compute: Takes (n,) items and returns named columns with one row per item.
+        batches: Disjoint arrays of items that cover 0..N-1.
+        kind: What is computed: the text of the progress bar, and part of what a store belongs to.
+        inputs: Returns what the results depend on beside the model: fingerprints of the inputs, and every option that
+            changes a result. Called only with `out`.
+        progress: Whether to show a progress bar.
+        out: A folder for the results, written as they are computed; a later run of the same kind resumes. None keeps
+            them in memory.
+        notes: Small files to write beside the results: JSON values by name.
+
+    Raises:
+        ValueError: If `out` belongs to another run.
     """
-    if out is None:
-        return None
-    described = run()
-    return processes().main_first(lambda: Store(out, described))
+    store = None
+    if out is not None:
+        described = {"kind": kind, "model": fingerprint_model(model), **inputs()}
+        # The main process first: the others then find the store of this run, and not one half made.
+        store = processes().main_first(lambda: Store(out, described))
+        for name, value in (notes or {}).items():
+            if processes().is_main:
+                store.write_json(name, value)
+    with frozen(model):
+        return run_batches(compute, batches, store=store, progress=progress, description=kind)
 
 
 def run_batches(
@@ -38,21 +88,21 @@ def run_batches(
     progress: bool = True,
     description: str = "items",
     flush_seconds: float = 5.0,
-) -> dict[str, Column]:
+) -> Columns:
     """Call `compute` on each batch of items and return its columns in the order of the items.
 
-    Several processes of one launch take the batches in turn, and each gets the whole result; the batches are those of
-    one process, and so is the answer, to the rounding of the arithmetic. With a store, what is computed is written
-    every few seconds and at the end, also at an end by an error or Ctrl-C; a later run of the same kind computes only
-    what is missing.
+    The processes of one launch take the batches in turn, and each returns the whole result. The batches do not depend
+    on the number of processes, and so neither does the result, to the rounding of the arithmetic. With a store, results
+    are written every few seconds and at the end, also when an error or Ctrl-C ends the run; a later run of the same
+    kind computes only what is missing.
 
     Args:
-        compute: Takes (n,) items and returns named columns with one row an item.
+        compute: Takes (n,) items and returns named columns with one row per item.
         batches: Disjoint arrays of items that cover 0..N-1.
-        store: Where results are kept; None keeps them in memory alone.
+        store: Where results are kept; None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
-        description: What the bar says.
-        flush_seconds: At most so many seconds of work stay unwritten; 0 writes after every batch.
+        description: The text of the bar.
+        flush_seconds: Maximum seconds of unwritten work; 0 writes after every batch.
 
     Returns:
         Each column over all N items.
@@ -62,7 +112,7 @@ def run_batches(
     """
     workers = processes()
     before = store.read() if store else Chunk(np.empty(0, np.int64), {})
-    # The main process says what is done: the others may already see chunks that were written since.
+    # Use the main process's list of finished items; other processes may see newer chunks.
     done = np.zeros(_count(batches), dtype=bool)
     done[workers.gather(before.items)[0]] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
@@ -82,8 +132,7 @@ def run_batches(
     if errors:
         raise errors[0]
     gathered = workers.gather(join(computed))
-    whole = join([before, *gathered])
-    return dict(whole.columns)
+    return Columns(join([before, *gathered]).columns)
 
 
 def _compute(

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.atomic_write import write_json, write_with
 from rightreasons.foundations.ragged import Ragged
 
 FORMAT = "rightreasons.run"
@@ -115,8 +116,7 @@ class Store:
                 arrays[f"{name}.rows"] = column
         # Chunks share no item, so the first item names a chunk, whichever process writes it.
         path = self.folder / f"chunk-{int(chunk.items.min()):09d}.npz"
-        with _replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        write_with(path, lambda temporary: _save(temporary, arrays))
 
     def read(self) -> Chunk:
         """Read everything that is there, in the dataset's order.
@@ -128,8 +128,7 @@ class Store:
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a small file beside the chunks."""
-        with _replacing(self.folder / name) as temporary:
-            temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+        write_json(self.folder / name, value)
 
     def read_json(self, name: str) -> Any:
         """Read a small file from beside the chunks."""
@@ -178,36 +177,17 @@ def _read_manifest(manifest: Path) -> dict[str, Any]:
     return run
 
 
-class _replacing:  # noqa: N801 - used as a function
-    """Give a file beside `path` to write into; it takes the place of `path` when all went well."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.temporary = path.with_name(f".{path.name}.{os.getpid()}")
-
-    def __enter__(self) -> Path:
-        return self.temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.temporary.replace(self.path)
-        else:
-            self.temporary.unlink(missing_ok=True)
+def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    with path.open("wb") as file:  # a path that does not end in .npz would be given another name
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def _concatenate(columns: Sequence[Column]) -> Column:
     if all(isinstance(column, Ragged) for column in columns):
-        lengths = np.concatenate([column.lengths for column in columns])  # type: ignore[union-attr]
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        return Ragged(np.concatenate([column.values for column in columns]), offsets)  # type: ignore[union-attr]
+        rows = [column for column in columns if isinstance(column, Ragged)]
+        return Ragged.of(np.concatenate([r.values for r in rows]), np.concatenate([r.lengths for r in rows]))
     return np.concatenate([np.asarray(column) for column in columns])
 
 
 def _take(column: Column, order: NDArray[np.intp]) -> Column:
-    if not isinstance(column, Ragged):
-        return column[order]
-    lengths = column.lengths[order]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    # Where each value comes from: the start of its row, and its place in the row.
-    source = np.repeat(column.starts[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return Ragged(column.values[source], offsets)
+    return column.take(order) if isinstance(column, Ragged) else column[order]

@@ -7,6 +7,9 @@ the prompt and itself alone; positions go on from the prompt for each. One forwa
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import os
 import string
 from collections.abc import Iterable, Sequence
@@ -30,11 +33,10 @@ from rightreasons.foundations.validation import (
     check_same_length,
 )
 from rightreasons.models.loading import check_model, load_tokenizer, position_bound, quiet
-from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_texts
-from rightreasons.models.running.frozen import frozen
+from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
 from rightreasons.models.running.processes import default_device
-from rightreasons.models.running.run import open_store, run_batches
-from rightreasons.models.running.store import Column, Store
+from rightreasons.models.running.run import run_model
+from rightreasons.models.running.store import Column
 
 METHODS = ("sum", "mean", "unconditional", "letters")
 """How a choice is scored; see `choose_causal`."""
@@ -177,45 +179,74 @@ def choose_causal(
     """
     check_one_of(method, METHODS, "method")
     check_count(max_tokens, "max_tokens")
-    prompts, rows, counts = check_choices(prompts, choices)
-    names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
-    check_same_length(prompts=prompts, ids=names)
-    gold = None
-    if labels is not None:
-        check_same_length(prompts=prompts, labels=labels)
-        gold = check_labels(labels, counts, name="labels", minimum=-1)
-    if method == "letters":
-        prompts, rows = _with_letters(prompts, rows)
-    items = [_tokenize(scorer, prompt, row) for prompt, row in zip(prompts, rows, strict=True)]
-    tokens = np.concatenate([[len(choice) for choice in item.choices] for item in items])
+    asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
+    prompts, rows = _with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
+    items = [_tokenize(scorer, *item) for item in zip(asked.ids, prompts, rows, strict=True)]
+    lengths = [len(choice) for item in items for choice in item.choices]
     truncated = sum(item.truncated for item in items)
     if not shared_prefix:
-        items = [_Item(item.prompt, [choice], False) for item in items for choice in item.choices]
-    pair_names = names if shared_prefix else tuple(np.repeat(names, counts))
-    store = open_store(
-        out,
-        lambda: {
-            "kind": f"choices by {method}",
-            "model": fingerprint_model(scorer.model),
-            "ids": fingerprint_texts(pair_names),
-            "texts": fingerprint_texts([*prompts, unconditional_prompt, *(text for row in rows for text in row)]),
-        },
-    )
-    likelihood = _likelihoods(scorer, items, pair_names, max_tokens, progress, store)
+        items = [dataclasses.replace(item, choices=[choice]) for item in items for choice in item.choices]
+    score = functools.partial(_likelihoods, scorer, max_tokens=max_tokens, progress=progress)
+    likelihood = score(items, kind=f"choices by {method}", out=out)
     if method == "mean":
-        likelihood = likelihood / tokens
+        likelihood = likelihood / lengths
     if method == "unconditional":
-        likelihood = likelihood - _unconditional(scorer, unconditional_prompt, rows, max_tokens, progress)
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    same = bool((counts == counts[0]).all())
-    scores = likelihood.reshape(len(counts), -1) if same else Ragged(likelihood, offsets)
-    return Scores(names, scores, gold, None, truncated)
+        # Every distinct choice is scored once after the unconditional prompt.
+        place = {text: index for index, text in enumerate(dict.fromkeys(itertools.chain.from_iterable(rows)))}
+        alone = [_tokenize(scorer, f"choice {text!r}", unconditional_prompt, [text]) for text in place]
+        likelihood = likelihood - score(alone, kind="choices alone")[[place[text] for row in rows for text in row]]
+    return Scores(asked.ids, Ragged.of(likelihood, asked.counts).table(), asked.labels, None, truncated)
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceItems:
+    """Checked multiple-choice items.
+
+    Attributes:
+        ids: N ids.
+        prompts: N prompts.
+        choices: N lists of choices.
+        counts: (N,) choices of each item.
+        labels: (N,) the index of the right choice, -1 where there is none; None when the data has no labels.
+    """
+
+    ids: tuple[str, ...]
+    prompts: list[str]
+    choices: list[list[str]]
+    counts: NDArray[np.int64]
+    labels: NDArray[np.int64] | None
+
+    @classmethod
+    def of(
+        cls,
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        *,
+        ids: Iterable[object] | None = None,
+        labels: object = None,
+        allow_empty: bool = False,
+    ) -> ChoiceItems:
+        """Check items; `allow_empty` allows choices without words.
+
+        Raises:
+            TypeError: If a column is of the wrong kind.
+            ValueError: If columns differ in length, an item has fewer than two choices, an id comes twice, or a label
+                is no choice of its item.
+        """
+        texts, rows, counts = check_choices(prompts, choices, allow_empty=allow_empty)
+        names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
+        check_same_length(prompts=texts, ids=names)
+        if labels is None:
+            return cls(names, texts, rows, counts, None)
+        check_same_length(prompts=texts, labels=labels)
+        return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
 
 
 @dataclass(frozen=True)
 class _Item:
-    """An item as tokens: one prompt (never empty), the choices, and whether the prompt was cut."""
+    """An item as tokens: its name, one prompt (never empty), the choices, and whether the prompt was cut."""
 
+    name: str
     prompt: list[int]
     choices: list[list[int]]
     truncated: bool
@@ -225,75 +256,65 @@ class _Item:
         return len(self.prompt) + sum(map(len, self.choices))
 
 
-def _with_letters(prompts: Sequence[str], rows: Sequence[list[str]]) -> tuple[list[str], list[list[str]]]:
-    asked, letters = [], []
-    for index, (prompt, row) in enumerate(zip(prompts, rows, strict=True)):
-        if len(row) > len(LETTERS):
-            raise ValueError(f"Expected at most {len(LETTERS)} choices with letters, but item {index} has {len(row)}.")
-        listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, row, strict=False))
-        asked.append(f"{prompt}\n{listed}\nAnswer:".lstrip("\n"))
-        letters.append(list(LETTERS[: len(row)]))
-    return asked, letters
+def _with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
+    """Write the choices into the prompts with letters, and let the letters be the choices."""
+    if (most := int(items.counts.max())) > len(LETTERS):
+        raise ValueError(
+            f"Expected at most {len(LETTERS)} choices with letters, but item {int(items.counts.argmax())} has {most}."
+        )
+    prompts = []
+    for prompt, row in zip(items.prompts, items.choices, strict=True):
+        lines = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, row, strict=False))
+        prompts.append(f"{prompt}\n{lines}\nAnswer:".lstrip("\n"))
+    return prompts, [list(LETTERS[:count]) for count in items.counts]
 
 
-def _tokenize(scorer: CausalLM, prompt: str, row: Sequence[str]) -> _Item:
-    # The space belongs to the choice: that is how the tokens of a running text fall.
+def _tokenize(scorer: CausalLM, name: str, prompt: str, row: Sequence[str]) -> _Item:
+    # The space belongs to the choice: that is how a running text is cut into tokens.
     tokenizer = scorer.tokenizer
     choices = tokenizer([f" {choice}" for choice in row], add_special_tokens=False)["input_ids"]
     tokens = tokenizer(prompt)["input_ids"] if prompt else []
     room = scorer.max_length - max(map(len, choices))
     if room < 1:
         raise ValueError(
-            f"Expected choices that {scorer.name} can read (up to {scorer.max_length} tokens), but one has "
-            f"{max(map(len, choices))}."
+            f"Expected choices that {scorer.name} can read (up to {scorer.max_length} tokens), but one of item "
+            f"{name!r} has {max(map(len, choices))}."
         )
-    cut = len(tokens) > room
-    return _Item(tokens[-room:] or [scorer.start_token], choices, cut)
-
-
-def _unconditional(
-    scorer: CausalLM, prompt: str, rows: Sequence[list[str]], max_tokens: int, progress: bool
-) -> NDArray[np.float64]:
-    """Score every distinct choice once after the unconditional prompt."""
-    place: dict[str, int] = {}
-    for row in rows:
-        for text in row:
-            place.setdefault(text, len(place))
-    items = [_tokenize(scorer, prompt, [text]) for text in place]
-    names = [f"choice {text!r}" for text in place]
-    found = _likelihoods(scorer, items, names, max_tokens, progress, None)
-    return found[[place[text] for row in rows for text in row]]
+    return _Item(name, tokens[-room:] or [scorer.start_token], choices, len(tokens) > room)
 
 
 def _likelihoods(
     scorer: CausalLM,
     items: Sequence[_Item],
-    names: Sequence[str],
+    *,
+    kind: str,
     max_tokens: int,
     progress: bool,
-    store: Store | None,
+    out: str | os.PathLike[str] | None = None,
 ) -> NDArray[np.float64]:
     """Return the summed log-likelihood of every choice of every item, one after another."""
-    model = scorer.model
-    batches = _batches(items, max_tokens)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column]:
-        group = [items[index] for index in batch]
-        found = _forward(model, group)
-        lengths = np.array([len(items[index].choices) for index in batch], dtype=np.int64)
-        rows = Ragged(found, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64))
-        if not np.isfinite(found).all():
-            item = batch[rows.row_of(int(np.flatnonzero(~np.isfinite(found))[0]))]
-            raise ValueError(
-                f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {names[item]!r}."
-            )
+        rows = _forward(scorer.model, [items[index] for index in batch])
+        finite = np.isfinite(rows.reduce(np.add))
+        if not finite.all():
+            name = items[batch[int(finite.argmin())]].name
+            raise ValueError(f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {name!r}.")
         return {"likelihood": rows}
 
-    with frozen(model):
-        found = run_batches(score, batches, store=store, progress=progress, description="scoring choices")
-    rows = found["likelihood"]
-    return rows.values if isinstance(rows, Ragged) else np.asarray(rows)
+    def inputs() -> dict[str, str]:
+        sequences = [part for item in items for part in (item.prompt, *item.choices)]
+        arrays = {
+            "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
+            "lengths": np.array([len(part) for part in sequences]),
+            "choices": np.array([len(item.choices) for item in items]),
+        }
+        return {"ids": fingerprint_texts(item.name for item in items), "texts": fingerprint_arrays(arrays)}
+
+    batches = _batches(items, max_tokens)
+    columns = run_model(scorer.model, score, batches, kind=kind, inputs=inputs, progress=progress, out=out)
+    return columns.ragged("likelihood").values
 
 
 def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]:
@@ -315,8 +336,8 @@ def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]
     return batches
 
 
-def _forward(model: Any, items: Sequence[_Item]) -> NDArray[np.float64]:
-    """Score all choices of some items by one forward pass.
+def _forward(model: Any, items: Sequence[_Item]) -> Ragged:
+    """Score all choices of some items by one forward pass: a row of log-likelihoods per item.
 
     Prompts end in one column, so that the logits that are needed are those of the last columns.
     """
@@ -360,13 +381,13 @@ def _forward(model: Any, items: Sequence[_Item]) -> NDArray[np.float64]:
     wanted = torch.from_numpy(tokens[at_row, at_column]).to(device)
     rows = torch.from_numpy(at_row).to(device)
     columns = torch.from_numpy(source[at_row, at_column] - (width - 1)).to(device)
-    found = np.empty(len(at_row))
-    # In parts: the table of all logits exists once already, a float copy of it need not.
+    likelihood = np.empty(len(at_row))
+    # In parts: the table of all logits is in memory already, a float copy of it need not be.
     for start in range(0, len(at_row), 512):
         part = slice(start, start + 512)
         scores = logits[rows[part], columns[part]].float()
         picked = scores.gather(1, wanted[part][:, None])[:, 0] - scores.logsumexp(dim=1)
-        found[part] = picked.double().cpu().numpy()
+        likelihood[part] = picked.double().cpu().numpy()
     owner = at_row * (segment.max() + 1) + segment[at_row, at_column]  # which choice of which item
     starts = np.flatnonzero(np.diff(np.concatenate(([-1], owner))))
-    return np.asarray(np.add.reduceat(found, starts), dtype=np.float64)
+    return Ragged.of(np.add.reduceat(likelihood, starts), [len(item.choices) for item in items])

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.validation import check_choices, check_ids, check_labels, check_one_of, check_same_length
+from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.loading import Classifier, check_model, load_multiple_choice, quiet
-from rightreasons.models.scoring.causal import METHODS, CausalLM, choose_causal, load_causal
+from rightreasons.models.scoring.causal import METHODS, CausalLM, ChoiceItems, choose_causal, load_causal
 from rightreasons.models.scoring.classes import predict_choices
 
 HEAD = "head"
@@ -118,32 +118,22 @@ def choose(
             is not one of the scorer's, or `out` belongs to another run.
     """
     chosen = _method(scorer, method)
-    prompts, rows, counts = check_choices(prompts, choices, allow_empty=True)
-    names = tuple(check_ids(range(len(prompts)) if ids is None else ids, "ids"))
-    check_same_length(prompts=prompts, ids=names)
-    gold = None
-    if labels is not None:
-        check_same_length(prompts=prompts, labels=labels)
-        gold = check_labels(labels, counts, name="labels", minimum=-1)
+    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
 
-    def ask(asked: Sequence[str], offered: Sequence[Sequence[str]], called: Sequence[str]) -> Scores:
-        shared: dict[str, Any] = {"ids": called, "progress": progress, "out": out}
+    def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
+        common: dict[str, Any] = {"ids": ids, "progress": progress, "out": out}
         if isinstance(scorer, Classifier):
-            return predict_choices(scorer, asked, offered, batch_size=batch_size, max_tokens=max_tokens, **shared)
+            return predict_choices(scorer, prompts, choices, batch_size=batch_size, max_tokens=max_tokens, **common)
         bound: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
-        return choose_causal(scorer, asked, offered, method=chosen, **bound, **shared)
+        return choose_causal(scorer, prompts, choices, method=chosen, **bound, **common)
 
     if chosen in JOINT or not distinct:
-        found = ask(prompts, rows, names)
-        return dataclasses.replace(found, labels=gold)
-    groups = _Groups(prompts, rows, names)
-    found = ask(groups.prompts, groups.choices, groups.names)
-    flat = found.logits.values if isinstance(found.logits, Ragged) else found.logits.ravel()
-    values = flat[groups.place]
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    same = bool((counts == counts[0]).all())
-    scores = values.reshape(len(counts), -1) if same else Ragged(values, offsets)
-    return Scores(names, scores, gold, None, found.truncated)
+        return dataclasses.replace(score(items.prompts, items.choices, items.ids), labels=items.labels)
+    groups = _Groups(items)
+    scores = score(groups.prompts, groups.choices, groups.names)
+    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
+    logits = Ragged.of(flat[groups.place], items.counts).table()
+    return Scores(items.ids, logits, items.labels, None, scores.truncated)
 
 
 class _Groups:
@@ -153,17 +143,15 @@ class _Groups:
         prompts: The prompt of each group; a prompt with many choices has several groups.
         choices: Their choices.
         names: Their names: the first item that has the prompt, and the number of the group.
-        place: (P,) for every pair of every item, where its score stands in the groups.
+        place: (P,) the position in the groups of the score of every pair of every item.
     """
 
-    def __init__(self, prompts: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> None:
+    def __init__(self, items: ChoiceItems) -> None:
         wanted: dict[str, dict[str, int]] = {}
         first: dict[str, str] = {}
-        for prompt, row, name in zip(prompts, rows, names, strict=True):
+        for prompt, row, name in zip(items.prompts, items.choices, items.ids, strict=True):
             first.setdefault(prompt, name)
-            seen = wanted.setdefault(prompt, {})
-            for choice in row:
-                seen.setdefault(choice, 0)
+            wanted.setdefault(prompt, {}).update(dict.fromkeys(row, 0))
         self.prompts: list[str] = []
         self.choices: list[list[str]] = []
         self.names: list[str] = []
@@ -179,7 +167,7 @@ class _Groups:
                 seen[text] = total + index
             total += len(texts)
         self.place = np.array(
-            [wanted[prompt][choice] for prompt, row in zip(prompts, rows, strict=True) for choice in row],
+            [wanted[prompt][text] for prompt, row in zip(items.prompts, items.choices, strict=True) for text in row],
             dtype=np.int64,
         )
 

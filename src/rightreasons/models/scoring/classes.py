@@ -12,20 +12,8 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.validation import (
-    check_choices,
-    check_count,
-    check_ids,
-    check_labels,
-    check_same_length,
-    check_texts,
-)
+from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import Encoded, encode, length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.processes import processes
-from rightreasons.models.running.run import open_store, run_batches
 from rightreasons.models.running.store import Column, Store
 
 ITEMS = "items.json"
@@ -74,23 +62,10 @@ def predict(
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
         )
-    texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
-    columns: dict[str, Any] = {"texts": texts}
-    if text_pairs is not None:
-        text_pairs = columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
-    names, gold = _about(ids, labels, len(classifier.label_names), columns)
-    encoded = _encode(classifier, texts, text_pairs, max_length)
-    logits = _logits(
-        classifier,
-        encoded,
-        item_names=names,
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        progress=progress,
-        out=out,
-        items=_about_items(names, gold, classifier.label_names, encoded, None),
-    )
-    return Scores(names, logits, gold, classifier.label_names, int(encoded.truncated.sum()))
+    items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
+    gold = items.check_labels(labels)
+    logits = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
+    return Scores(items.ids, logits, gold, classifier.label_names, int(items.encoded.truncated.sum()))
 
 
 def predict_choices(
@@ -133,33 +108,11 @@ def predict_choices(
     """
     if classifier.label_names is not None:
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
-    prompts, rows, counts = check_choices(prompts, choices, allow_empty=True)
-    names, gold = _about(ids, labels, counts, {"prompts": prompts, "choices": rows})
-    first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
-    encoded = _encode(classifier, first, [choice for row in rows for choice in row], max_length)
-    pair_names = tuple(
-        f"{name} (choice {choice})" for name, row in zip(names, rows, strict=True) for choice in range(len(row))
-    )
-    flat = _logits(
-        classifier,
-        encoded,
-        item_names=pair_names,
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        progress=progress,
-        out=out,
-        items=_about_items(names, gold, None, encoded, counts),
-    )
-    return Scores(names, _as_rows(flat[:, 0], counts), gold, None, int(encoded.truncated.sum()))
-
-
-def __getattr__(name: str) -> Any:
-    # `choose` stands above this module, as it asks causal language models too; it is found here as well.
-    if name == "choose":
-        from rightreasons.models.scoring.choices import choose
-
-        return choose
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length, name="prompts")
+    gold = items.check_labels(labels)
+    flat = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
+    rows = Ragged.of(flat[:, 0], items.counts)
+    return Scores(items.ids, rows.table(), gold, None, int(items.encoded.truncated.sum()))
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -181,105 +134,43 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     logits = np.asarray(chunk.columns["logits"], dtype=np.float64)
     labels = None if items["labels"] is None else np.array(items["labels"], dtype=np.int64)
     names = None if items["label_names"] is None else tuple(items["label_names"])
-    rows = logits if counts is None else _as_rows(logits[:, 0], counts)
+    rows = logits if counts is None else Ragged.of(logits[:, 0], counts).table()
     return Scores(tuple(items["ids"]), rows, labels, names, int(items["truncated"]))
 
 
-def _encode(
-    classifier: Classifier, texts: Sequence[str], text_pairs: Sequence[str] | None, max_length: int | None
-) -> Encoded:
-    bound = classifier.max_length
-    length = bound if max_length is None else check_count(max_length, "max_length", minimum=4)
-    if length > bound:
-        raise ValueError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
-        )
-    encoded = encode(classifier.tokenizer, texts, text_pairs, max_length=length)
-    known = int(classifier.model.get_input_embeddings().num_embeddings)
-    largest = int(encoded.columns["input_ids"].max())
-    if largest >= known:
-        raise ValueError(
-            f"Expected token ids below {known}, which {classifier.name} knows, but its tokenizer gave {largest}: "
-            "tokenizer and model do not belong together."
-        )
-    return encoded
-
-
 def _logits(
-    classifier: Classifier,
-    encoded: Encoded,
+    items: Items,
+    gold: NDArray[np.int64] | None,
     *,
-    item_names: Sequence[str],
     batch_size: int,
     max_tokens: int | None,
     progress: bool,
     out: str | os.PathLike[str] | None,
-    items: dict[str, Any],
 ) -> NDArray[np.float64]:
-    """Score every encoded item; (n, K), with K = 1 for the pairs of a multiple-choice model."""
-    model = classifier.model
-    batches = length_batches(encoded.lengths, batch_size=batch_size, max_tokens=max_tokens)
-    store = open_store(
-        out,
-        lambda: {
-            "kind": "logits",
-            "model": fingerprint_model(model),
-            "ids": fingerprint_texts(item_names),
-            "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets}),
-        },
-    )
-    if store and processes().is_main:
-        store.write_json(ITEMS, items)
+    """Score every sequence; (S, K), with K = 1 for the pairs of a multiple-choice model."""
+    classifier, sequences = items.classifier, items.sequences()
 
     @torch.inference_mode()
-    def score(batch: NDArray[np.int64]) -> dict[str, Column]:
-        inputs = pad(encoded, batch, classifier.device)
-        if classifier.label_names is None:
-            inputs = {name: tensor.unsqueeze(1) for name, tensor in inputs.items()}
-        logits = model(**inputs).logits.double().cpu().numpy()
-        finite = np.isfinite(logits).all(axis=1)
-        if not finite.all():
-            item = item_names[int(batch[~finite].min())]
-            raise ValueError(f"Expected finite logits, but {classifier.name} gave NaN or infinity for item {item!r}.")
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        logits = classifier.model(**inputs).logits.double().cpu().numpy()
+        sequences.check_finite(np.isfinite(logits).all(axis=1), batch)
         return {"logits": logits}
 
-    with frozen(model):
-        found = run_batches(score, batches, store=store, progress=progress, description="predicting")
-    return np.asarray(found["logits"], dtype=np.float64)
-
-
-def _about(
-    ids: Iterable[object] | None,
-    labels: Sequence[int] | NDArray[Any] | None,
-    n_classes: int | NDArray[np.int64],
-    columns: dict[str, Any],
-) -> tuple[tuple[str, ...], NDArray[np.int64] | None]:
-    n_items = len(next(iter(columns.values())))
-    names = check_ids(range(n_items) if ids is None else ids, "ids")
-    check_same_length(**columns, ids=names)
-    if labels is None:
-        return tuple(names), None
-    check_same_length(**columns, labels=labels)
-    return tuple(names), check_labels(labels, n_classes, name="labels", minimum=-1)
-
-
-def _about_items(
-    ids: Sequence[str],
-    labels: NDArray[np.int64] | None,
-    label_names: Sequence[str] | None,
-    encoded: Encoded,
-    counts: NDArray[np.int64] | None,
-) -> dict[str, Any]:
-    return {
-        "ids": list(ids),
-        "labels": None if labels is None else labels.tolist(),
-        "label_names": None if label_names is None else list(label_names),
-        "choices": None if counts is None else counts.tolist(),
-        "truncated": int(encoded.truncated.sum()),
+    names = classifier.label_names
+    about = {
+        "ids": list(items.ids),
+        "labels": None if gold is None else gold.tolist(),
+        "label_names": None if names is None else list(names),
+        "choices": items.counts.tolist() if items.joint else None,
+        "truncated": int(items.encoded.truncated.sum()),
     }
-
-
-def _as_rows(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64] | Ragged:
-    if (counts == counts[0]).all():
-        return values.reshape(len(counts), int(counts[0]))
-    return Ragged(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+    columns = sequences.run(
+        "logits",
+        score,
+        batch_size=batch_size,
+        max_tokens=max_tokens,
+        progress=progress,
+        out=out,
+        notes={ITEMS: about},
+    )
+    return columns.array("logits")

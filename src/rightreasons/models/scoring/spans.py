@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.validation import check_count, check_ids, check_same_length, check_texts
+from rightreasons.models.items import Items, check_max_length
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_model, fingerprint_texts
-from rightreasons.models.running.frozen import frozen
-from rightreasons.models.running.run import run_batches
-from rightreasons.models.running.store import Store
+from rightreasons.models.running.batching import pad
+from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.scoring.windows import Windows, encode_windows
 
 MAX_LENGTH = 384
@@ -100,30 +98,17 @@ def predict_answers(
         ValueError: If columns differ in length, a text is empty, the model is of another kind, a logit is not finite,
             or `out` belongs to another run.
     """
-    asked = check_texts(questions, "questions")
-    given = check_texts(contexts, "contexts")
-    names = check_ids(range(len(asked)) if ids is None else ids, "ids")
-    check_same_length(questions=asked, contexts=given, ids=names)
+    questions, contexts = check_texts(questions, "questions"), check_texts(contexts, "contexts")
+    names = check_ids(range(len(questions)) if ids is None else ids, "ids")
+    check_same_length(questions=questions, contexts=contexts, ids=names)
     length = span_length(classifier, max_length)
-    windows = encode_windows(classifier.tokenizer, asked, given, max_length=length, stride=stride)
+    windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=length, stride=stride)
     check_count(max_answer_tokens, "max_answer_tokens")
     check_count(n_best, "n_best")
-    store = None
-    if out is not None:
-        store = Store(
-            out,
-            {
-                "kind": "spans",
-                "model": fingerprint_model(classifier.model),
-                "ids": fingerprint_texts(names),
-                "texts": fingerprint_arrays({**windows.encoded.columns, "offsets": windows.encoded.offsets}),
-                "answers": [max_answer_tokens, n_best],
-            },
-        )
 
     @torch.inference_mode()
-    def score(batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        outputs = classifier.model(**pad(windows.encoded, batch, classifier.device))
+    def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        outputs = classifier.model(**inputs)
         if not hasattr(outputs, "start_logits"):
             raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
         return best_spans(
@@ -136,26 +121,29 @@ def predict_answers(
             name=classifier.name,
         )
 
-    batches = length_batches(windows.encoded.lengths, batch_size=batch_size, max_tokens=max_tokens)
-    with frozen(classifier.model):
-        found = run_batches(score, batches, store=store, progress=progress, description="reading")
-    return join_windows(windows, found, given, ids=names, n_best=n_best)
+    window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
+    columns = Items(classifier, window_names, np.ones(len(windows), dtype=np.int64), windows.encoded).run(
+        "spans",
+        score,
+        # Two contexts of the same tokens may have them at other characters.
+        depends={"places": fingerprint_arrays(windows.places.columns), "answers": [max_answer_tokens, n_best]},
+        batch_size=batch_size,
+        max_tokens=max_tokens,
+        progress=progress,
+        out=out,
+    )
+    return join_windows(windows, columns, contexts, ids=names, n_best=n_best)
 
 
 def span_length(classifier: Classifier, max_length: int | None) -> int:
-    """Return the most tokens of a window.
+    """Return the maximum tokens per window.
 
     Raises:
         ValueError: If it is more than the model takes.
     """
-    bound = classifier.max_length
     if max_length is None:
-        return min(MAX_LENGTH, bound)
-    if check_count(max_length, "max_length", minimum=8) > bound:
-        raise ValueError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {max_length}."
-        )
-    return max_length
+        return min(MAX_LENGTH, classifier.max_length)
+    return check_max_length(classifier, max_length, minimum=8)
 
 
 def best_spans(
@@ -218,7 +206,7 @@ def best_spans(
 
 def join_windows(
     windows: Windows,
-    found: Mapping[str, Any],
+    spans: Mapping[str, Any],
     contexts: Sequence[str],
     *,
     ids: Sequence[str] | None = None,
@@ -228,12 +216,12 @@ def join_windows(
 
     Args:
         windows: The windows.
-        found: `starts`, `ends` and `scores` of all windows, from `best_spans`.
+        spans: `starts`, `ends` and `scores` of all windows, from `best_spans`.
         contexts: N contexts.
         ids: N ids; None for "0", "1", …
         n_best: How many spans of each question.
     """
-    starts, ends, scores = (np.asarray(found[key]) for key in ("starts", "ends", "scores"))
+    starts, ends, scores = (np.asarray(spans[key]) for key in ("starts", "ends", "scores"))
     owner = np.repeat(windows.owner, starts.shape[1])
     rows = np.column_stack((owner, starts.ravel(), ends.ravel())).astype(np.int64)
     order = np.lexsort((-scores.ravel(), owner))

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.ragged import offsets_of
 from rightreasons.foundations.validation import check_count, check_same_length
-from rightreasons.models.running.batching import Encoded
+from rightreasons.models.running.batching import Encoded, check_padding, input_names
 
 _BLOCK = 1024
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Windows:
-    """W windows of N questions, those of a question one after another.
+    """W windows of N questions; those of a question are adjacent.
 
     Attributes:
         encoded: The token ids of each window: the question, then a part of its context.
-        places: In the same rows, `first` and `last`: the first character of each token in its context, and the one
-            behind its last; -1 where the token is not of the context.
-        owner: (W,) the question of each window, not decreasing.
+        places: In the same rows, `first` and `last`: the first character of each token in its context, and one past
+            its last character; -1 where the token is not of the context.
+        owner: (W,) the question of each window, in ascending order.
         n_cut: How many questions were too long and were cut.
     """
 
@@ -58,10 +59,10 @@ def encode_windows(
 
     Args:
         tokenizer: A fast tokenizer of transformers, which knows the characters of its tokens.
-        questions: N questions; one that would leave a context no room is cut.
+        questions: N questions; one that would leave its context no room is cut.
         contexts: N contexts.
-        max_length: The most tokens of a window, special tokens included.
-        stride: Tokens that a window shares with the one before; None takes `default_stride`.
+        max_length: Maximum tokens per window, special tokens included.
+        stride: Tokens that a window shares with the previous one; None takes `default_stride`.
 
     Returns:
         The windows.
@@ -72,12 +73,9 @@ def encode_windows(
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             f"Expected a fast tokenizer, which knows the characters of its tokens, but that of "
-            f"{tokenizer.name_or_path} ({type(tokenizer).__name__}) is not one."
+            f"{tokenizer.name_or_path} ({type(tokenizer).__name__}) is a slow one."
         )
-    if tokenizer.pad_token_id is None:
-        raise ValueError(
-            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding token, but it has none."
-        )
+    padding = check_padding(tokenizer)
     check_same_length(questions=questions, contexts=contexts)
     overlap = default_stride(max_length) if stride is None else check_count(stride, "stride", minimum=0)
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - overlap - 1
@@ -86,14 +84,14 @@ def encode_windows(
             f"Expected `stride` to leave room for a question in {max_length} tokens, but got {overlap}: the windows "
             "share too much."
         )
-    names = [name for name in ("input_ids", "token_type_ids") if name in tokenizer.model_input_names]
+    names = input_names(tokenizer)
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
     owner: list[int] = []
     n_cut = 0
     for start in range(0, len(questions), _BLOCK):
         asked, cut = _cut(tokenizer, list(questions[start : start + _BLOCK]), room)
         n_cut += cut
-        found = tokenizer(
+        tokens = tokenizer(
             asked,
             list(contexts[start : start + _BLOCK]),
             truncation="only_second",
@@ -103,22 +101,21 @@ def encode_windows(
             return_offsets_mapping=True,
             return_attention_mask=False,
         )
-        owner.extend(start + sample for sample in found["overflow_to_sample_mapping"])
+        owner.extend(start + sample for sample in tokens["overflow_to_sample_mapping"])
         for name in names:
-            parts[name].extend(found[name])
-        for offsets, encoding in zip(found["offset_mapping"], found.encodings, strict=True):
+            parts[name].extend(tokens[name])
+        for spans, encoding in zip(tokens["offset_mapping"], tokens.encodings, strict=True):
             inside = np.array([sequence == 1 for sequence in encoding.sequence_ids])
-            table = np.where(inside[:, None], np.array(offsets, dtype=np.int32).reshape(-1, 2), -1)
+            table = np.where(inside[:, None], np.array(spans, dtype=np.int32).reshape(-1, 2), -1)
             parts["first"].append(table[:, 0])
             parts["last"].append(table[:, 1])
-    lengths = [len(row) for row in parts["input_ids"]]
-    bounds = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    offsets = offsets_of([len(row) for row in parts["input_ids"]])
     columns = {name: np.concatenate(rows).astype(np.int32) for name, rows in parts.items()}
     encoded = Encoded(
         columns={name: columns[name] for name in names},
-        offsets=bounds,
-        truncated=np.zeros(len(lengths), dtype=bool),
-        padding={"input_ids": int(tokenizer.pad_token_id), "token_type_ids": int(tokenizer.pad_token_type_id)},
+        offsets=offsets,
+        truncated=np.zeros(len(offsets) - 1, dtype=bool),
+        padding=padding,
         padding_side=str(tokenizer.padding_side),
     )
     places = dataclasses.replace(
@@ -128,9 +125,9 @@ def encode_windows(
 
 
 def _cut(tokenizer: Any, questions: list[str], room: int) -> tuple[list[str], int]:
-    """Cut questions to a number of tokens; also how many were longer."""
-    found = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
-    long = [number for number, row in enumerate(found["input_ids"]) if len(row) > room]
+    """Cut questions to a number of tokens; also return how many were longer."""
+    tokens = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+    long = [number for number, row in enumerate(tokens["input_ids"]) if len(row) > room]
     for number in long:
-        questions[number] = questions[number][: found["offset_mapping"][number][room - 1][1]]
+        questions[number] = questions[number][: tokens["offset_mapping"][number][room - 1][1]]
     return questions, len(long)
