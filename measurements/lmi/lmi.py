@@ -101,7 +101,7 @@ class Lmi(KernelModule, evaluate.Measurement):
                 label_names = getattr(data.features[label_column], "names", None)
         else:
             if labels is None or all(label is None for label in labels):
-                raise ValueError(f"Expected `data` and `labels` in {self.name}, but only `data` came.")
+                raise ValueError(f"Expected `data` and `labels` in {self.name}, but got only `data`.")
             counts.update(data, labels)
         result = counts.result(**options_for(counts.result, options))
         names = result.name_labels(label_names)

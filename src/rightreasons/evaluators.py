@@ -1,4 +1,4 @@
-"""An `evaluate` evaluator that hands on probabilities, where the host's own hands on the top label alone."""
+"""An `evaluate` evaluator that passes on all probabilities, where the host's own passes on only the top label."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ TASK = "text-classification"
 def evaluator(task: str = TASK) -> Any:
     """Build an evaluator for text classification whose metrics get the probabilities of all classes.
 
-    Metrics that want one class an item (accuracy, F1) still get the top label, so that `evaluate.combine` of both
-    kinds works. A model path, a loaded model with its tokenizer, and a `transformers` pipeline are all accepted.
+    Metrics that expect one class per item (accuracy, F1) still get the top label, so `evaluate.combine` works for both
+    kinds. The evaluator accepts a model path, a loaded model with its tokenizer, or a `transformers` pipeline.
 
     Args:
         task: "text-classification".
 
     Returns:
         An `evaluate.TextClassificationEvaluator`; see `evaluate` for the options of its `compute`. Without
-        `label_mapping` the classes stand in the order of the model's own `label2id`.
+        `label_mapping` the classes are in the order of the model's own `label2id`.
 
     Raises:
-        ValueError: If the task is another one.
+        ValueError: If the task is a different one.
     """
     if task != TASK:
         raise ValueError(f"Expected the task {TASK!r}, but got {task!r}.")
@@ -34,8 +34,8 @@ def evaluator(task: str = TASK) -> Any:
 def probability_evaluator() -> Iterator[None]:
     """Let `evaluate.evaluator("text-classification")` and `EvaluationSuite` use this package's evaluator.
 
-    The host builds the evaluators of a suite by itself from a table of classes; inside this context that table holds
-    ours, and afterwards what it held before.
+    The host builds the evaluators of a suite itself, from a table of classes; inside this context that table holds
+    ours, and it is restored afterwards.
     """
     from evaluate.evaluator import SUPPORTED_EVALUATOR_TASKS
 
@@ -56,7 +56,7 @@ def _evaluator_class() -> Any:
         label2id: Mapping[str, int]
 
         def prepare_pipeline(self, model_or_pipeline: Any, *args: Any, **kwargs: Any) -> Any:
-            # A pipeline is told by what it does: the host's own test needs a class that transformers 5 has dropped.
+            # Recognize a pipeline by its methods: the host's own check needs a class that transformers 5 removed.
             if hasattr(model_or_pipeline, "postprocess") and hasattr(model_or_pipeline, "preprocess"):
                 pipe = model_or_pipeline
             else:

@@ -63,12 +63,12 @@ def available_modules() -> dict[str, str]:
         >>> available_modules()["ece"]
         'metric'
     """
-    found = {}
+    types = {}
     for folder, module_type in MODULE_TYPES.items():
         for path in _root().joinpath(folder).glob("*/"):
             if path.joinpath(f"{path.name}.py").is_file():
-                found[path.name] = module_type
-    return dict(sorted(found.items()))
+                types[path.name] = module_type
+    return dict(sorted(types.items()))
 
 
 def module_path(name: str) -> str:
@@ -81,7 +81,7 @@ def module_path(name: str) -> str:
         An absolute path, as a string because `evaluate.load` takes nothing else.
 
     Raises:
-        ValueError: If there is no module of that name; the nearest names are told.
+        ValueError: If there is no module of that name; the message gives the nearest name.
 
     Example:
         >>> module_path("ece").endswith(os.path.join("metrics", "ece"))
@@ -272,20 +272,21 @@ def _flattened(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 class KernelModule:
-    """What every module of this package shares: declared options, checked input, and a way around Arrow.
+    """What all modules of this package share: declared options, checked input, and a way around Arrow.
 
     A module is `class Ece(KernelModule, evaluate.Metric)` with `_info` and `_compute`. The signature of `_compute` is
     the declaration: its positional parameters are the inputs (the features), its keyword-only parameters are the
-    options. Options are taken at load and at compute (which wins); an unknown one is an error at both.
+    options, which `kernel_options` takes from the kernel. Options are accepted at load and at compute (which wins); an
+    unknown one is an error at both.
 
-    Arrays that are handed to `compute` at once go straight to `_compute`. What comes through `add` and `add_batch`
-    takes evaluate's Arrow file, which would cast a label 1.5 to 1 without a word, so it is checked before that.
+    Arrays passed to `compute` go straight to `_compute`. Inputs of `add` and `add_batch` go through evaluate's Arrow
+    file, which would silently cast a label 1.5 to 1, so they are checked before they are written.
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
-    """Features that may be left out; `_compute` then gets None."""
+    """Features that may be omitted; `_compute` then gets None."""
 
-    # What the host class gives; declared for the type checker, as the mixin stands before it.
+    # Attributes of the host class, declared for the type checker because the mixin precedes it.
     writer: Any
     num_process: int
     process_id: int
@@ -293,7 +294,7 @@ class KernelModule:
     name: str
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let an input that was left out reach `_compute` as None, also where Arrow kept a column of nothing for it."""
+        """Pass an omitted input to `_compute` as None, also where Arrow stored a column of None for it."""
         super().__init_subclass__(**kwargs)
         kernel = cls.__dict__.get("_compute")
         if kernel is None or not cls.OPTIONAL_INPUTS:
@@ -322,29 +323,29 @@ class KernelModule:
         return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
     def compute(self, **kwargs: Any) -> dict[str, Any] | None:
-        """Compute the measure from these inputs, or from what was added.
+        """Compute the measure from these inputs, or from those added before.
 
-        Inputs that are handed in at once, with nothing added before, skip the Arrow round trip: same result, same
-        errors, and no temporary file.
+        Inputs passed here, with nothing added before, skip the Arrow round trip: same result, same errors, and no
+        temporary file.
         """
         names = self._feature_names()  # type: ignore[attr-defined]
         inputs = {name: kwargs.pop(name, None) for name in names}
-        # The host's own defaults for inputs that this module does not have.
+        # The host's defaults for inputs that this module does not have.
         for name in ("predictions", "references"):
             if name not in names and kwargs.get(name, 0) is None:
                 del kwargs[name]
         check_options(kwargs, self.option_names(), f"{self.name}.compute")
         options = {**self.options, **kwargs}
-        given = [name for name in names if inputs[name] is not None]
-        if given:
-            self._require_inputs(given)
+        present = [name for name in names if inputs[name] is not None]
+        if present:
+            self._require_inputs(present)
         elif self.writer is None and self.num_process == 1:
             required = [name for name in names if name not in self.OPTIONAL_INPUTS]
-            listed = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in names)
-            raise ValueError(f"Expected {listed}, at compute or added before, but {self.name} has nothing.")
-        if given and self.writer is None and self.num_process == 1:
+            expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in names)
+            raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
+        if present and self.writer is None and self.num_process == 1:
             return dict(self._compute(**self._checked(inputs), **options))  # type: ignore[attr-defined]
-        if given:
+        if present:
             self.add_batch(**inputs)
             inputs = dict.fromkeys(names)
         try:
@@ -355,7 +356,7 @@ class KernelModule:
         return result
 
     def add_batch(self, **kwargs: Any) -> None:
-        """Add a batch of inputs, checked before they are written."""
+        """Add a batch of inputs; they are checked before they are written."""
         names = self._feature_names()  # type: ignore[attr-defined]
         for name in ("predictions", "references"):
             if name not in names and kwargs.get(name, 0) is None:
@@ -371,7 +372,7 @@ class KernelModule:
         super().add_batch(**filled)  # type: ignore[misc]
 
     def add(self, **kwargs: Any) -> None:
-        """Add one item: `prediction=` and `reference=`, or the inputs' own names."""
+        """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
         plural = {"prediction": "predictions", "reference": "references"}
         items = {plural.get(name, name): value for name, value in kwargs.items()}
         self.add_batch(
@@ -384,20 +385,20 @@ class KernelModule:
     def __getstate__(self) -> dict[str, Any]:
         if self.writer is not None:
             raise TypeError(f"Expected {self.name} to hold no added items when it is pickled: call compute first.")
-        # File locks of an earlier compute cannot be pickled and are of no use to anyone else.
+        # File locks of an earlier compute cannot be pickled, and no copy needs them.
         gone = ("data", "buf_writer", "filelock", "rendez_vous_lock", "filelocks", "file_paths", "cache_file_name")
         return {**self.__dict__, **dict.fromkeys(gone)}
 
-    def _require_inputs(self, given: list[str]) -> None:
+    def _require_inputs(self, present: list[str]) -> None:
         names = self._feature_names()  # type: ignore[attr-defined]
-        missing = [name for name in names if name not in given and name not in self.OPTIONAL_INPUTS]
+        missing = [name for name in names if name not in present and name not in self.OPTIONAL_INPUTS]
         if missing:
-            listed = " and ".join(f"`{name}`" for name in missing)
-            came = ", ".join(f"`{name}`" for name in given) or "nothing"
-            raise ValueError(f"Expected {listed} in {self.name}, but only {came} came.")
+            expected = " and ".join(f"`{name}`" for name in missing)
+            got = ", ".join(f"`{name}`" for name in present) or "nothing"
+            raise ValueError(f"Expected {expected} in {self.name}, but got only {got}.")
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the kind of every input by its declared feature; values are the kernel's to check."""
+        """Check the kind of every input by its declared feature; the kernel checks the values."""
         forms = self.features if isinstance(self.features, list) else [self.features]
         checked: dict[str, Any] = {}
         for name, value in inputs.items():
@@ -409,7 +410,7 @@ class KernelModule:
         return checked
 
     def _discard(self) -> None:
-        """Forget the items of a computation that failed, and let their files go."""
+        """Forget the items of a failed computation, and release their files."""
         for path, lock in zip(
             getattr(self, "file_paths", None) or [], getattr(self, "filelocks", None) or [], strict=False
         ):
@@ -422,7 +423,7 @@ class KernelModule:
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether a column begins with a text."""
+    """Return whether a column begins with a text."""
     return isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], str)
 
 
@@ -443,7 +444,7 @@ def _check_kind(value: Any, feature: Any, name: str) -> Any:
 
 
 def _score_rows(value: Any, name: str) -> Any:
-    """Return rows of scores as one array where they allow it, else as a list of rows."""
+    """Return rows of scores as one array if they have equal lengths, else as a list of rows."""
     import numpy as np
 
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):

@@ -1,6 +1,6 @@
-"""The small demo that every evaluate module shows in its Space, and the pieces of page that all our Spaces share.
+"""The small demo that every evaluate module shows in its Space, and the page elements that all our Spaces share.
 
-A module's `app.py` loads its own file and hands the module over:
+A module's `app.py` loads its own file and passes the module on:
 
     def build():
         return module_demo(evaluate.load(str(HERE / "ece.py")), HERE / "README.md", example={...})
@@ -20,16 +20,16 @@ from rightreasons.foundations.validation import check_options, require
 from rightreasons.modules import argument_help
 
 MAX_TABLE_ROWS = 200
-"""Rows that `table` writes before it says how many more there are."""
+"""Maximum number of rows that `table` writes; below them it says how many more there are."""
 
 MISTAKES = (TypeError, ValueError)
-"""What a user's input may raise: answered with its sentence. Anything else is our own mistake."""
+"""Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
 
 STYLE = Path(__file__).with_suffix(".css")
 """The style sheet of our pages."""
 
 MIN_CELL = 12
-"""Letters that the narrowest column of the inputs has room for, beside one three times as wide."""
+"""Width in characters of the narrowest column of the inputs; the widest has three times as many."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _WORDS_OF = {True: "yes", False: "no", None: "–"}
@@ -49,20 +49,20 @@ def module_demo(
     """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
 
     The columns are the module's features and the controls its options (the keyword-only parameters of `_compute`), so
-    the demo follows the module. A wrong input is answered with its sentence where the result would stand.
+    the demo follows the module. For a wrong input the page shows the error's sentence in place of the result.
 
     Args:
         module: A loaded module of this package.
         readme: Its README.md; the body is shown as the card.
-        example: The inputs to begin with, one list for each feature; one that may be left out may be left out here.
-        choices: The words that an option takes, by option; these become drop-down lists.
-        options: Options to begin with, where they are not the module's defaults.
+        example: The initial inputs, one list for each feature; optional inputs may be omitted.
+        choices: The allowed words of an option, by option; these become drop-down lists.
+        options: Initial options, where they differ from the module's defaults.
 
     Returns:
         A `gradio.Blocks`, not launched.
 
     Raises:
-        ValueError: If the example, the choices or the options name what the module does not have.
+        ValueError: If the example, the choices or the options have a name that the module does not.
     """
     gr = require("gradio", "spaces")
     names = module.option_names()
@@ -70,10 +70,10 @@ def module_demo(
     check_options(options or {}, names, module.name)
     columns = list(_features(module))
     check_options(example, columns, f"the inputs of {module.name}")
-    begin = {**_defaults(module), **module.options, **(options or {})}
-    # What no control can show, such as a loaded model, stays as the module was loaded with it.
-    fixed = {name: begin[name] for name in names if not _is_json(begin[name])}
-    defaults = {name: begin[name] for name in names if name not in fixed}
+    initial = {**_defaults(module), **module.options, **(options or {})}
+    # An option that no control can show, such as a loaded model, keeps the value that the module was loaded with.
+    fixed = {name: initial[name] for name in names if not _is_json(initial[name])}
+    defaults = {name: initial[name] for name in names if name not in fixed}
     help_texts = argument_help(module.inputs_description)
     front, card = read_card(readme)
     title = front.get("title", module.name)
@@ -92,7 +92,7 @@ def module_demo(
                     type="array",
                     interactive=True,
                     wrap=True,
-                    label="Inputs, one item a row (counted from 0): edit a cell, right-click to add a row",
+                    label="Inputs, one item per row (counted from 0): edit a cell, right-click to add a row",
                     elem_id="inputs",
                 )
                 button = gr.Button("Compute", variant="primary", elem_id="compute")
@@ -109,14 +109,14 @@ def module_demo(
 
         def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
             try:
-                given = {
+                chosen_options = {
                     name: _option_value(name, defaults[name], value)
                     for name, value in zip(defaults, values, strict=True)
                 }
-                found = module.compute(**parse_rows(module, rows), **given, **fixed)
+                results = module.compute(**parse_rows(module, rows), **chosen_options, **fixed)
             except MISTAKES as error:
                 return problem(error), None
-            return _headline(module.name, found), found
+            return _headline(module.name, results), results
 
         button.click(
             compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
@@ -127,24 +127,24 @@ def module_demo(
 def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any] | None]:
     """Read the cells of an editable table as the inputs of a module.
 
-    A text column is taken as it stands; in every other column a cell holds a JSON value. Rows without any entry are
-    left out, and so is an optional column without any.
+    A text column is taken literally; in every other column a cell holds a JSON value. Empty rows and empty optional
+    columns are left out.
 
     Args:
         module: A loaded module.
         rows: The rows of the table, cells in the order of the module's features.
 
     Returns:
-        The list of each input by its name; None for an optional one that is empty.
+        The list of each input by its name; None for an empty optional one.
 
     Raises:
-        ValueError: If a cell is empty or is not JSON; the item and the column are named.
+        ValueError: If a cell is empty or not JSON; the message names the item and the column.
     """
     features = _features(module)
     filled = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row)]
-    wide = next((row for row in filled if len(row) != len(features)), None)
-    if wide is not None:
-        raise ValueError(f"Expected the columns {', '.join(features)} in the table, but it has {len(wide)} columns.")
+    misfit = next((row for row in filled if len(row) != len(features)), None)
+    if misfit is not None:
+        raise ValueError(f"Expected the columns {', '.join(features)} in the table, but it has {len(misfit)} columns.")
     inputs: dict[str, list[Any] | None] = {}
     for column, (name, feature) in enumerate(features.items()):
         cells = ["" if row[column] is None else str(row[column]).strip() for row in filled]
@@ -158,7 +158,7 @@ def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any
 
 
 def read_card(readme: Path) -> tuple[dict[str, str], str]:
-    """Split a Space's README into the plain entries of its front matter and its body."""
+    """Split a Space's README into its front matter, as plain entries, and its body."""
     text = readme.read_text(encoding="utf-8")
     front = _FRONT_MATTER.match(text)
     entries: dict[str, str] = {}
@@ -168,11 +168,11 @@ def read_card(readme: Path) -> tuple[dict[str, str], str]:
     return entries, _FRONT_MATTER.sub("", text).strip()
 
 
-# --------------------------------------------------------------------------------------------------- pieces of a page
+# ------------------------------------------------------------------------------------------------------ page elements
 
 
 def page_style() -> Any:
-    """Put our style sheet on the page; the first thing inside a `gradio.Blocks`."""
+    """Put our style sheet on the page; call it first inside a `gradio.Blocks`."""
     gr = require("gradio", "spaces")
     return gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
 
@@ -188,36 +188,39 @@ def problem(error: Exception | str) -> str:
 
 
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
-    """Write figures as tiles: a name, a value, a small line below it.
+    """Write figures as tiles: a name, a value, and a small line below.
 
     Example:
         >>> tiles([("ECE", "0.05", "lower is better")]).count("<div>")
         1
     """
-    written = []
+    blocks = []
     for entry in entries:
         name, value, small = map(html.escape, entry)
-        written.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
-    # Full rows where the page is wide: four tiles stand in one row, six in two.
-    columns = 4 if len(written) % 4 == 0 else 3
-    return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(written)}</dl>'
+        blocks.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
+    # Full rows on a wide page: four tiles fill one row, six fill two.
+    columns = 4 if len(blocks) % 4 == 0 else 3
+    return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(blocks)}</dl>'
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, caption: str = "") -> str:
-    """Write rows as an HTML table that scrolls inside itself on a narrow page.
+    """Write rows as an HTML table that scrolls within itself on a narrow page.
 
     Args:
-        rows: One mapping a row.
+        rows: One mapping per row.
         columns: The heading of each key to show, in order; by default the keys of the first row.
         caption: A line above the table.
     """
-    shown = columns or {key: key.replace("_", " ") for key in (rows[0] if rows else {})}
-    numeric = {key for key in shown if rows and all(_is_number(row.get(key)) or row.get(key) is None for row in rows)}
-    head = "".join(f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in shown.items())
-    body = "".join(
-        f"<tr>{''.join(f'<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>' for key in shown)}</tr>"
+    headings = columns or {key: key.replace("_", " ") for key in (rows[0] if rows else {})}
+    numeric = {
+        key for key in headings if rows and all(_is_number(row.get(key)) or row.get(key) is None for row in rows)
+    }
+    head = "".join(f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in headings.items())
+    cells = [
+        "".join(f"<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>" for key in headings)
         for row in rows[:MAX_TABLE_ROWS]
-    )
+    ]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     more = len(rows) - MAX_TABLE_ROWS
     foot = f'<p class="rr-small">and {more:,} more rows</p>' if more > 0 else ""
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
@@ -228,7 +231,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None =
 
 
 def figure(value: Any) -> str:
-    """Write one value for the eye: four places, thousands apart, a dash for what is undefined.
+    """Write one value for display: four decimal places, thousands separators, a dash if undefined.
 
     Example:
         >>> figure(0.123456), figure(12000), figure(None), figure(1e-7), figure(True)
@@ -247,8 +250,8 @@ def figure(value: Any) -> str:
 
 
 def _features(module: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = module.features[0] if isinstance(module.features, list) else module.features
-    return found
+    features: Mapping[str, Any] = module.features[0] if isinstance(module.features, list) else module.features
+    return features
 
 
 def _defaults(module: Any) -> dict[str, Any]:
@@ -268,7 +271,7 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
 
 
 def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Share the width out by what the columns hold, so that a long one does not push the others off the page."""
+    """Divide the width by what the columns hold, so that a long one does not push the others off the page."""
     needs = [
         min(max(len(name) + 2, *(len(row[number]) for row in rows)), 3 * MIN_CELL)
         for number, name in enumerate(columns)
@@ -300,27 +303,27 @@ def _first_sentence(text: str | None) -> str | None:
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _control(name: str, default: Any, words: Sequence[str] | None, info: str | None) -> Any:
     gr = require("gradio", "spaces")
-    shared = {"label": name, "info": info, "elem_id": f"option-{name}", "min_width": 200}
+    frame = {"label": name, "info": info, "elem_id": f"option-{name}", "min_width": 200}
     if words:
-        return gr.Dropdown(list(words), value=default, **shared)
+        return gr.Dropdown(list(words), value=default, **frame)
     if isinstance(default, bool):
-        return gr.Checkbox(value=default, **shared)
+        return gr.Checkbox(value=default, **frame)
     if isinstance(default, int):
-        return gr.Number(value=default, step=1, **shared)
+        return gr.Number(value=default, step=1, **frame)
     if isinstance(default, float):
-        return gr.Number(value=default, step=0.05, **shared)
+        return gr.Number(value=default, step=0.05, **frame)
     if isinstance(default, str):
-        return gr.Textbox(value=default, **shared)
-    return gr.Textbox(value="" if default is None else json.dumps(default), placeholder="JSON; empty: none", **shared)
+        return gr.Textbox(value=default, **frame)
+    return gr.Textbox(value="" if default is None else json.dumps(default), placeholder="JSON; empty: none", **frame)
 
 
 def _option_value(name: str, default: Any, value: Any) -> Any:
-    """Read a control: what has no kind of its own (None, lists, mappings) is written as JSON in a text box."""
+    """Read a control; an option without a control of its own (None, lists, mappings) is JSON in a text box."""
     if isinstance(default, (bool, str)):
         return value
     if isinstance(default, (int, float)):
@@ -340,42 +343,42 @@ def _waiting() -> str:
     return '<p class="rr-waiting">Press “Compute” to see the result of the example, or edit it first.</p>'
 
 
-def _headline(name: str, found: Mapping[str, Any]) -> str:
+def _headline(name: str, results: Mapping[str, Any]) -> str:
     """Write the primary figure with its interval and its definition, and the tables of the result."""
     parts = []
-    primary = found.get(name)
-    if name in found and not isinstance(primary, (list, dict)):
-        interval = found.get("interval")
-        between = ""
+    primary = results.get(name)
+    if name in results and not isinstance(primary, (list, dict)):
+        interval = results.get("interval")
+        limits = ""
         if isinstance(interval, Mapping):
             level = f"{float(interval['confidence_level']):.0%}"
-            between = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
-        parts.append(tiles([(name, figure(primary), between)]))
+            limits = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
+        parts.append(tiles([(name, figure(primary), limits)]))
     for key in ("definition", "warning"):
-        if found.get(key):
-            parts.append(f'<p class="rr-{key}">{html.escape(str(found[key]))}</p>')
+        if results.get(key):
+            parts.append(f'<p class="rr-{key}">{html.escape(str(results[key]))}</p>')
     if isinstance(primary, list) and primary and not isinstance(primary[0], (list, dict)):
-        parts.append(table(_by_item(found, len(primary)), caption="item by item"))
-    for key, value in found.items():
+        parts.append(table(_by_item(results, len(primary)), caption="item by item"))
+    for key, value in results.items():
         if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
             columns = [column for column in value[0] if _is_flat([row.get(column) for row in value])]
-            flat = {column: column.replace("_", " ") for column in columns}
-            parts.append(table(value, flat, caption=key.replace("_", " ")))
+            headings = {column: column.replace("_", " ") for column in columns}
+            parts.append(table(value, headings, caption=key.replace("_", " ")))
     return "".join(parts) or '<p class="rr-waiting">Done: the result is below.</p>'
 
 
-def _by_item(found: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
-    """Join the lists of a result that hold one value an item into one row an item."""
+def _by_item(results: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
+    """Join the lists of a result with one value per item into one row per item."""
     columns = {
         key: value
-        for key, value in found.items()
+        for key, value in results.items()
         if isinstance(value, list) and len(value) == n_items and _is_flat(value)
     }
     return [{"item": item, **{key: column[item] for key, column in columns.items()}} for item in range(n_items)]
 
 
 def _is_flat(column: Sequence[Any]) -> bool:
-    """Tell whether a column has something to show, and single values only."""
+    """Return whether a column has something to show, and single values only."""
     return any(value is not None for value in column) and not any(isinstance(value, (list, dict)) for value in column)
 
 

@@ -81,8 +81,8 @@ class TestLmi:
     @pytest.mark.parametrize(
         ("inputs", "error", "sentence"),
         [
-            ({"data": TEXTS}, ValueError, "Expected `data` and `labels` in lmi, but only `data` came."),
-            ({"labels": LABELS}, ValueError, "Expected `data` in lmi, but only `labels` came."),
+            ({"data": TEXTS}, ValueError, "Expected `data` and `labels` in lmi, but got only `data`."),
+            ({"labels": LABELS}, ValueError, "Expected `data` in lmi, but got only `labels`."),
             ({"data": "text", "labels": LABELS}, TypeError, "Expected `data` to be a sequence of texts"),
             ({"data": [], "labels": []}, ValueError, "Expected at least one item in `data`, but it is empty."),
             (
