@@ -1,0 +1,109 @@
+"""What the documents name exists: every dotted name of the package, and every command."""
+
+import importlib
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import rightreasons.cli
+from rightreasons.data.suites.suite import FORMAT
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
+DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
+IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
+
+
+def resolve(name: str) -> None:
+    """Import the longest prefix that is a module, and get the rest by attribute."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError as error:
+            if not name.startswith(str(error.name)):
+                raise
+            continue
+        for part in parts[end:]:
+            value = getattr(value, part)
+        return
+
+
+def dotted_names(text: str) -> Iterator[str]:
+    """Yield what a document names: dotted names, and the names of imports."""
+    for name in DOTTED.findall(text):
+        if name != FORMAT:
+            yield name
+    for module, names in IMPORT.findall(text):
+        for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0]):
+            yield f"{module}.{name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_dotted_names_exist(path):
+    missing = []
+    for name in sorted(set(dotted_names(path.read_text(encoding="utf-8")))):
+        try:
+            resolve(name)
+        except (ImportError, AttributeError):
+            missing.append(name)
+    assert not missing
+
+
+def command_lines(text: str) -> Iterator[list[str]]:
+    """Yield the words after `rightreasons` of every command in a document's code."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```|^((?: {4}\S.*\n)+)", text, re.DOTALL | re.MULTILINE)
+    lines = [line for pair in blocks for block in pair for line in block.replace("\\\n", " ").splitlines()]
+    for code in [*lines, *re.findall(r"`(rightreasons [^`]+)`", text)]:
+        match = re.match(r"\s*(?:\S*bin/|\$ )?rightreasons ([a-z].*)", code.split(" #")[0].replace("\\|", "|"))
+        if match:
+            yield shlex.split(match.group(1))
+
+
+def command_of(words: list[str]) -> tuple[Any, str]:
+    """Find a command line's command, of a group or not, and what is wrong with the words."""
+    command: Any = typer.main.get_command(rightreasons.cli._app)
+    name = "rightreasons"
+    for word in words:
+        if not hasattr(command, "get_command"):
+            break
+        found = command.get_command(None, word)
+        if found is None:
+            return command, f"{name} has no command {word!r}"
+        command, name = found, f"{name} {word}"
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    wrong = [
+        word for word in words if word.startswith("-") and word.split("=")[0] not in {*known, "--help", "--traceback"}
+    ]
+    return command, f"{name} has no option {', '.join(wrong)}" if wrong else ""
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_and_their_options_exist(path):
+    mistakes = [command_of(words)[1] for words in command_lines(path.read_text(encoding="utf-8"))]
+    assert not [mistake for mistake in mistakes if mistake]
+
+
+def test_names_and_commands_are_found_in_a_document():
+    text = (
+        "See `rightreasons.modules.load`; `rightreasons data list`.\n\n"
+        "```python\nfrom rightreasons.modules import load, no_such as other\n```\n\n"
+        "    rightreasons cues DATASET --no-such-option 3  # a comment\n"
+    )
+    assert list(dotted_names(text)) == [
+        "rightreasons.modules.load",
+        "rightreasons.modules",
+        "rightreasons.modules.load",
+        "rightreasons.modules.no_such",
+    ]
+    assert [command_of(words)[1] for words in command_lines(text)] == [
+        "rightreasons cues has no option --no-such-option",
+        "",
+    ]
+    with pytest.raises(AttributeError):
+        resolve("rightreasons.modules.no_such")
