@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.analysis import intervals
-from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
-from rightreasons.analysis.calibration.proper_scores import label_log_probability
 from rightreasons.auditing.labels import align_labels
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.figures import (
-    ABOUT,
-    N_BINS,
-    Judged,
-    measure,
-    squared_distance,
-    take_rows,
-)
+from rightreasons.auditing.page.figures import figure_text
 from rightreasons.auditing.page.parts import (
     Column,
     Estimate,
@@ -45,7 +35,9 @@ from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.measuring.calibration import FIGURES, TESTED, JudgedItems, measure_figures, paired_test, take_rows
 from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.options import CalibrationOptions
 
 Floats = NDArray[np.float64]
 
@@ -53,9 +45,6 @@ COMPARISON_FILE = "comparison.json"
 
 N_EXAMPLES = 5
 """Items that are shown for each model."""
-
-MAX_WORK = 5_000_000
-"""Items times resamples of a test of calibration errors, which are computed anew on each."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,8 +124,8 @@ class Comparison(Result):
 class _Pair:
     """The items that two reports share, judged by both models in the first's numbering of classes."""
 
-    first: Judged
-    second: Judged
+    first: JudgedItems
+    second: JudgedItems
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     n_only: tuple[int, int]
@@ -258,8 +247,8 @@ def _join(split: str, first: Predictions, second: Predictions, mapping: NDArray[
     if mapping is not None:
         logits = np.asarray(logits)[:, np.argsort(mapping)]
     return _Pair(
-        first=Judged.of(take_rows(first.logits, one), labels, split),
-        second=Judged.of(logits, labels, split),
+        first=JudgedItems.of(take_rows(first.logits, one), labels),
+        second=JudgedItems.of(logits, labels),
         ids=tuple(first.ids[row] for row in one),
         texts=tuple(first.texts[row] for row in one),
         n_only=(len(first) - len(rows), len(second) - len(rows)),
@@ -268,21 +257,21 @@ def _join(split: str, first: Predictions, second: Predictions, mapping: NDArray[
 
 def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
     right = pair.first.top.correct, pair.second.top.correct
-    keys = [key for key in _TESTS if pair.first.by_class or not ABOUT[key].by_class]
-    first, second = (measure(judged, how, keys) for judged in (pair.first, pair.second))
+    keys = [key for key in TESTED if pair.first.by_class or not FIGURES[key].by_class]
+    first, second = (measure_figures(judged, keys, resampling=how) for judged in (pair.first, pair.second))
     figures = []
     for key in keys:
-        test = _TESTS[key](pair, how)
+        test = paired_test(key, pair.first, pair.second, resampling=how)
         figures.append(
             ComparedFigure(
                 key=key,
-                name=ABOUT[key].name,
-                first=first[key].estimate,
-                second=second[key].estimate,
+                name=FIGURES[key].name,
+                first=first[key],
+                second=second[key],
                 difference=estimate_of(test.difference, test.interval),
                 p_value=test.p_value,
                 test=test.method,
-                better=ABOUT[key].better,
+                better=FIGURES[key].better,
             )
         )
     return ComparedSplit(
@@ -296,55 +285,6 @@ def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
         both_wrong=int((~right[0] & ~right[1]).sum()),
         figures=tuple(figures),
     )
-
-
-def _test_accuracy(pair: _Pair, how: Resampling) -> intervals.PairedTest:
-    first, second = pair.first.top.correct, pair.second.top.correct
-    exact = intervals.mcnemar(first, second)
-    # McNemar's test has a p-value and no interval; the bootstrap of the same difference has one.
-    resampled = intervals.paired_bootstrap(first, second, resampling=how)
-    return dataclasses.replace(exact, interval=resampled.interval)
-
-
-def _test_mean(of: Callable[[Judged], Floats]) -> Callable[[_Pair, Resampling], intervals.PairedTest]:
-    def test(pair: _Pair, how: Resampling) -> intervals.PairedTest:
-        return intervals.paired_bootstrap(of(pair.first), of(pair.second), resampling=how)
-
-    return test
-
-
-def _test_ece(pair: _Pair, how: Resampling) -> intervals.PairedTest:
-    """Swap the models at random in each item; the interval resamples items."""
-    fewer = how.at_most(max(200, MAX_WORK // len(pair.ids)))
-    # Confidence and correctness are all that the top-label error looks at.
-    first, second = (
-        np.column_stack((judged.top.confidence, judged.top.correct)).astype(np.float64)
-        for judged in (pair.first, pair.second)
-    )
-    test = intervals.paired_permutation_of(_ece, first, second, n_permutations=fewer.resamples, seed=how.seed)
-    interval = intervals.bootstrap(
-        lambda one, two: _ece(one) - _ece(two),
-        first,
-        second,
-        resampling=fewer,
-    )
-    return dataclasses.replace(test, interval=interval)
-
-
-def _ece(pairs: Floats) -> float:
-    sums = BinSums.empty(uniform_edges(N_BINS)[None])
-    sums.add(0, pairs[:, 0], pairs[:, 1] > 0, uniform=True)
-    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
-
-
-_TESTS: Mapping[str, Callable[[_Pair, Resampling], intervals.PairedTest]] = {
-    "accuracy": _test_accuracy,
-    "mean_confidence": _test_mean(lambda judged: judged.top.confidence),
-    "confidence_gap": _test_mean(lambda judged: judged.top.confidence - judged.top.correct),
-    "ece": _test_ece,
-    "brier": _test_mean(squared_distance),
-    "nll": _test_mean(lambda judged: -label_log_probability(judged.logits, judged.top.labels)),
-}
 
 
 # ---------------------------------------------------------------------------------------------------------------- page
@@ -393,11 +333,9 @@ def _section(
     drawing = plots.dot_rows(
         f"models_{number}",
         rows=[
-            plots.Bar(
-                f.name, *(tuple(getattr(e, end) for e in (f.first, f.second)) for end in ("value", "low", "high"))
-            )
+            plots.Bar.of(f.name, f.first, f.second)
             for f in compared.figures
-            if ABOUT[f.key].unit == "fraction" and f.key != "confidence_gap"
+            if FIGURES[f.key].unit == "fraction" and f.key != "confidence_gap"
         ],
         series=(comparison.first, comparison.second),
         xlabel="fraction",
@@ -448,7 +386,7 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
 
 
 def _headline(figure: ComparedFigure, compared: ComparedSplit) -> Headline:
-    about = ABOUT[figure.key]
+    about = figure_text(figure.key, CalibrationOptions().n_bins)
     return Headline(
         key=f"{figure.key}_difference",
         name=f"{about.name}: first − second",

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import STRATEGIES, CalibrationBins, calibration_error
-from rightreasons.analysis.calibration.macro_ce import macro_of
 from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
-from rightreasons.analysis.calibration.selective import selective_of
-from rightreasons.analysis.calibration.smooth import smooth_of
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
 from rightreasons.foundations.validation import check_one_of, check_options, check_same_length, unknown_name
+from rightreasons.measuring.calibration import FIGURES
 
 T = TypeVar("T")
 
@@ -102,6 +100,9 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     | nll | [0, ∞) | lower | mean negative log-likelihood of the label, in nats |
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
     | auroc | [0, 1] | higher | how well confidence tells right from wrong; None unless there are both |
+
+    So are the other figures of `rightreasons.measuring.calibration.FIGURES` that are functions of the top labels, such
+    as `ece_sweep`, `e_aurc` and `brier_reliability`.
 
     Trainer prefixes each name, so `ece` is logged as `eval_ece`. It takes every metric whose name does not end in
     "loss" for one where higher is better: to choose a checkpoint by calibration, say `greater_is_better=False`:
@@ -216,10 +217,7 @@ class _Ranked:
     """Figures that look at all items at once."""
 
     FUNCTIONS: ClassVar[Mapping[str, Callable[[TopLabel], float | None]]] = {
-        "aurc": lambda top: selective_of(top).aurc,
-        "auroc": lambda top: selective_of(top).auroc,
-        "macro_ce": lambda top: macro_of(top).macro_ce,
-        "smooth_ece": lambda top: smooth_of(top).smooth_ece,
+        name: figure.of_top for name, figure in FIGURES.items() if figure.of_top is not None
     }
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -238,7 +236,7 @@ _FAMILIES: Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]] = {
     _Confusion: (("accuracy", "f1"), ("average",)),
     _Bins: (("ece", "mce"), ("n_bins", "strategy", "kind", "norm", "debias", "threshold")),
     _Means: (("brier", "nll"), ()),
-    _Ranked: (("aurc", "auroc", "macro_ce", "smooth_ece"), ()),
+    _Ranked: (tuple(_Ranked.FUNCTIONS), ()),
 }
 _KNOWN = {name: options for names, options in _FAMILIES.values() for name in names}
 

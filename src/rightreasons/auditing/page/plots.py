@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.parts import Plot
+from rightreasons.auditing.page.parts import Estimate, Plot
+from rightreasons.auditing.page.words import percent
 
 Floats = NDArray[np.float64]
 
@@ -104,6 +105,12 @@ class Bar:
     lows: tuple[float | None, ...]
     highs: tuple[float | None, ...]
 
+    @classmethod
+    def of(cls, name: str, *estimates: Estimate) -> Bar:
+        """Take one estimate per series."""
+        values, lows, highs = zip(*((one.value, one.low, one.high) for one in estimates), strict=True)
+        return cls(name, values, lows, highs)
+
 
 @contextmanager
 def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, Any]]:
@@ -125,6 +132,11 @@ def drawn(figure: Figure, key: str) -> Drawing:
     return Drawing(png.getvalue(), _for_page(svg.getvalue(), key))
 
 
+def column(values: Iterable[float | None]) -> Floats:
+    """Return values as an array; None, which is not drawn, as 0."""
+    return np.array([0.0 if value is None else value for value in values], dtype=np.float64)
+
+
 def reliability_diagram(
     key: str,
     *,
@@ -136,6 +148,7 @@ def reliability_diagram(
     accuracy_high: Floats,
     band_low: Floats,
     band_high: Floats,
+    level: float = 0.95,
 ) -> Drawing:
     """Draw accuracy against confidence by bin, with intervals, consistency bars and the count of each bin.
 
@@ -149,6 +162,7 @@ def reliability_diagram(
         accuracy_high: (M,) upper end of its interval.
         band_low: (M,) lower end of what a calibrated model would show (consistency bar).
         band_high: (M,) upper end of it.
+        level: How often a calibrated model falls in it.
 
     Returns:
         The drawing.
@@ -188,7 +202,7 @@ def reliability_diagram(
             Patch(facecolor=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], label="accuracy"),
             Patch(facecolor=PALETTE["orange"], label="over-confident by"),
             Patch(facecolor=PALETTE["green"], label="under-confident by"),
-            Patch(facecolor=PALETTE["band"], label="if calibrated, 95 %"),
+            Patch(facecolor=PALETTE["band"], label=f"if calibrated, {percent(level)}"),
         ]
         top.legend(handles=handles, loc="upper left", handlelength=1.2)
         bottom.bar(left, counts[full], width, align="edge", color=PALETTE["blue"], alpha=0.85)

@@ -8,65 +8,41 @@ from typing import Literal
 
 import numpy as np
 
-from rightreasons.analysis import intervals
-from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
-from rightreasons.analysis.calibration.errors import CalibrationResult
-from rightreasons.analysis.calibration.selective import selective_of
-from rightreasons.analysis.calibration.temperature import Temperature, fit_temperature
+from rightreasons.analysis.calibration.temperature import Temperature
 from rightreasons.auditing.context import AuditContext
+from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import N_BINS, Judged, binned, measure
-from rightreasons.auditing.page.parts import (
-    APPLIES,
-    Applicability,
-    Column,
-    Estimate,
-    ExampleList,
-    Headline,
-    Part,
-    SectionResult,
-    Table,
-    Verdict,
-    applies_not,
-)
+from rightreasons.auditing.page.figures import headlines
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.questions.calibration.classes import classes_part
 from rightreasons.auditing.questions.calibration.reliability import bin_table, reliability_plot
 from rightreasons.auditing.questions.calibration.splits import (
     COMPARED,
+    Compared,
     judge,
     labelled_splits,
     splits_part,
     worst_split,
 )
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.calibration import (
+    CalibrationMeasurement,
+    measure_calibration,
+    measure_classes,
+    measure_figures,
+    measure_rescaled,
+    measure_risk,
+)
+from rightreasons.measuring.options import CalibrationOptions
 
 N_EXAMPLES = 10
-"""Errors that are shown."""
 
 FEW_ITEMS = 300
 """With fewer items than this, the report says that calibration figures are coarse."""
 
-FAMILY = (
-    "ece",
-    "ece_debiased",
-    "adaptive_ece",
-    "smooth_ece",
-    "ece_sweep",
-    "mce",
-    "classwise_ece",
-    "macro_ce",
-    "brier",
-    "brier_reliability",
-    "brier_resolution",
-    "brier_uncertainty",
-    "nll",
-    "aurc",
-    "e_aurc",
-    "auroc",
-)
-SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
+OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
+"""The figures of the first part; all others are in the table of the second."""
 
 WHY_NOT = (
     "Calibration says nothing about why the model is right: one that leans on a shortcut is calibrated wherever the "
@@ -77,6 +53,8 @@ ITEMS_ONLY = (
     "more."
 )
 
+Figures = Mapping[str, p.Headline]
+
 
 class Calibration:
     """Accuracy, confidence and the gap between the two: overall, by bin, class and split, and after a temperature."""
@@ -86,43 +64,51 @@ class Calibration:
     order = 1
     needs_labels = True
 
-    def applies(self, context: AuditContext) -> Applicability:
+    def applies(self, context: AuditContext) -> p.Applicability:
         """Ask for labels on the primary split."""
         if not context.primary.labelled.any():
-            return applies_not(f"None of the items of {context.primary.name!r} has a label.")
-        return APPLIES
+            return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
+        return p.APPLIES
 
-    def run(self, context: AuditContext) -> SectionResult:
+    def run(self, context: AuditContext) -> p.SectionResult:
         """Answer the question."""
-        how = context.resampling
-        judged = judge(context, context.primary)
-        headlines = measure(judged, how)
-        bins = binned(judged)
-        null = consistency(bins, resampling=how)
-        compared = {split.name: measure(judge(context, split), how, COMPARED) for split in labelled_splits(context)}
-        fit, after = _rescaled(context, judged, how)
-        parts = [
-            _overview(judged, headlines, bins, null, how),
-            _family(judged, headlines, bins, null, how),
-            *([splits_part(context, compared, how)] if len(compared) > 1 else []),
-            _ranking(context, judged, headlines, how),
-            *([_temperature(context, judged, fit, headlines, after, how)] if fit is not None else []),
-            *([classes_part(context.label_names, judged, how)] if context.label_names and judged.by_class else []),
-        ]
-        return SectionResult(
-            verdict=_verdict(context, headlines, null, compared),
-            headlines=_glance(context, headlines, compared),
+        options = CalibrationOptions.read(context.options.get("calibration"), "the question 'calibration'")
+        resampling = context.resampling
+        split, names = context.primary.name, context.label_names
+        measured = measure_calibration(judge(context, context.primary), options=options, resampling=resampling)
+        figures = _figures(measured, split)
+        compared = {
+            other.name: measured.figures
+            if other is context.primary
+            else measure_figures(judge(context, other), COMPARED, options=options, resampling=resampling)
+            for other in labelled_splits(context)
+        }
+        parts = [_overview(measured, figures, split), _family(measured, figures, split)]
+        if len(compared) > 1:
+            parts.append(splits_part(context, compared, resampling))
+        parts.append(_ranking(context, measured, figures, resampling))
+        fit, after = None, {}
+        if context.validation is not None:
+            validation = judge(context, context.validation)
+            fit, scaled = measure_rescaled(measured.items, validation, options=options, resampling=resampling)
+            after = _figures(scaled, split)
+            parts.append(_temperature(context.validation.name, split, fit, scaled, figures, after))
+        if names and measured.items.by_class:
+            classes = measure_classes(measured.items, options=options, resampling=resampling)
+            parts.append(classes_part(names, classes, resampling.level))
+        return p.SectionResult(
+            verdict=_verdict(split, measured, figures, compared),
+            headlines=_glance(context, figures, compared),
             parts=tuple(parts),
-            limits=_limits(context, judged),
+            limits=_limits(context, len(measured.items)),
             data={
-                "bins": bins.to_dict(),
-                "consistency": null.to_dict(),
+                "bins": measured.bins.to_dict(),
+                "consistency": measured.consistency.to_dict(),
                 "temperature": None if fit is None else fit.to_dict(),
-                "figures": {key: headline.to_dict() for key, headline in headlines.items()},
-                "figures_at_temperature": {key: headline.to_dict() for key, headline in after.items()},
+                "figures": {key: figure.to_dict() for key, figure in figures.items()},
+                "figures_at_temperature": {key: figure.to_dict() for key, figure in after.items()},
                 "splits": {
-                    name: {key: figure.estimate.to_dict() for key, figure in figures.items()}
-                    for name, figures in compared.items()
+                    name: {key: estimates[key].to_dict() for key in COMPARED} for name, estimates in compared.items()
                 },
             },
         )
@@ -131,46 +117,42 @@ class Calibration:
 SECTION = Calibration()
 
 
-# --------------------------------------------------------------------------------------------------------------- parts
+def _figures(measured: CalibrationMeasurement, split: str) -> dict[str, p.Headline]:
+    return headlines(measured.figures, split=split, n=len(measured.items), n_bins=measured.n_bins)
 
 
-def _overview(
-    judged: Judged,
-    headlines: Mapping[str, Headline],
-    bins: CalibrationResult,
-    null: ConsistencyResult,
-    how: Resampling,
-) -> Part:
-    keys = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
-    histogram = plots.confidence_histogram("confidence", confidence=judged.top.confidence, correct=judged.top.correct)
-    return Part(
+def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) -> p.Part:
+    top = measured.items.top
+    quartiles = [(name, measured.items.confidence_quartiles(name == "right")) for name in ("right", "wrong")]
+    words = " and ".join(
+        f"{told[0]:,} {name} predictions with median confidence {fraction(told[1][1])} "
+        f"(quartiles {fraction(told[1][0])} and {fraction(told[1][2])})"
+        for name, told in quartiles
+        if told is not None
+    )
+    return p.Part(
         title="How often it is right, and how sure it is",
-        headlines=tuple(headlines[key] for key in keys if key in headlines),
+        headlines=tuple(figures[key] for key in OVERVIEW if key in figures),
         plots=(
-            reliability_plot("reliability", judged, bins, null, how, "Reliability diagram"),
-            histogram.plot(
+            reliability_plot("reliability", measured, split, "Reliability diagram"),
+            plots.confidence_histogram("confidence", confidence=top.confidence, correct=top.correct).plot(
                 key="confidence",
                 title="Confidence of right and of wrong predictions",
-                caption="Each outline sums to 100 %. A model that knows when it errs has the two apart. Counted, so "
-                "without interval.",
-                alt=_histogram_alt(judged),
+                caption="Each outline sums to 100 %. For a model that knows when it errs, the two are far apart. "
+                "Counted, so without interval.",
+                alt=f"Histograms of confidence: {words}.",
                 source="Counted",
             ),
         ),
-        tables=(bin_table("bins", bins, null, how),),
+        tables=(bin_table("bins", measured),),
     )
 
 
-def _family(
-    judged: Judged,
-    headlines: Mapping[str, Headline],
-    bins: CalibrationResult,
-    null: ConsistencyResult,
-    how: Resampling,
-) -> Part:
-    level = percent(how.level)
+def _family(measured: CalibrationMeasurement, figures: Figures, split: str) -> p.Part:
+    bins, null, n_items = measured.bins, measured.consistency, len(measured.items)
+    level = percent(null.confidence_level)
     text = (
-        f"In {N_BINS} bins of confidence, the model's accuracy is off by {fraction(bins.ece)} on average: "
+        f"In {measured.n_bins} bins of confidence, the model's accuracy is off by {fraction(bins.ece)} on average: "
         f"{fraction(bins.overconfidence)} from bins where it is too sure and {fraction(bins.underconfidence)} from "
         f"bins where it is not sure enough. Chance alone gives a perfectly calibrated model with these confidences an "
         f"error of {fraction(null.expected)} on average, and one as large as the observed one with p "
@@ -178,75 +160,71 @@ def _family(
         "The binned error is biased upward, and its interval corrects for that: it may lie below the figure itself, "
         "and touches 0 where the data do not speak against calibration."
     )
-    of_calibrated = Headline(
+    if_calibrated = p.Headline(
         key="ece_if_calibrated",
         name="ECE of a calibrated model",
-        estimate=Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws"),
+        estimate=p.Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws"),
         definition="Mean ECE of a model whose predictions come true exactly as often as it says. The interval is where "
         f"it falls in {level} of draws.",
         source="Vaicenavicius et al. 2019",
-        split=judged.split,
-        n=len(judged),
+        split=split,
+        n=n_items,
     )
-    family = Table(
+    table = p.Table(
         key="calibration_family",
         title="The family of figures",
         columns=(
-            Column("name", "Figure", "text"),
-            Column("value", f"Value [{level} interval]"),
-            Column("better", "Better", "text"),
-            Column("definition", "Definition", "text"),
-            Column("source", "Source", "text"),
+            p.Column("name", "Figure", "text"),
+            p.Column("value", f"Value [{level} interval]"),
+            p.Column("better", "Better", "text"),
+            p.Column("definition", "Definition", "text"),
+            p.Column("source", "Source", "text"),
         ),
         rows=tuple(
-            (h.name, h.estimate, h.better or "", h.definition, h.source)
-            for h in (headlines[key] for key in FAMILY if key in headlines)
+            (figure.name, figure.estimate, figure.better or "", figure.definition, figure.source)
+            for key, figure in figures.items()
+            if key not in OVERVIEW
         ),
-        note=f"On {len(judged):,} items of “{judged.split}”. The figures differ in what they count as an error; where "
-        "they disagree on whether a model is calibrated, the choice of bins decides too much.",
+        note=f"On {n_items:,} items of “{split}”. The figures differ in what they count as an error; where they "
+        "disagree on whether a model is calibrated, the choice of bins decides too much.",
     )
-    shown = tuple(headlines[key] for key in ("nll", "brier") if key in headlines)
-    return Part(
+    return p.Part(
         title="Confidence against accuracy",
         text=text,
-        headlines=(headlines["ece"], of_calibrated, *shown),
-        tables=(family,),
+        headlines=(figures["ece"], if_calibrated, *(figures[key] for key in ("nll", "brier") if key in figures)),
+        tables=(table,),
     )
 
 
-def _ranking(context: AuditContext, judged: Judged, headlines: Mapping[str, Headline], how: Resampling) -> Part:
-    curve = selective_of(judged.top).curve
-    wrong = np.array([round(point.risk * point.coverage * len(judged)) for point in curve])
-    kept = np.array([round(point.coverage * len(judged)) for point in curve])
-    ends = [
-        intervals.wilson(int(min(w, k)), int(k), confidence_level=how.level) for w, k in zip(wrong, kept, strict=True)
-    ]
-    risk = np.array([point.risk for point in curve])
-    error_rate = 1 - float(judged.top.correct.mean())
-    examples = _confident_errors(context, judged)
-    return Part(
+def _ranking(
+    context: AuditContext, measured: CalibrationMeasurement, figures: Figures, resampling: Resampling
+) -> p.Part:
+    curve = measure_risk(measured.items, resampling)
+    errors = [(coverage, error.value or 0.0) for coverage, error in curve]
+    examples = _confident_errors(context, measured)
+    drawing = plots.risk_coverage(
+        "risk_coverage",
+        coverage=plots.column([coverage for coverage, _ in errors]),
+        risk=plots.column([error for _, error in errors]),
+        low=plots.column([error.low for _, error in curve]),
+        high=plots.column([error.high for _, error in curve]),
+        base=1 - measured.bins.accuracy,
+    )
+    words = "; ".join(
+        f"keeping the most confident {100 * coverage:.0f} %, {fraction(error)} are wrong"
+        for coverage, error in errors
+        if round(100 * coverage) in (25, 50, 75, 100)
+    )
+    return p.Part(
         title="Does it know which of its answers are wrong?",
-        headlines=tuple(headlines[key] for key in ("auroc", "aurc", "macro_ce")),
+        headlines=tuple(figures[key] for key in ("auroc", "aurc", "macro_ce")),
         plots=(
-            plots.risk_coverage(
-                "risk_coverage",
-                coverage=np.array([point.coverage for point in curve]),
-                risk=risk,
-                low=np.array([interval.low for interval in ends]),
-                high=np.array([interval.high for interval in ends]),
-                base=error_rate,
-            ).plot(
+            drawing.plot(
                 key="risk_coverage",
                 title="Error rate when it may decline to answer",
                 caption="The error rate among the most confident items, as more of them are kept. The band is the "
-                f"pointwise {percent(how.level)} Wilson interval of the error rate among the kept items.",
-                alt="Risk-coverage curve. "
-                + "; ".join(
-                    f"keeping the most confident {100 * point.coverage:.0f} %, {fraction(point.risk)} are wrong"
-                    for point in curve
-                    if round(100 * point.coverage) in (25, 50, 75, 100)
-                )
-                + ".",
+                f"pointwise {percent(resampling.level)} Wilson interval of the error rate among the kept items.",
+                alt=f"Risk-coverage curve. {words}.",
                 source="El-Yaniv & Wiener 2010; Geifman & El-Yaniv 2017",
             ),
         ),
@@ -256,92 +234,61 @@ def _ranking(context: AuditContext, judged: Judged, headlines: Mapping[str, Head
 
 
 def _temperature(
-    context: AuditContext,
-    judged: Judged,
+    validation: str,
+    split: str,
     fit: Temperature,
-    before: Mapping[str, Headline],
-    after: Mapping[str, Headline],
-    how: Resampling,
-) -> Part:
-    validation = context.validation
-    name = "" if validation is None else validation.name
-    scaled = judged.scaled(fit.temperature)
-    bins = binned(scaled)
-    null = consistency(bins, resampling=how)
+    scaled: CalibrationMeasurement,
+    before: Figures,
+    after: Figures,
+) -> p.Part:
     direction = "softens" if fit.temperature > 1 else "sharpens"
     text = (
-        f"One number, fitted on {fit.n_items:,} items of “{name}” and applied to “{judged.split}”: the temperature "
-        f"{fit.temperature:.3f}, which {direction} all probabilities and leaves every prediction as it is. On “{name}” "
+        f"One number, fitted on {fit.n_items:,} items of “{validation}” and applied to “{split}”: the temperature "
+        f"{fit.temperature:.3f}, which {direction} all probabilities and changes no prediction. On “{validation}” "
         f"it brings the log loss from {fraction(fit.nll_before)} to {fraction(fit.nll_after)} nats."
     )
     if fit.at_bound:
-        text += " It lies at the bound of what is looked at: the split it was fitted on has no error, or no signal."
-    return Part(
+        text += " It lies at the bound of the search: the split it was fitted on has no error, or no signal."
+    table = p.Table(
+        key="temperature",
+        title="Before and after temperature scaling",
+        columns=(
+            p.Column("name", "Figure", "text"),
+            p.Column("before", "Before"),
+            p.Column("after", "After"),
+            p.Column("better", "Better", "text"),
+        ),
+        rows=tuple((before[k].name, before[k].estimate, after[k].estimate, before[k].better or "") for k in after),
+        note=f"On “{split}”, in brackets {percent(scaled.consistency.confidence_level)} intervals; the uncertainty of "
+        "the temperature itself is not in them. Definitions as in the table above.",
+        source="Guo et al. 2017, section 4.2",
+    )
+    return p.Part(
         title="Would a temperature mend it?",
         text=text,
-        plots=(reliability_plot("reliability_scaled", scaled, bins, null, how, "After temperature scaling"),),
-        tables=(
-            Table(
-                key="temperature",
-                title="Before and after temperature scaling",
-                columns=(
-                    Column("name", "Figure", "text"),
-                    Column("before", "Before"),
-                    Column("after", "After"),
-                    Column("better", "Better", "text"),
-                ),
-                rows=tuple(
-                    (before[k].name, before[k].estimate, after[k].estimate, before[k].better or "") for k in after
-                ),
-                note=f"On “{judged.split}”, in brackets {percent(how.level)} intervals; the uncertainty of "
-                "the temperature itself is not in them. Definitions as in the table above.",
-                source="Guo et al. 2017, section 4.2",
-            ),
-        ),
+        plots=(reliability_plot("reliability_scaled", scaled, split, "After temperature scaling"),),
+        tables=(table,),
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- pieces
-
-
-def _rescaled(context: AuditContext, judged: Judged, how: Resampling) -> tuple[Temperature | None, dict[str, Headline]]:
-    if context.validation is None:
-        return None, {}
-    other = judge(context, context.validation)
-    fit = fit_temperature(other.logits, other.top.labels)
-    return fit, measure(judged.scaled(fit.temperature), how, SCALED)
-
-
-def _confident_errors(context: AuditContext, judged: Judged) -> ExampleList:
-    split = context.primary
-    items = np.flatnonzero(split.labelled)
-    wrong = np.flatnonzero(~judged.top.correct)
-    order = wrong[np.argsort(-judged.top.confidence[wrong], kind="stable")][:N_EXAMPLES]
-    return ExampleList(
+def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -> p.ExampleList:
+    items, top = np.flatnonzero(context.primary.labelled), measured.items.top
+    wrong = np.flatnonzero(~top.correct)
+    order = wrong[np.argsort(-top.confidence[wrong], kind="stable")][:N_EXAMPLES]
+    return p.ExampleList(
         key="confident_errors",
         title="The errors it is most sure of",
         note=f"The {len(order)} wrong predictions with the highest confidence, of {len(wrong):,} wrong ones. A label "
         "can be wrong too: read them.",
         examples=tuple(
-            example_of(
-                context, split, int(items[row]), int(judged.top.predicted[row]), float(judged.top.confidence[row])
-            )
+            example_of(context, context.primary, int(items[row]), int(top.predicted[row]), float(top.confidence[row]))
             for row in order
         ),
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- words
-
-
-def _verdict(
-    context: AuditContext,
-    headlines: Mapping[str, Headline],
-    null: ConsistencyResult,
-    compared: Mapping[str, Mapping[str, Headline]],
-) -> Verdict:
-    accuracy = headlines["accuracy"]
-    gap, ece = headlines["confidence_gap"].estimate, headlines["ece"].estimate
+def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, compared: Compared) -> p.Verdict:
+    null, accuracy, gap = measured.consistency, figures["accuracy"], figures["confidence_gap"].estimate
     tone: Literal["good", "warn", "bad", "neutral"]
     if gap.low is not None and gap.low > 0:
         tone, label = ("bad" if gap.low > 0.05 else "warn"), "Over-confident"
@@ -353,53 +300,44 @@ def _verdict(
         tone, label = "neutral", "No miscalibration found among few items"
     else:
         tone, label = "good", "No miscalibration found"
-    primary = context.primary.name
     summary = (
-        f"On “{primary}” it is right in {with_interval(accuracy.estimate)} of the cases, and its mean confidence is "
-        f"{with_interval(headlines['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its calibration error "
-        f"is {fraction(ece.value or 0.0)}, where a calibrated model would show {fraction(null.expected)} "
+        f"On “{split}” it is right in {with_interval(accuracy.estimate)} of the cases, and its mean confidence is "
+        f"{with_interval(figures['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its calibration error "
+        f"is {fraction(measured.bins.ece)}, where a calibrated model would show {fraction(null.expected)} "
         f"(p {p_equals(null.p_value)})."
     )
-    worst = worst_split(context, compared)
+    worst = worst_split(split, compared)
     if worst is not None:
-        fallen = compared[worst]
         summary += (
-            f" On “{worst}” it is right in {with_interval(fallen['accuracy'].estimate)} of the cases, with a mean "
-            f"confidence of {with_interval(fallen['mean_confidence'].estimate)}."
+            f" On “{worst}” it is right in {with_interval(compared[worst]['accuracy'])} of the cases, with a mean "
+            f"confidence of {with_interval(compared[worst]['mean_confidence'])}."
         )
-        tone, label = "bad", f"{label} on {primary}, far off on {worst}"
-    return Verdict(tone, label, summary)
+        tone, label = "bad", f"{label} on {split}, far off on {worst}"
+    return p.Verdict(tone, label, summary)
 
 
-def _glance(
-    context: AuditContext, headlines: Mapping[str, Headline], compared: Mapping[str, Mapping[str, Headline]]
-) -> tuple[Headline, ...]:
+def _glance(context: AuditContext, figures: Figures, compared: Compared) -> tuple[p.Headline, ...]:
     """Choose the figures of the overview: where a split breaks the model, its accuracy is one of them."""
-    chosen = [headlines[key] for key in ("accuracy", "confidence_gap", "ece")]
-    worst = worst_split(context, compared)
+    accuracy, gap, ece = (figures[key] for key in ("accuracy", "confidence_gap", "ece"))
+    worst = worst_split(context.primary.name, compared)
     if worst is None:
-        return (*chosen, headlines["auroc"])
-    fallen = compared[worst]["accuracy"]
-    return (chosen[0], dataclasses.replace(fallen, key="accuracy_worst", name=f"Accuracy on {worst}"), *chosen[1:])
+        return accuracy, gap, ece, figures["auroc"]
+    fallen = dataclasses.replace(
+        accuracy,
+        key="accuracy_worst",
+        name=f"Accuracy on {worst}",
+        estimate=compared[worst]["accuracy"],
+        split=worst,
+        n=int(context.split(worst).labelled.sum()),
+    )
+    return accuracy, fallen, gap, ece
 
 
-def _limits(context: AuditContext, judged: Judged) -> tuple[str, ...]:
+def _limits(context: AuditContext, n_items: int) -> tuple[str, ...]:
     limits = [WHY_NOT, ITEMS_ONLY]
-    if len(judged) < FEW_ITEMS:
-        limits.insert(0, f"With {len(judged):,} items, figures by bin are coarse: read the intervals, not the figures.")
-    dropped = int((~context.primary.labelled).sum())
-    if dropped:
-        limits.append(f"{dropped:,} items without a label are left out.")
+    if n_items < FEW_ITEMS:
+        limits.insert(0, f"With {n_items:,} items, figures by bin are coarse: read the intervals, not the figures.")
+    n_unlabeled = int((~context.primary.labelled).sum())
+    if n_unlabeled:
+        limits.append(f"{n_unlabeled:,} items without a label are left out.")
     return tuple(limits)
-
-
-def _histogram_alt(judged: Judged) -> str:
-    said = []
-    for name, mask in (("right", judged.top.correct), ("wrong", ~judged.top.correct)):
-        if mask.any():
-            low, middle, high = np.quantile(judged.top.confidence[mask], (0.25, 0.5, 0.75))
-            said.append(
-                f"{int(mask.sum()):,} {name} predictions with median confidence {fraction(middle)} "
-                f"(quartiles {fraction(low)} and {fraction(high)})"
-            )
-    return f"Histograms of confidence: {' and '.join(said)}."

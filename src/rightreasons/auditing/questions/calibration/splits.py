@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis import intervals
 from rightreasons.auditing.context import AuditContext, AuditSplit
+from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import ABOUT, Judged
-from rightreasons.auditing.page.parts import Column, ExampleList, Headline, Part, Table
 from rightreasons.auditing.page.words import fraction, percent, with_interval
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.calibration import FIGURES, JudgedItems, measure_cue, paired_accuracy
 from rightreasons.measuring.estimates import estimate_of
 
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
 """The figures that are computed for every split."""
 
 N_EXAMPLES = 5
-"""Items that are shown."""
+
+Compared = Mapping[str, Mapping[str, p.Estimate]]
+"""Split -> the figures of `COMPARED`."""
 
 
-def judge(context: AuditContext, split: AuditSplit) -> Judged:
+def judge(context: AuditContext, split: AuditSplit) -> JudgedItems:
     """Compare what the model said about a split with its labels."""
-    return Judged.of(context.scores(split).logits, split.labels, split.name)
+    return JudgedItems.of(context.scores(split).logits, split.labels)
 
 
 def labelled_splits(context: AuditContext) -> list[AuditSplit]:
@@ -36,47 +36,25 @@ def labelled_splits(context: AuditContext) -> list[AuditSplit]:
     return [split for split in context.splits if split.labelled.any()]
 
 
-def splits_part(context: AuditContext, compared: Mapping[str, Mapping[str, Headline]], how: Resampling) -> Part:
+def splits_part(context: AuditContext, compared: Compared, resampling: Resampling) -> p.Part:
     """Compare the audited splits, paired with the primary one where their items belong together."""
-    primary = context.primary
-    rows: list[tuple[Any, ...]] = []
-    for name, figures in compared.items():
-        split = context.split(name)
-        change = _change(context, split, how) if split is not primary else None
-        rows.append(
-            (
-                name,
-                int(split.labelled.sum()),
-                *(figures[key].estimate for key in COMPARED[:4]),
-                None if change is None or change.interval is None else estimate_of(change.difference, change.interval),
-                None if change is None else change.p_value,
-            )
-        )
+    primary, level = context.primary, percent(resampling.level)
     drawing = plots.dot_rows(
         "splits",
         rows=[
-            plots.Bar(
-                name,
-                *(
-                    tuple(getattr(figures[key].estimate, end) for key in ("accuracy", "mean_confidence"))
-                    for end in ("value", "low", "high")
-                ),
-            )
-            for name, figures in compared.items()
+            plots.Bar.of(name, figures["accuracy"], figures["mean_confidence"]) for name, figures in compared.items()
         ],
         series=("accuracy", "mean confidence"),
         xlabel="share of items, probability",
     )
     words = "; ".join(
-        f"{name}: accuracy {fraction(f['accuracy'].estimate.value or 0.0)}, mean confidence "
-        f"{fraction(f['mean_confidence'].estimate.value or 0.0)}"
-        for name, f in compared.items()
+        f"{name}: accuracy {_value(figures['accuracy'])}, mean confidence {_value(figures['mean_confidence'])}"
+        for name, figures in compared.items()
     )
-    cues = _cue_table(context)
-    level = percent(how.level)
-    return Part(
+    cues = _cue_table(context, resampling)
+    return p.Part(
         title="What happens on the other splits",
-        text=_text(context, compared, bool(cues)),
+        text=_text(primary.name, compared, bool(cues)),
         plots=(
             drawing.plot(
                 key="splits",
@@ -88,22 +66,30 @@ def splits_part(context: AuditContext, compared: Mapping[str, Mapping[str, Headl
             ),
         ),
         tables=(
-            Table(
+            p.Table(
                 key="splits",
                 title="Splits side by side",
                 columns=(
-                    Column("split", "Split", "text"),
-                    Column("n", "Items", "count"),
-                    *(Column(key, ABOUT[key].name) for key in COMPARED[:4]),
-                    Column(
+                    p.Column("split", "Split", "text"),
+                    p.Column("n", "Items", "count"),
+                    *(p.Column(key, FIGURES[key].name) for key in COMPARED[:4]),
+                    p.Column(
                         "change",
                         f"Change from {primary.name}",
                         definition="Of accuracy, on the items that the splits share: mean difference, bootstrapped "
                         "over the items.",
                     ),
-                    Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
+                    p.Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
                 ),
-                rows=tuple(rows),
+                rows=tuple(
+                    (
+                        name,
+                        int(context.split(name).labelled.sum()),
+                        *(figures[key] for key in COMPARED[:4]),
+                        *_change(context, context.split(name), resampling),
+                    )
+                    for name, figures in compared.items()
+                ),
                 note=f"In brackets: {level} intervals.",
                 source="Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993",
             ),
@@ -113,10 +99,10 @@ def splits_part(context: AuditContext, compared: Mapping[str, Mapping[str, Headl
     )
 
 
-def worst_split(context: AuditContext, compared: Mapping[str, Mapping[str, Headline]]) -> str | None:
+def worst_split(primary: str, compared: Compared) -> str | None:
     """Name the comparison split with the largest gap, where it is clearly larger than that of the primary split."""
-    gaps = {name: figures["confidence_gap"].estimate for name, figures in compared.items()}
-    base = gaps.pop(context.primary.name)
+    gaps = {name: figures["confidence_gap"] for name, figures in compared.items()}
+    base = gaps.pop(primary)
     if not gaps:
         return None
     worst = max(gaps, key=lambda name: abs(gaps[name].value or 0.0))
@@ -124,10 +110,12 @@ def worst_split(context: AuditContext, compared: Mapping[str, Mapping[str, Headl
     return worst if low > max(0.05, abs(base.low or 0.0), abs(base.high or 0.0)) else None
 
 
-def _text(context: AuditContext, compared: Mapping[str, Mapping[str, Headline]], planted: bool) -> str:
-    primary = context.primary.name
-    first = compared[primary]
-    text = ""
+def _value(estimate: p.Estimate) -> str:
+    return fraction(estimate.value or 0.0)
+
+
+def _text(primary: str, compared: Compared, planted: bool) -> str:
+    text, first = "", compared[primary]
     if planted:
         text = (
             "This data carries a planted cue: a token that mostly agrees with the label in training and has nothing to "
@@ -137,31 +125,33 @@ def _text(context: AuditContext, compared: Mapping[str, Mapping[str, Headline]],
     for name, figures in compared.items():
         if name != primary:
             text += (
-                f"From “{primary}” to “{name}”, accuracy goes from "
-                f"{fraction(first['accuracy'].estimate.value or 0.0)} to "
-                f"{with_interval(figures['accuracy'].estimate)} and mean confidence from "
-                f"{fraction(first['mean_confidence'].estimate.value or 0.0)} to "
-                f"{with_interval(figures['mean_confidence'].estimate)}. "
+                f"From “{primary}” to “{name}”, accuracy goes from {_value(first['accuracy'])} to "
+                f"{with_interval(figures['accuracy'])} and mean confidence from {_value(first['mean_confidence'])} to "
+                f"{with_interval(figures['mean_confidence'])}. "
             )
     return text
 
 
-def _change(context: AuditContext, split: AuditSplit, how: Resampling) -> intervals.PairedTest | None:
+def _shared_rows(first: AuditSplit, second: AuditSplit) -> list[tuple[int, int]]:
+    """Return the rows of the labeled items that are forms of one item in both splits."""
+    if first.pair_ids is None or second.pair_ids is None:
+        return []
+    row_of = {name: row for row, name in enumerate(second.pair_ids)}
+    pairs = [(row, row_of[name]) for row, name in enumerate(first.pair_ids) if name in row_of]
+    return [(one, two) for one, two in pairs if first.labels[one] >= 0 and second.labels[two] >= 0]
+
+
+def _change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> tuple[p.Estimate | None, float | None]:
     """Test the change of accuracy from the primary split on the items that the two share."""
-    primary = context.primary
-    names = [s.pair_ids for s in (split, primary)]
-    if names[0] is None or names[1] is None:
-        return None
-    place = {name: row for row, name in enumerate(names[1])}
-    pairs = [(row, place[name]) for row, name in enumerate(names[0]) if name in place]
-    pairs = [(a, b) for a, b in pairs if split.labels[a] >= 0 and primary.labels[b] >= 0]
-    if not pairs:
-        return None
-    rows = np.array(pairs)
-    right = [(predicted_classes(context, s) == s.labels)[rows[:, side]] for side, s in enumerate((split, primary))]
-    # McNemar's test is exact and has no interval; the bootstrap of the same difference has one.
-    resampled = intervals.paired_bootstrap(*right, resampling=how)
-    return dataclasses.replace(intervals.mcnemar(*right), interval=resampled.interval)
+    rows = _shared_rows(split, context.primary) if split is not context.primary else []
+    if not rows:
+        return None, None
+    correct = [
+        (predicted_classes(context, one) == one.labels)[list(side)]
+        for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
+    ]
+    change = paired_accuracy(correct[0], correct[1], resampling)
+    return estimate_of(change.difference, change.interval), change.p_value
 
 
 def predicted_classes(context: AuditContext, split: AuditSplit) -> NDArray[np.int64]:
@@ -170,85 +160,55 @@ def predicted_classes(context: AuditContext, split: AuditSplit) -> NDArray[np.in
     return logits.argmax() if not isinstance(logits, np.ndarray) else np.asarray(logits.argmax(axis=1), dtype=np.int64)
 
 
-def _cue_table(context: AuditContext) -> tuple[Table, ...]:
+def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, ...]:
     """Tell how often the prediction goes with a planted cue, where the data says which class each cue stands for."""
     rows: list[tuple[Any, ...]] = []
     for split in labelled_splits(context):
-        cues = split.cue_labels
-        if cues is None:
+        if split.cue_labels is None:
             return ()
-        predicted = predicted_classes(context, split)
-        for name, group in (
-            ("agrees with the label", (cues == split.labels) & (cues >= 0)),
-            ("contradicts the label", (cues != split.labels) & (cues >= 0)),
-            ("absent", cues < 0),
-        ):
-            group = group & split.labelled
-            n = int(group.sum())
-            if not n:
-                continue
-            right, follows = int((predicted == split.labels)[group].sum()), int((predicted == cues)[group].sum())
-            level = context.confidence_level
-            rows.append(
-                (
-                    split.name,
-                    name,
-                    n,
-                    estimate_of(right / n, intervals.wilson(right, n, confidence_level=level)),
-                    None
-                    if name == "absent"
-                    else estimate_of(follows / n, intervals.wilson(follows, n, confidence_level=level)),
-                )
-            )
+        figures = measure_cue(predicted_classes(context, split), split.labels, split.cue_labels, resampling)
+        rows += [(split.name, row.cue, row.n_items, row.accuracy, row.follows) for row in figures]
     return (
-        Table(
+        p.Table(
             key="cues",
             title="The planted cue and the prediction",
             columns=(
-                Column("split", "Split", "text"),
-                Column("cue", "The cue", "text"),
-                Column("n", "Items", "count"),
-                Column("accuracy", "Accuracy"),
-                Column("follows", "Goes with the cue", definition="Share of predictions that are the cue's class."),
+                p.Column("split", "Split", "text"),
+                p.Column("cue", "The cue", "text"),
+                p.Column("n", "Items", "count"),
+                p.Column("accuracy", "Accuracy"),
+                p.Column("follows", "Goes with the cue", definition="Share of predictions that are the cue's class."),
             ),
             rows=tuple(rows),
-            note="The data tells which token is the cue and which class it stands for; it has nothing to do with what "
-            f"the text says. In brackets: {percent(context.confidence_level)} Wilson intervals.",
+            note="The data says which token is the cue and which class it stands for; it has nothing to do with what "
+            f"the text says. In brackets: {percent(resampling.level)} Wilson intervals.",
             source="Counted",
         ),
     )
 
 
-def _flipped_examples(context: AuditContext) -> tuple[ExampleList, ...]:
-    """Show items that are right as they are and wrong once their cue is flipped."""
+def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
+    """Show items that are right until their cue is flipped."""
     primary = context.primary
     flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
-    if flipped is None or primary.pair_ids is None or flipped.pair_ids is None:
+    logits = None if flipped is None else context.scores(flipped).logits
+    if flipped is None or not isinstance(logits, np.ndarray):
         return ()
-    place = {name: row for row, name in enumerate(primary.pair_ids)}
-    scores = context.scores(flipped).logits
-    if not isinstance(scores, np.ndarray):
-        return ()
-    judged = Judged.of(scores, np.maximum(flipped.labels, 0), flipped.name).top
+    top = JudgedItems.of(logits, np.maximum(flipped.labels, 0)).top
     was_right = predicted_classes(context, primary) == primary.labels
-    fell = [
-        row
-        for row, name in enumerate(flipped.pair_ids)
-        if name in place and was_right[place[name]] and flipped.labels[row] >= 0 and not judged.correct[row]
-    ]
-    fell.sort(key=lambda row: -judged.confidence[row])
-    if not fell:
+    rows = [row for row, before in _shared_rows(flipped, primary) if was_right[before] and not top.correct[row]]
+    rows.sort(key=lambda row: -top.confidence[row])
+    if not rows:
         return ()
-    chosen = fell[:N_EXAMPLES]
+    chosen = rows[:N_EXAMPLES]
     return (
-        ExampleList(
+        p.ExampleList(
             key="flipped",
             title=f"Right on “{primary.name}”, wrong on “{flipped.name}”",
-            note=f"The {len(chosen)} most confident of {len(fell):,} items that the model answers rightly until their "
+            note=f"The {len(chosen)} most confident of {len(rows):,} items that the model gets right until their "
             "planted cue (marked) is changed; the rest of the text is the same.",
             examples=tuple(
-                example_of(context, flipped, row, int(judged.predicted[row]), float(judged.confidence[row]))
-                for row in chosen
+                example_of(context, flipped, row, int(top.predicted[row]), float(top.confidence[row])) for row in chosen
             ),
         ),
     )

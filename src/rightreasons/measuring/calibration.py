@@ -1,0 +1,652 @@
+"""Does its confidence match its accuracy: every figure of the question with its interval, from one table.
+
+An entry of `FIGURES` registers a figure: the report shows it, and where the entry gives `of_top`, the figure is also a
+name of `rightreasons.training.compute_metrics`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis import intervals
+from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
+from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
+from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
+from rightreasons.analysis.calibration.macro_ce import macro_of
+from rightreasons.analysis.calibration.proper_scores import brier_of, label_log_probability
+from rightreasons.analysis.calibration.selective import selective_of
+from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
+from rightreasons.analysis.calibration.temperature import Temperature, fit_temperature
+from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, mean, share
+from rightreasons.measuring.options import CalibrationOptions
+
+Floats = NDArray[np.float64]
+
+MAX_WORK = 5_000_000
+"""Items times resamples that a figure without sums may cost; with more items there are fewer resamples."""
+
+SLOW_RESAMPLES = 100
+"""Maximum resamples of figures that take milliseconds each."""
+
+MAX_CLASS_RESAMPLES = 5_000
+"""Resamples of all classes together, so that many classes take no longer than a few."""
+
+SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
+"""The figures that a temperature may change."""
+
+TESTED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "brier", "nll")
+"""The figures that `paired_test` compares."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JudgedItems:
+    """Labeled items with what the model said.
+
+    Attributes:
+        logits: (N, K) or `Ragged`.
+        top: Their top labels.
+    """
+
+    logits: Floats | Ragged
+    top: TopLabel
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    @classmethod
+    def of(cls, logits: Floats | Ragged, labels: NDArray[np.int64]) -> JudgedItems:
+        """Judge the items that have a label; -1 is none."""
+        rows = np.flatnonzero(labels >= 0)
+        known = take_rows(logits, rows)
+        return cls(known, top_label(known, labels[rows], scores="logits"))
+
+    @property
+    def by_class(self) -> bool:
+        """Whether all items have the same classes, which choices are not."""
+        return not isinstance(self.logits, Ragged)
+
+    @property
+    def table(self) -> Floats:
+        """(N, K) probabilities of items with the same classes."""
+        return np.asarray(self.top.probabilities)
+
+    def scaled(self, temperature: float) -> JudgedItems:
+        """Return what the model would say at a temperature."""
+        logits = self.logits
+        scaled = (
+            Ragged(logits.values / temperature, logits.offsets) if isinstance(logits, Ragged) else logits / temperature
+        )
+        return JudgedItems(scaled, top_label(scaled, self.top.labels, scores="logits"))
+
+    def confidence_quartiles(self, correct: bool) -> tuple[int, Floats] | None:
+        """Return the number of right, or wrong, predictions and the quartiles of their confidence; None without any."""
+        confidence = self.top.confidence[self.top.correct == correct]
+        return (len(confidence), np.quantile(confidence, (0.25, 0.5, 0.75))) if len(confidence) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure(FigureText):
+    """A figure of accuracy or confidence: what is said of it, and one of four ways to compute it.
+
+    Attributes:
+        by_class: Whether it needs the same classes in every item.
+        binned: Options of `calibration_error`, for a figure that is one.
+        values: Gives (N,) values whose mean the figure is.
+        of_top: Computes it from the top labels; None where it is undefined. It is resampled as a whole.
+        basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
+        slow: Whether it takes milliseconds each time, and so fewer resamples.
+        upper: Its upper bound, to which that interval is clipped.
+        measured: Computes it with its interval, in place of the others.
+    """
+
+    by_class: bool = False
+    binned: Mapping[str, Any] | None = None
+    values: Callable[[JudgedItems], Floats] | None = None
+    of_top: Callable[[TopLabel], float | None] | None = None
+    basic: bool = False
+    slow: bool = False
+    upper: float = 1.0
+    measured: Callable[[JudgedItems, Resampling], Estimate] | None = None
+
+    def estimate(self, items: JudgedItems, resampling: Resampling, n_bins: int) -> Estimate:
+        """Compute the figure with its interval."""
+        if self.measured is not None:
+            return self.measured(items, resampling)
+        if self.binned is not None:
+            result = _binned(items, n_bins, resampling, **self.binned)
+            return estimate_of(result.ece, result.interval)
+        if self.values is not None:
+            values = self.values(items)
+            # A label of probability 0 makes the log loss infinite.
+            return (mean(values, resampling) if np.isfinite(values).all() else None) or Estimate(None)
+        return self._resampled(items.top, resampling)
+
+    def _resampled(self, top: TopLabel, resampling: Resampling) -> Estimate:
+        of_top = self.of_top
+        value = None if of_top is None else of_top(top)
+        if of_top is None or value is None:
+            return Estimate(None)
+        most = min(max(100, MAX_WORK // len(top)), SLOW_RESAMPLES if self.slow else MAX_WORK)
+        fewer = resampling.at_most(most)
+        interval = intervals.bootstrap(
+            lambda rows: of_top(_rows(top, rows)),
+            np.arange(len(top)),
+            **keywords(
+                dataclasses.replace(resampling, resamples=min(resamples, SLOW_RESAMPLES) if self.slow else resamples)
+            ),
+            method="basic" if self.basic else "percentile",
+        )
+        low, high = np.clip((interval.low, interval.high), 0.0, self.upper)
+        return estimate_of(value, dataclasses.replace(interval, low=float(low), high=float(high)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CalibrationMeasurement:
+    """How well the confidence of a model fits its accuracy on some items.
+
+    Attributes:
+        items: The items.
+        n_bins: Number of bins of the binned figures.
+        figures: The figures with their intervals, by key in the order of `FIGURES`.
+        bins: Top-label calibration error, bin by bin.
+        consistency: What the same confidences would give if the model were calibrated.
+        accuracies: The accuracy of each bin with its Wilson interval; None for empty bins.
+    """
+
+    items: JudgedItems
+    n_bins: int
+    figures: Mapping[str, Estimate]
+    bins: CalibrationResult
+    consistency: ConsistencyResult
+    accuracies: tuple[Estimate | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassFigures:
+    """How well one class is found, and how far its probability is from how often it occurs.
+
+    Attributes:
+        label: The class.
+        n_items: Items of the class.
+        n_predicted: Predictions of the class.
+        precision: Share of its predictions that are right; None without predictions.
+        recall: Share of its items that are found; None without items.
+        f1: Harmonic mean of the two; None without items and predictions.
+        confidence: Mean confidence where it is predicted; None likewise.
+        surplus: Mean of its probability minus how often it occurs.
+        ece: Calibration error of its probability over all items.
+    """
+
+    label: int
+    n_items: int
+    n_predicted: int
+    precision: Estimate | None
+    recall: Estimate | None
+    f1: Estimate | None
+    confidence: Estimate | None
+    surplus: Estimate | None
+    ece: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class CueFigures:
+    """How predictions go with a planted cue.
+
+    Attributes:
+        cue: "agrees with the label", "contradicts the label" or "absent".
+        n_items: Items where that is so.
+        accuracy: Share of right predictions.
+        follows: Share of predictions that are the cue's class; None where it is absent.
+    """
+
+    cue: str
+    n_items: int
+    accuracy: Estimate | None
+    follows: Estimate | None
+
+
+def measure_calibration(
+    items: JudgedItems,
+    *,
+    keys: Iterable[str] | None = None,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> CalibrationMeasurement:
+    """Measure how well the confidence of a model fits its accuracy.
+
+    Args:
+        items: The items.
+        keys: Which figures, from `FIGURES`; None for all that apply.
+        options: Number of bins.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        The figures, the bins, and what a calibrated model would show.
+
+    Raises:
+        ValueError: If there is no item.
+    """
+    bins = _binned(items, options.n_bins)
+    null = consistency(bins, resampling=resampling)
+    hits = [(round((row.accuracy or 0.0) * row.count), row.count) for row in bins.bins]
+    return CalibrationMeasurement(
+        items=items,
+        n_bins=options.n_bins,
+        figures=measure_figures(items, keys, options=options, resampling=resampling),
+        bins=bins,
+        consistency=null,
+        accuracies=tuple(share(*counts, resampling) for counts in hits),
+    )
+
+
+def measure_figures(
+    items: JudgedItems,
+    keys: Iterable[str] | None = None,
+    *,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> dict[str, Estimate]:
+    """Compute figures with their intervals, in the order of `FIGURES`; None for all that apply to the items."""
+    names = set(FIGURES if keys is None else keys)
+    return {
+        key: figure.estimate(items, resampling, options.n_bins)
+        for key, figure in FIGURES.items()
+        if key in names and (items.by_class or not figure.by_class)
+    }
+
+
+def measure_rescaled(
+    items: JudgedItems,
+    validation: JudgedItems,
+    *,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> tuple[Temperature, CalibrationMeasurement]:
+    """Fit a temperature on validation items, and measure the items at it.
+
+    Returns:
+        The temperature, and the figures of `SCALED` at it.
+
+    References:
+        Guo et al. (2017), "On Calibration of Modern Neural Networks", section 4.2.
+    """
+    fit = fit_temperature(validation.logits, validation.top.labels)
+    scaled = items.scaled(fit.temperature)
+    return fit, measure_calibration(scaled, keys=SCALED, options=options, resampling=resampling)
+
+
+def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
+    """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
+    curve = []
+    for point in selective_of(items.top).curve:
+        n_covered = round(point.coverage * len(items))
+        wrong = share(min(round(point.risk * point.coverage * len(items)), n_covered), n_covered, resampling)
+        if wrong is not None:
+            curve.append((point.coverage, dataclasses.replace(wrong, value=point.risk)))
+    return curve
+
+
+def measure_classes(
+    items: JudgedItems,
+    *,
+    max_classes: int = 50,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> list[ClassFigures]:
+    """Measure each class by itself, the most frequent first.
+
+    Args:
+        items: Items with the same classes.
+        max_classes: Maximum number of classes.
+        options: Number of bins.
+        resampling: Level, resamples (fewer per class where there are many) and seed of the intervals.
+    """
+    table = items.table
+    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:max_classes]
+    fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
+    return [_class_figures(items, int(k), options.n_bins, fewer) for k in order]
+
+
+def measure_cue(
+    predicted: NDArray[Any], labels: NDArray[np.int64], cues: NDArray[np.int64], resampling: Resampling = Resampling()
+) -> list[CueFigures]:
+    """Measure how predictions go with planted cues.
+
+    Args:
+        predicted: (N,) predicted classes.
+        labels: (N,) labels, -1 for none; items without one are left out.
+        cues: (N,) the class that the cue stands for, -1 for none.
+        resampling: Level of the Wilson intervals.
+    """
+    rows = []
+    for name, group in (
+        ("agrees with the label", (cues == labels) & (cues >= 0)),
+        ("contradicts the label", (cues != labels) & (cues >= 0)),
+        ("absent", cues < 0),
+    ):
+        group = group & (labels >= 0)
+        n_items = int(group.sum())
+        if n_items:
+            right, follows = (int((predicted == other)[group].sum()) for other in (labels, cues))
+            of_cue = None if name == "absent" else share(follows, n_items, resampling)
+            rows.append(CueFigures(name, n_items, share(right, n_items, resampling), of_cue))
+    return rows
+
+
+def paired_accuracy(
+    first: NDArray[np.bool_], second: NDArray[np.bool_], resampling: Resampling = Resampling()
+) -> intervals.PairedTest:
+    """Test two accuracies on the same items: McNemar's exact test, with a bootstrap interval of the difference."""
+    # McNemar's test is exact and has no interval; the bootstrap of the same difference has one.
+    interval = intervals.paired_bootstrap(first, second, resampling=resampling).interval
+    return dataclasses.replace(intervals.mcnemar(first, second), interval=interval)
+
+
+def paired_test(
+    key: str,
+    first: JudgedItems,
+    second: JudgedItems,
+    *,
+    options: CalibrationOptions = CalibrationOptions(),
+    resampling: Resampling = Resampling(),
+) -> intervals.PairedTest:
+    """Test whether two models have the same figure on the same items.
+
+    Args:
+        key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean over items by the paired bootstrap, and
+            "ece" by swapping the models at random in each item.
+        first: The items as the first model judges them.
+        second: The same items, in the same order, as the second model judges them.
+        options: Number of bins.
+        resampling: Level, resamples and seed.
+
+    Returns:
+        First minus second, with p-value and interval.
+    """
+    if key == "accuracy":
+        return paired_accuracy(first.top.correct, second.top.correct, resampling)
+    values = FIGURES[key].values
+    if values is not None:
+        return intervals.paired_bootstrap(values(first), values(second), resampling=resampling)
+    fewer = resampling.at_most(max(200, MAX_WORK // len(first)))
+    # Confidence and correctness are all that the top-label error depends on.
+    one, two = (
+        np.column_stack((items.top.confidence, items.top.correct)).astype(np.float64) for items in (first, second)
+    )
+
+    def ece(pairs: Floats) -> float:
+        sums = BinSums.empty(uniform_edges(options.n_bins)[None])
+        sums.add(0, pairs[:, 0], pairs[:, 1] > 0, uniform=True)
+        return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
+
+    test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)
+    interval = intervals.bootstrap(lambda a, b: ece(a) - ece(b), one, two, resampling=fewer)
+    return dataclasses.replace(test, interval=interval)
+
+
+def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragged:
+    """Take some rows of logits."""
+    if not isinstance(logits, Ragged):
+        return np.asarray(logits[rows])
+    lengths = logits.lengths[rows]
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    source = np.repeat(logits.starts[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    values = logits.values[source]
+    if len(lengths) and (lengths == lengths[0]).all():
+        return np.asarray(values.reshape(len(lengths), int(lengths[0])))
+    return Ragged(values, offsets)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _binned(items: JudgedItems, n_bins: int, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
+    return calibration_error(
+        items.logits, items.top.labels, n_bins=n_bins, scores="logits", resampling=resampling, **options
+    )
+
+
+def _rows(top: TopLabel, rows: NDArray[np.intp]) -> TopLabel:
+    table = top.probabilities
+    return TopLabel(
+        confidence=top.confidence[rows],
+        predicted=top.predicted[rows],
+        correct=top.correct[rows],
+        labels=top.labels[rows],
+        # Figures that look at whole rows are not computed where the rows differ in length.
+        probabilities=table if isinstance(table, Ragged) else table[rows],
+    )
+
+
+def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate:
+    return share(int(items.top.correct.sum()), len(items), resampling) or Estimate(None)
+
+
+def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
+    classes = np.arange(items.table.shape[1])
+    predicted, labels = items.top.predicted[:, None] == classes, items.top.labels[:, None] == classes
+
+    def macro_f1(sums: Floats) -> Floats:
+        hits, present = np.split(sums, 2, axis=-1)
+        # F1 of a class is 2 TP / (labels + predictions); classes without either are left out of the mean.
+        live = present > 0
+        f1 = np.where(live, 2 * hits / np.maximum(present, 1), 0.0)
+        return np.asarray(f1.sum(axis=-1) / np.maximum(live.sum(axis=-1), 1))
+
+    sums = np.hstack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
+    return _of_sums(macro_f1, sums, resampling)
+
+
+def _macro_ce(items: JudgedItems, resampling: Resampling) -> Estimate:
+    if macro_of(items.top).macro_ce is None:
+        return Estimate(None)
+    right, confidence = items.top.correct, items.top.confidence
+    sums = np.column_stack((right * (1 - confidence), right, ~right * confidence, ~right)).astype(np.float64)
+    return _of_sums(lambda s: (s[..., 0] / s[..., 1] + s[..., 2] / s[..., 3]) / 2, sums, resampling)
+
+
+def _of_sums(figure: Callable[[Floats], Any], sums: Floats, resampling: Resampling) -> Estimate:
+    return estimate_of(float(figure(sums.sum(axis=0))), intervals.bootstrap_sums(figure, sums, resampling=resampling))
+
+
+def _class_figures(
+    items: JudgedItems, k: int, probability: Floats, n_bins: int, resampling: Resampling
+) -> ClassFigures:
+    predicted, labels = items.top.predicted == k, items.top.labels == k
+    hits, n_predicted, n_items = (int(mask.sum()) for mask in (predicted & labels, predicted, labels))
+    sums = np.column_stack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
+    ece = calibration_error(
+        np.clip(probability, 0.0, 1.0), labels.astype(np.int64), n_bins=n_bins, kind="positive", resampling=resampling
+    )
+    return ClassFigures(
+        label=k,
+        n_items=n_items,
+        n_predicted=n_predicted,
+        precision=share(hits, n_predicted, resampling),
+        recall=share(hits, n_items, resampling),
+        # A resample without the class has no F1, and is left out.
+        f1=_of_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, resampling) if n_predicted + n_items else None,
+        confidence=mean(items.top.confidence[predicted], resampling),
+        surplus=mean(probability - labels, resampling),
+        ece=estimate_of(ece.ece, ece.interval),
+    )
+
+
+FIGURES: Mapping[str, Figure] = {
+    "accuracy": Figure(
+        "Accuracy",
+        "Share of items whose most probable class is the label.",
+        "Counted",
+        better="higher",
+        measured=_accuracy,
+    ),
+    "macro_f1": Figure(
+        "Macro F1",
+        "Mean over the classes of the harmonic mean of precision and recall.",
+        "van Rijsbergen 1979",
+        better="higher",
+        by_class=True,
+        measured=_macro_f1,
+    ),
+    "mean_confidence": Figure(
+        "Mean confidence",
+        "Mean probability of the most probable class.",
+        "Counted",
+        values=lambda items: items.top.confidence,
+    ),
+    "confidence_gap": Figure(
+        "Confidence gap",
+        "Mean confidence minus accuracy: above 0 the model is over-confident, below 0 under-confident.",
+        "Counted",
+        values=lambda items: items.top.confidence - items.top.correct,
+    ),
+    "ece": Figure(
+        "Calibration error (ECE)",
+        "Mean over the items of |accuracy − mean confidence| of their bin; {n_bins} bins of equal width.",
+        "Naeini et al. 2015; Guo et al. 2017",
+        better="lower",
+        binned={},
+    ),
+    "ece_debiased": Figure(
+        "ECE, debiased",
+        "ECE less what the noise of the bins' accuracies adds to it.",
+        "Kumar et al. 2019",
+        better="lower",
+        binned={"debias": True},
+    ),
+    "adaptive_ece": Figure(
+        "Adaptive ECE",
+        "As ECE, in {n_bins} bins that hold equally many items.",
+        "Nguyen & O'Connor 2015; Nixon et al. 2019",
+        better="lower",
+        binned={"strategy": "quantile"},
+    ),
+    "smooth_ece": Figure(
+        "Smooth ECE",
+        "As ECE, with a smoothing kernel in place of bins, whose width equals the error.",
+        "Błasiok & Nakkiran 2023",
+        better="lower",
+        of_top=lambda top: smooth_of(top).smooth_ece,
+        basic=True,
+        slow=True,
+    ),
+    "ece_sweep": Figure(
+        "ECE-sweep",
+        "As adaptive ECE, in the most bins whose accuracies rise with confidence.",
+        "Roelofs et al. 2022",
+        better="lower",
+        of_top=lambda top: sweep_of(top).ece,
+        basic=True,
+        slow=True,
+    ),
+    "rmsce_debiased": Figure(
+        "RMS calibration error, debiased",
+        "Root of the weighted mean square of the bins' gaps, less what noise adds to it.",
+        "Kumar et al. 2019",
+        better="lower",
+        binned={"norm": "l2", "debias": True},
+    ),
+    "mce": Figure(
+        "Largest gap (MCE)",
+        "The largest |accuracy − mean confidence| of a bin.",
+        "Naeini et al. 2015",
+        better="lower",
+        binned={"norm": "max"},
+    ),
+    "classwise_ece": Figure(
+        "Classwise ECE",
+        "For each class, ECE of its probability over all items; the mean over the classes.",
+        "Kull et al. 2019; Nixon et al. 2019",
+        better="lower",
+        by_class=True,
+        binned={"kind": "classwise"},
+    ),
+    "macro_ce": Figure(
+        "MacroCE",
+        "Mean of two means: 1 − confidence over right, and confidence over wrong predictions.",
+        "Si et al. 2022",
+        better="lower",
+        of_top=lambda top: macro_of(top).macro_ce,
+        measured=_macro_ce,
+    ),
+    "brier": Figure(
+        "Brier score",
+        "Mean over the items of the squared distance of the probabilities from the label, from 0 to 2.",
+        "Brier 1950",
+        unit="ratio",
+        better="lower",
+        by_class=True,
+        values=lambda items: ((items.table - np.eye(items.table.shape[1])[items.top.labels]) ** 2).sum(axis=1),
+    ),
+    "brier_reliability": Figure(
+        "Brier: reliability",
+        "The part of the Brier score that miscalibration adds, in bins.",
+        "Murphy 1973",
+        unit="ratio",
+        better="lower",
+        by_class=True,
+        of_top=lambda top: brier_of(top).reliability,
+        basic=True,
+        slow=True,
+        upper=2.0,
+    ),
+    "brier_resolution": Figure(
+        "Brier: resolution",
+        "The part that the Brier score gains because bins differ in how often they come true.",
+        "Murphy 1973",
+        unit="ratio",
+        better="higher",
+        by_class=True,
+        of_top=lambda top: brier_of(top).resolution,
+        basic=True,
+        slow=True,
+        upper=2.0,
+    ),
+    "brier_uncertainty": Figure(
+        "Brier: uncertainty",
+        "The part of the Brier score that the labels themselves bring: their variance.",
+        "Murphy 1973",
+        unit="ratio",
+        by_class=True,
+        of_top=lambda top: brier_of(top).uncertainty,
+        slow=True,
+    ),
+    "nll": Figure(
+        "Log loss",
+        "Mean of −log probability of the label.",
+        "Good 1952",
+        unit="nats",
+        better="lower",
+        values=lambda items: -label_log_probability(items.logits, items.top.labels),
+    ),
+    "aurc": Figure(
+        "AURC",
+        "Mean error rate over all shares of the most confident items.",
+        "Geifman & El-Yaniv 2017",
+        better="lower",
+        of_top=lambda top: selective_of(top).aurc,
+    ),
+    "e_aurc": Figure(
+        "Excess AURC",
+        "AURC less that of the best ranking with this accuracy.",
+        "Geifman et al. 2019",
+        better="lower",
+        of_top=lambda top: selective_of(top).e_aurc,
+    ),
+    "auroc": Figure(
+        "AUROC of confidence",
+        "Chance that a right prediction has more confidence than a wrong one.",
+        "Hendrycks & Gimpel 2017",
+        better="higher",
+        of_top=lambda top: selective_of(top).auroc,
+    ),
+}
+"""Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""
