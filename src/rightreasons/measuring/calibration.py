@@ -139,9 +139,7 @@ class Figure(FigureText):
         interval = intervals.bootstrap(
             lambda rows: of_top(_rows(top, rows)),
             np.arange(len(top)),
-            **keywords(
-                dataclasses.replace(resampling, resamples=min(resamples, SLOW_RESAMPLES) if self.slow else resamples)
-            ),
+            resampling=fewer,
             method="basic" if self.basic else "percentile",
         )
         low, high = np.clip((interval.low, interval.high), 0.0, self.upper)
@@ -457,9 +455,8 @@ def _of_sums(figure: Callable[[Floats], Any], sums: Floats, resampling: Resampli
     return estimate_of(float(figure(sums.sum(axis=0))), intervals.bootstrap_sums(figure, sums, resampling=resampling))
 
 
-def _class_figures(
-    items: JudgedItems, k: int, probability: Floats, n_bins: int, resampling: Resampling
-) -> ClassFigures:
+def _class_figures(items: JudgedItems, k: int, n_bins: int, resampling: Resampling) -> ClassFigures:
+    probability = items.table[:, k]
     predicted, labels = items.top.predicted == k, items.top.labels == k
     hits, n_predicted, n_items = (int(mask.sum()) for mask in (predicted & labels, predicted, labels))
     sums = np.column_stack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)

@@ -221,8 +221,7 @@ class DifficultyMeasurement:
             others["low_confidence"] = (dynamics.places, -dynamics.confidence)
         known = np.flatnonzero(self.labelled)
         others["wrong"] = (known, (~self.correct[known]).astype(np.float64))
-        resamples = min(resampling.resamples, CORRELATION_RESAMPLES)
-        fewer = dataclasses.replace(resampling, resamples=resamples)
+        fewer = resampling.at_most(CORRELATION_RESAMPLES)
         return {
             name: _correlation(self.values[places], values, fewer)
             for name, (places, values) in others.items()

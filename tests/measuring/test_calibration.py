@@ -1,0 +1,123 @@
+"""The table of figures: by hand on unbalanced items, the same by the Trainer's metrics, and paired tests."""
+
+import numpy as np
+import pytest
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.calibration import (
+    FIGURES,
+    TESTED,
+    JudgedItems,
+    measure_calibration,
+    measure_classes,
+    measure_cue,
+    measure_figures,
+    measure_rescaled,
+    measure_risk,
+    paired_test,
+)
+from rightreasons.measuring.options import CalibrationOptions
+from rightreasons.training import compute_metrics
+
+FEW = Resampling(resamples=20)
+PROBABILITIES = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]]
+LABELS = np.array([0, 1, 2, 0, -1])  # right, wrong, right, right, without a label
+
+
+@pytest.fixture
+def items():
+    return JudgedItems.of(np.log(np.array(PROBABILITIES)), LABELS)
+
+
+@pytest.fixture
+def many():
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(97, 3)) * 2
+    labels = np.where(rng.random(97) < 0.6, logits.argmax(axis=1), rng.choice(3, size=97, p=[0.6, 0.3, 0.1]))
+    return JudgedItems.of(logits, labels)
+
+
+def test_figures_by_hand(items):
+    figures = measure_figures(items, ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "macro_ce"])
+    assert len(items) == 4
+    assert figures["accuracy"].value == 0.75
+    # F1 of class 0: 2 * 2 / (3 + 2); of class 1: 0; of class 2: 1.
+    assert figures["macro_f1"].value == pytest.approx((0.8 + 0 + 1) / 3)
+    assert figures["mean_confidence"].value == pytest.approx((0.7 + 0.5 + 0.8 + 0.6) / 4)
+    assert figures["confidence_gap"].value == pytest.approx(0.65 - 0.75)
+    # (0.09 + 0.04 + 0.01) + (0.25 + 0.49 + 0.04) + (0.01 + 0.01 + 0.04) + (0.16 + 0.09 + 0.01)
+    assert figures["brier"].value == pytest.approx((0.14 + 0.78 + 0.06 + 0.26) / 4)
+    assert figures["macro_ce"].value == pytest.approx(((0.3 + 0.2 + 0.4) / 3 + 0.5) / 2)
+
+
+def test_the_number_of_bins_is_an_option(many):
+    coarse, fine = (measure_calibration(many, keys=["ece"], options=CalibrationOptions(n_bins=n)) for n in (2, 15))
+    assert (len(coarse.bins.bins), len(fine.bins.bins)) == (2, 15)
+    assert coarse.figures["ece"].value == coarse.bins.ece < fine.figures["ece"].value
+    assert sum(accuracy is not None for accuracy in fine.accuracies) == sum(row.count > 0 for row in fine.bins.bins)
+
+
+def test_every_figure_of_the_top_labels_is_a_metric_of_the_trainer(many):
+    names = [name for name, figure in FIGURES.items() if figure.of_top is not None]
+    assert {"smooth_ece", "macro_ce", "aurc", "e_aurc", "brier_resolution"} <= set(names)
+    figures = compute_metrics(*names)((many.logits, many.top.labels))
+    for name, estimate in measure_figures(many, names, resampling=FEW).items():
+        assert figures[name] == pytest.approx(estimate.value)
+        assert estimate.has_interval
+
+
+def test_choices_of_different_numbers_have_no_figures_by_class():
+    logits = Ragged(np.log([0.7, 0.3, 0.2, 0.2, 0.6]), np.array([0, 2, 5]))
+    items = JudgedItems.of(logits, np.array([1, 2]))
+    figures = measure_figures(items, resampling=FEW)
+    assert not {"macro_f1", "brier", "classwise_ece"} & set(figures)
+    assert figures["accuracy"].value == 0.5
+    assert figures["nll"].value == pytest.approx(-(np.log(0.3) + np.log(0.6)) / 2)
+
+
+def test_an_impossible_label_has_no_log_loss():
+    items = JudgedItems.of(np.array([[0.0, -np.inf], [1.0, 0.0]]), np.array([1, 0]))
+    assert measure_figures(items, ["nll"])["nll"].value is None
+
+
+def test_classes_the_most_frequent_first(items):
+    classes = measure_classes(items, resampling=FEW)
+    assert [one.label for one in classes] == [0, 1, 2]  # 2, 1 and 1 items
+    first, second, third = classes
+    assert (first.n_items, first.n_predicted, first.precision.value, first.recall.value) == (2, 3, 2 / 3, 1.0)
+    assert (second.precision, second.recall.value, second.confidence) == (None, 0.0, None)
+    assert third.surplus.value == pytest.approx((0.1 + 0.2 + 0.8 + 0.1) / 4 - 0.25)
+    assert [one.label for one in measure_classes(items, max_classes=1, resampling=FEW)] == [0]
+
+
+def test_risk_of_the_most_confident(items):
+    assert [(coverage, risk.value) for coverage, risk in measure_risk(items)] == [
+        (0.25, 0.0), (0.5, 0.0), (0.75, 0.0), (1.0, 0.25),
+    ]  # fmt: skip
+
+
+def test_a_temperature_changes_no_prediction(many):
+    fit, scaled = measure_rescaled(many, many, resampling=FEW)
+    assert scaled.items.top.predicted.tolist() == many.top.predicted.tolist()
+    assert scaled.figures["nll"].value == pytest.approx(fit.nll_after)
+    assert "accuracy" not in scaled.figures
+
+
+def test_cues_are_told_apart():
+    predicted, labels, cues = np.array([0, 1, 1, 0, 2]), np.array([0, 0, 2, -1, 2]), np.array([0, 1, -1, 0, 1])
+    agrees, contradicts, absent = measure_cue(predicted, labels, cues)
+    assert (agrees.n_items, agrees.accuracy.value, agrees.follows.value) == (1, 1.0, 1.0)
+    assert (contradicts.n_items, contradicts.accuracy.value, contradicts.follows.value) == (2, 0.5, 0.5)
+    assert (absent.n_items, absent.accuracy.value, absent.follows) == (1, 0.0, None)
+
+
+def test_paired_tests_are_of_the_difference(many):
+    other = JudgedItems.of(many.logits * 0.3 + np.array([0.5, 0.0, 0.0]), many.top.labels)
+    first, second = (measure_figures(one, TESTED, resampling=FEW) for one in (many, other))
+    for key in TESTED:
+        test = paired_test(key, many, other, resampling=FEW)
+        assert test.difference == pytest.approx(first[key].value - second[key].value)
+        assert test.interval.low <= test.interval.high
+        assert 0 < test.p_value <= 1
+        assert paired_test(key, many, many, resampling=FEW).p_value == 1
