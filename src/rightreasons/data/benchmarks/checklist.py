@@ -23,7 +23,7 @@ import numpy as np
 from rightreasons.data.builders.builder import Builder, Config
 from rightreasons.data.builders.sources import Source, members
 from rightreasons.data.suites.plain_pickle import Inert, load_plain
-from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.data.suites.suite import Case, Functionality, Suite, example_features
 
 Row = dict[str, Any]
 
@@ -109,9 +109,7 @@ class CheckList(Builder):
         )
 
     def features(self) -> datasets.Features:
-        text = datasets.Value("string")
-        before = ("id", "functionality", "functionality_class", "test_type", "case_id", *self.TEXT_COLUMNS)
-        return datasets.Features({**dict.fromkeys(before, text), "label": datasets.Value("int64"), "answer": text})
+        return example_features(self.TEXT_COLUMNS)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
         files = tuple(self.files) or (self.forms("default")[0][0].path,)

@@ -1,16 +1,13 @@
-"""Open a behavioral suite by its name or its file, whatever form it has."""
+"""Opens a behavioral suite by its name, or from a file of any known format."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rightreasons.data.builders.catalog import available_datasets, load_builder
-from rightreasons.data.suites.suite import Suite, read_hatecheck
+from rightreasons.data.suites.suite import Functionality, Suite, read_hatecheck
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, unknown_name
 
@@ -23,19 +20,19 @@ def open_suite(
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
-    """Open a suite: a file of `Suite.write`, a CSV in the form of HateCheck, or one of CheckList's by its name.
+    """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or one of CheckList's suites by its name.
 
     Args:
         name_or_path: A .jsonl, .jsonl.gz or .parquet file, a .csv file, or checklist_sentiment, checklist_paraphrase,
             checklist_reading.
-        data_dir: Where local copies of the catalog's data sets are.
-        paper_labels: Whether BeLUGA's two labels are mended in CheckList's suites.
-        max_cases: At most so many cases of each functionality; None for all.
-        seed: Decides which.
+        data_dir: The folder of local copies of the catalog's sources.
+        paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
+        max_cases: The maximum number of cases per functionality; None for all.
+        seed: The seed of their choice.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no suite.
+        ValueError: If the file is no suite, or there is no suite of this name.
     """
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
@@ -52,8 +49,8 @@ def open_suite(
     if max_cases is None:
         return suite
     check_count(max_cases, "max_cases")
-    kept = []
-    for functionality in suite.functionalities:
-        chosen = np.sort(item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases])
-        kept.append(dataclasses.replace(functionality, cases=tuple(functionality.cases[i] for i in chosen)))
-    return Suite(suite.name, suite.text_columns, tuple(kept))
+
+    def rows(functionality: Functionality) -> Any:
+        return item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases]
+
+    return suite.choose_cases(rows)

@@ -1,34 +1,12 @@
-"""Behavioral suites: functionalities, their cases and what is expected of them, in a plain and versioned file.
-
-A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line says what the file is:
-
-    {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"]}
-
-and every other line is one functionality:
-
-    {"functionality": "negation", "functionality_class": "Negation", "test_type": "MFT",
-     "expectation": {"name": "equal"},
-     "cases": [{"examples": ["This is not good."], "labels": [0]}, …]}
-
-An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer an example;
-a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null an example.
-
-Instead of `cases`, a line may say how they are made: a `template` with `lexicons`, or `data` with a `perturbation`
-(`suite_editor`). The first line may hold `lexicons` and a `seed` for all of them.
-
-The same suite can be a parquet file, one row an example (`suite_parquet`).
-"""
+"""A behavioral suite: functionalities, their cases and what is expected of them."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import functools
-import gzip
-import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +14,13 @@ import datasets
 import numpy as np
 
 from rightreasons.data.suites.cases import TEST_TYPES, Case, Functionality, check_functionality
-from rightreasons.data.suites.editor import functionality_from_row
-from rightreasons.data.suites.parquet import read_parquet, write_parquet
+from rightreasons.data.suites.files import read_file, write_file
 from rightreasons.foundations.suite_table import SuiteTable
-from rightreasons.foundations.validation import check_ids, check_one_of, check_options
+from rightreasons.foundations.validation import check_ids, check_one_of
 
-__all__ = ["FORMAT", "SPLITS", "TEST_TYPES", "VERSION", "Case", "Functionality", "Suite", "read_hatecheck"]
+__all__ = ["SPLITS", "TEST_TYPES", "Case", "Functionality", "Suite", "example_features", "read_hatecheck"]
 
-FORMAT = "rightreasons.suite"
-VERSION = 1
 SPLITS = ("train", "validation", "test")
-
-_HEADER = ("format", "version", "name", "text_columns", "lexicons", "seed")
-_LINE = ("functionality", "functionality_class", "test_type", "expectation", "cases")
-_CASE = ("id", "examples", "labels", "meta")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,40 +79,12 @@ class Suite:
         Raises:
             ValueError: If the file is no suite of this version; the line is named.
         """
-        file = Path(path)
-        if not file.is_file():
-            raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-        if file.suffix == ".parquet":
-            stored, held = read_parquet(file)
-            return cls(*_header(stored, file), held)
-        rows = _json_lines(file)
-        header = next(rows, (1, None))[1]
-        name, columns = _header(header, file)
-        functionalities = []
-        for line, row in rows:
-            if isinstance(row, dict) and "cases" not in row and ("template" in row or "data" in row):
-                functionalities.append(_made(row, header or {}, columns, f"line {line} of {file}"))
-                continue
-            try:
-                functionalities.append(_functionality(row, f"line {line} of {file}"))
-            except (KeyError, TypeError) as error:
-                raise ValueError(
-                    f"Expected a functionality in line {line} of {file}, but {error} is missing or wrong."
-                ) from error
-        return cls(name, columns, tuple(functionalities))
+        return cls(*read_file(Path(path)))
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz, or as .parquet."""
         file = Path(path)
-        header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
-        if file.suffix == ".parquet":
-            write_parquet(file, header, self.functionalities)
-            return file
-        with (
-            gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out
-        ):
-            for row in (header, *map(_row, self.functionalities)):
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_file(file, self.name, self.text_columns, self.functionalities)
         return file
 
     def texts(self) -> list[tuple[str, ...]]:
@@ -165,19 +108,9 @@ class Suite:
                         "answer": label if isinstance(label, str) else "",
                     }
 
-    def features(self) -> datasets.Features:
-        """Return the columns of the suite as a dataset."""
-        text = datasets.Value("string")
-        before = ("id", "functionality", "functionality_class", "test_type", "case_id", *self.text_columns)
-        return datasets.Features({**dict.fromkeys(before, text), "label": datasets.Value("int64"), "answer": text})
-
     def to_dataset(self) -> datasets.Dataset:
         """Turn the suite into a dataset: one row an example, `label` -1 and `answer` empty where there is none."""
-        columns: dict[str, list[Any]] = {name: [] for name in self.features()}
-        for row in self.examples():
-            for name, column in columns.items():
-                column.append(row[name])
-        return datasets.Dataset.from_dict(columns, features=self.features())
+        return datasets.Dataset.from_list(list(self.examples()), features=example_features(self.text_columns))
 
     def table(self) -> SuiteTable:
         """Return what predictions in the suite's order are scored against."""
@@ -216,15 +149,33 @@ class Suite:
             Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
         """
         check_one_of(part, SPLITS, "part")
-        kept = []
-        for functionality in self.functionalities:
-            order = np.arange(len(functionality.cases))
-            train, rest = _halves(order, seed)
+
+        def rows(functionality: Functionality) -> Any:
+            train, rest = _halves(np.arange(len(functionality.cases)), seed)
             validation, test = _halves(rest, seed)
-            chosen = np.sort({"train": train, "validation": validation, "test": test}[part])
-            if len(chosen):
-                kept.append(dataclasses.replace(functionality, cases=tuple(functionality.cases[i] for i in chosen)))
-        return Suite(self.name, self.text_columns, tuple(kept))
+            return {"train": train, "validation": validation, "test": test}[part]
+
+        return self.choose_cases(rows)
+
+    def choose_cases(self, rows: Callable[[Functionality], Any]) -> Suite:
+        """Return the suite with some cases of each functionality, in their order; functionalities without any go.
+
+        Args:
+            rows: Gives the numbers of the cases to keep.
+        """
+        chosen = [
+            dataclasses.replace(functionality, cases=tuple(functionality.cases[row] for row in np.sort(numbers)))
+            for functionality in self.functionalities
+            if len(numbers := rows(functionality))
+        ]
+        return Suite(self.name, self.text_columns, tuple(chosen))
+
+
+def example_features(text_columns: Sequence[str]) -> datasets.Features:
+    """Return the columns of a suite's examples as a dataset."""
+    text = datasets.Value("string")
+    texts = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
+    return datasets.Features({**dict.fromkeys(texts, text), "label": datasets.Value("int64"), "answer": text})
 
 
 def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
@@ -282,120 +233,3 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
     order = np.random.RandomState(seed).permutation(len(items))  # the published split was drawn so
     n_test = -(-len(items) // 2)
     return items[order[n_test:]], items[order[:n_test]]
-
-
-def _header(header: Any, file: Path) -> tuple[str, tuple[str, ...]]:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
-    if header.get("version") != VERSION:
-        raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
-    check_options(header, _HEADER, f"the first line of {file}")
-    columns = header.get("text_columns", ["text"])
-    if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
-        raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
-    return str(header.get("name", file.stem)), tuple(columns)
-
-
-def _json_lines(file: Path) -> Iterator[tuple[int, Any]]:
-    try:
-        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as stream:
-            lines = stream.readlines()
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
-        kind = "compressed text" if file.suffix == ".gz" else "text"
-        raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield number, json.loads(line)
-            except RecursionError:
-                raise ValueError(f"Expected JSON in line {number} of {file}, but it is nested too deeply.") from None
-            except json.JSONDecodeError as error:
-                raise ValueError(f"Expected JSON in line {number} of {file}, but {error.msg}.") from error
-            except ValueError:
-                raise ValueError(f"Expected JSON in line {number} of {file}, but a number is too long.") from None
-
-
-def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[str], where: str) -> Functionality:
-    try:
-        return functionality_from_row(
-            row, text_columns=columns, lexicons=header.get("lexicons", {}), seed=header.get("seed", 0)
-        )
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} ({where})") from error
-
-
-def _functionality(row: Mapping[str, Any], where: str) -> Functionality:
-    """Read one functionality; a KeyError or TypeError says which entry is missing or wrong."""
-    _check_entry(isinstance(row, Mapping), "the line")
-    check_options(row, _LINE, where)
-    cases = []
-    for number, case in enumerate(_listed(row["cases"], "cases")):
-        _check_entry(isinstance(case, Mapping), "cases")
-        check_options(case, _CASE, f"a case in {where}")
-        labels, meta = case.get("labels"), case.get("meta")
-        cases.append(
-            Case(
-                str(case.get("id", number)),
-                tuple(map(_example, _listed(case["examples"], "examples"))),
-                None if labels is None else tuple(map(_label, _listed(labels, "labels"))),
-                None if meta is None else tuple(map(_replaced, _listed(meta, "meta"))),
-            )
-        )
-    _check_entry(isinstance(row["expectation"], Mapping), "expectation")
-    return Functionality(
-        str(row["functionality"]),
-        str(row["functionality_class"]),
-        str(row["test_type"]),
-        dict(row["expectation"]),
-        tuple(cases),
-    )
-
-
-def _check_entry(right: bool, name: str) -> None:
-    if not right:
-        raise TypeError(repr(name))
-
-
-def _listed(value: Any, name: str) -> list[Any]:
-    _check_entry(isinstance(value, list), name)
-    entries: list[Any] = value
-    return entries
-
-
-def _example(value: Any) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else _listed(value, "examples")
-    _check_entry(all(isinstance(text, str) for text in texts), "examples")
-    return tuple(texts)
-
-
-def _label(value: Any) -> int | str | None:
-    _check_entry(value is None or (isinstance(value, (int, str)) and not isinstance(value, bool)), "labels")
-    label: int | str | None = value
-    return label
-
-
-def _replaced(value: Any) -> tuple[str, str] | None:
-    if value is None:
-        return None
-    pair = _listed(value, "meta")
-    _check_entry(len(pair) == 2 and all(isinstance(text, str) for text in pair), "meta")
-    return pair[0], pair[1]
-
-
-def _row(functionality: Functionality) -> dict[str, Any]:
-    cases: list[dict[str, Any]] = []
-    for case in functionality.cases:
-        examples: Sequence[Any] = [texts[0] if len(texts) == 1 else list(texts) for texts in case.examples]
-        entry: dict[str, Any] = {"id": case.id, "examples": examples}
-        if case.labels is not None:
-            entry["labels"] = list(case.labels)
-        if case.meta is not None:
-            entry["meta"] = [None if pair is None else list(pair) for pair in case.meta]
-        cases.append(entry)
-    return {
-        "functionality": functionality.name,
-        "functionality_class": functionality.functionality_class,
-        "test_type": functionality.test_type,
-        "expectation": dict(functionality.expectation),
-        "cases": cases,
-    }
