@@ -66,7 +66,7 @@ def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ..
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     rows = _parquet_rows(file) if file.suffix == ".parquet" else _json_lines(file)
-    _, header = next(rows, ("", None))
+    header: Any = next(rows, ("", None))[1]
     name, columns = _check_header(header, file)
     functionalities = []
     for where, row in rows:
@@ -170,7 +170,7 @@ def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[s
 def _functionality(row: Any, where: str) -> Functionality:
     _check_entry(isinstance(row, Mapping), "the line")
     check_options(row, _LINE, where)
-    for name in _LINE:
+    for name in reversed(_LINE):
         _check_entry(name in row, name)
     _check_entry(isinstance(row["expectation"], Mapping), "expectation")
     cases = tuple(_case(case, number, where) for number, case in enumerate(_listed(row["cases"], "cases")))
