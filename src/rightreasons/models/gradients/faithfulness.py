@@ -1,4 +1,4 @@
-"""Do attributions say what a prediction rests on? Take the named tokens away, or keep nothing else."""
+"""Do attributions show what a prediction rests on? Remove the named tokens, or keep nothing else."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from rightreasons.models.loading import Classifier
 from rightreasons.models.running.store import Column
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""The shares of the tokens that ERASER takes (DeYoung et al. 2020, section 4)."""
+"""The shares of the tokens in ERASER (DeYoung et al. 2020, section 4)."""
 
 REMOVALS = ("delete", "mask")
 
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness(Result):
-    """How much of each prediction goes with the tokens that an attribution names.
+    """How much of each prediction depends on the tokens that an attribution names.
 
     Attributes:
         comprehensiveness: Mean over items of f(x) - f(x without its top tokens), averaged over the fractions. In
             [-1, 1]; higher is better.
         sufficiency: Mean over items of f(x) - f(its top tokens alone), averaged likewise. Lower is better.
-        random_comprehensiveness: The same for as many random tokens: what an attribution must beat.
+        random_comprehensiveness: The same for as many random tokens: the level that an attribution must beat.
         random_sufficiency: The same for as many random tokens.
         comprehensiveness_of: (N,) by item.
         sufficiency_of: (N,) by item.
         random_comprehensiveness_of: (N,) by item.
         random_sufficiency_of: (N,) by item.
-        fractions: The shares of tokens that were taken.
+        fractions: The shares of tokens.
         definition: The definition used, in words.
     """
 
@@ -80,29 +80,29 @@ def faithfulness(
     \[ comp = f_y(x) - f_y(x \setminus r), \qquad suff = f_y(x) - f_y(r) \]
 
     for the probability f_y of the explained class and r the ceil(fraction · T) word pieces of largest attribution,
-    averaged over the fractions. Special tokens always stay. The same number of tokens drawn at random gives the level
-    that anything said about the tokens has to beat.
+    averaged over the fractions. Special tokens always stay. The same number of random tokens gives the level that any
+    attribution has to beat.
 
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        attributions: N rows, one number a word piece without special tokens: `Attributions.scores` of
+        attributions: N rows, one number per word piece, without special tokens: `Attributions.scores` of
             `integrated_gradients(..., unit="wordpiece")` on the same texts.
         explained: (N,) the classes that were explained: `Attributions.explained`.
         text_pairs: N second texts for a task of pairs.
         fractions: Shares of the tokens, each in (0, 1]; default 1, 5, 10, 20 and 50 %.
-        removal: "delete" (default; the text closes up) or "mask": the mask token stands in their place.
+        removal: "delete" (default; the text closes up) or "mask": the mask token takes their place.
         max_length: As in `integrated_gradients`.
-        batch_size: The most texts of a batch.
-        seed: Seed of the random tokens; they depend on it and on the position of the item alone.
+        batch_size: Maximum texts per batch.
+        seed: Seed of the random tokens; they depend only on it and on the position of the item.
         progress: Whether to show a progress bar.
 
     Returns:
         `Faithfulness`.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If an item has another number of attributions than word pieces, a fraction is out of range, or there
+        TypeError: If an argument is of the wrong kind.
+        ValueError: If an item's attributions and word pieces differ in number, a fraction is out of range, or there
             is no mask token for removal="mask".
 
     References:
@@ -141,7 +141,7 @@ def faithfulness(
         random_sufficiency_of=drop[:, 1, 1],
         fractions=tuple(shares),
         definition=(
-            f"Fall of the explained class's probability when the top {', '.join(f'{share:g}' for share in shares)} of "
+            f"Drop of the explained class's probability when the top {', '.join(f'{share:g}' for share in shares)} of "
             f"the word pieces are {how} (comprehensiveness) or all others are (sufficiency), averaged."
         ),
     )

@@ -41,13 +41,13 @@ DEFINITION = (
 class FisherInformation:
     """The fragility of each prediction, in the order of the items.
 
-    Where an item could not be computed, its numbers are NaN and `failures` says why.
+    The numbers of an item that could not be computed are NaN, and `failures` has the reason.
 
     Attributes:
         ids: N item ids.
         eigenvalues: (N,) the largest eigenvalue, at least 0; larger is more fragile.
-        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, so that models whose
-            embeddings have different sizes can be compared.
+        scale_free: (N,) the same times the squared mean norm of the item's word embeddings, which makes models with
+            embeddings of different sizes comparable.
         spectrum: N rows of the non-zero eigenvalues (at most K - 1), the largest first; None unless asked for.
         gradient_norms: (N,) norm of the gradient of log p of the predicted class.
         logits: (N, K) float64, or `Ragged` where the number of choices differs.

@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class FisherEigen:
-    """What is known of G for each of b items; NaN where logits or gradients were not finite.
+    """The leading eigenvalue of G for each of b items; NaN where logits or gradients were not finite.
 
     Attributes:
         eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
@@ -33,10 +33,10 @@ class Solver:
 
     Attributes:
         power: Whether by power iteration, whose cost does not grow with the number of classes, or by the Gram matrix.
-        spectrum: Whether all eigenvalues are kept (Gram matrix only).
-        eigenvector: Whether the leading eigenvector is kept.
+        spectrum: Whether to return all eigenvalues (Gram matrix only).
+        eigenvector: Whether to return the leading eigenvector.
         tolerance: Relative residual at which power iteration stops.
-        max_iterations: Most rounds of power iteration.
+        max_iterations: Maximum rounds of power iteration.
     """
 
     power: bool = False
@@ -49,7 +49,7 @@ class Solver:
         r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
 
         Args:
-            logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend on inputs[i] alone.
+            logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only on inputs[i].
             inputs: (b, ...) that require gradients.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The integral of the gradients along the paths of some items, by a fixed rule or as closely as each item needs."""
+"""The integral of the gradients along the paths of some items, by a fixed rule or as accurately as each item needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FIRST_INTERVALS = 2
-"""How many intervals the adaptive mode begins with; each has a node at both ends and one in the middle."""
+"""Intervals that the adaptive mode begins with; each has a node at both ends and one in the middle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +26,12 @@ class Integral:
     Attributes:
         gradients: (b, …, L, d) the gradients of the target, averaged over the path.
         labels: (b,) the explained class or choice.
-        logits: (b, K) what the model says of the items.
+        logits: (b, K) the model's logits of the items.
         value: (b,) the target at the input.
         baseline_value: (b,) the target at the baseline.
         gap: (b,) the integral of the gradients in the path's direction minus `value - baseline_value`: 0 where the
             integral is exact.
-        nodes: (b,) how many gradients were taken.
+        nodes: (b,) number of gradients taken.
     """
 
     gradients: Tensor
@@ -46,16 +46,15 @@ class Integral:
 def integrate(path: Path, labels: Ints | None, *, method: str, steps: int, tolerance: float) -> Integral:
     """Average the gradients over the paths of a batch.
 
-    The adaptive mode is Simpson's rule on intervals that are halved where it is needed. What the gradients should sum
-    to over an interval is known exactly (the target at its end minus the target at its start), so every interval knows
-    its own gap; an item is done when the absolute gaps of its intervals sum to at most `tolerance`. No gradient is
-    taken twice or thrown away.
+    The adaptive mode is Simpson's rule on intervals that are halved where necessary. The integral over an interval is
+    known exactly (the target at its end minus the target at its start), so every interval has its own gap; an item is
+    done when the absolute gaps of its intervals sum to at most `tolerance`. No gradient is computed twice or discarded.
 
     Args:
         path: The paths.
         labels: (b,) the class whose score is explained; None for the predicted one.
         method: "riemann_right", "gauss_legendre" or "adaptive".
-        steps: How many nodes; with "adaptive" the most that an item may take.
+        steps: Number of nodes; with "adaptive" the maximum per item.
         tolerance: The gap that "adaptive" allows.
 
     Returns:
@@ -79,7 +78,7 @@ def integrate(path: Path, labels: Ints | None, *, method: str, steps: int, toler
 
 @dataclass(eq=False)
 class _Nodes:
-    """The points where gradients were taken, of all items of a batch."""
+    """The points of all items of a batch where gradients were computed."""
 
     item: Ints
     place: Floats
@@ -88,7 +87,7 @@ class _Nodes:
     gradients: list[Tensor]
 
     def add(self, path: Path, labels: Ints, item: Ints, place: Floats) -> Ints:
-        """Take gradients at more points; returns their positions."""
+        """Compute gradients at more points and return their positions."""
         alone = np.arange(len(item))
         gradients, value = path.gradients(item, place, np.ones(len(item)), alone, labels[item])
         new = len(self.item) + alone
@@ -116,7 +115,7 @@ def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: f
         total = np.bincount(item, gap, minlength=n_items)
         worst = np.zeros(n_items)
         np.maximum.at(worst, item, gap)
-        # The worst interval of an item, and what is nearly as bad, are halved in one round.
+        # The worst interval of an item and those that are nearly as bad are halved in one round.
         wanted = (total[item] > tolerance) & (gap >= 0.5 * worst[item])
         cost = 2 * np.bincount(item[wanted], minlength=n_items)
         wanted &= (taken + cost <= steps)[item]
@@ -149,7 +148,7 @@ def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: f
 
 
 def _simpson(nodes: _Nodes, intervals: Ints) -> Floats:
-    """The gap of every interval: Simpson's rule on the slopes, minus the exact change of the target."""
+    """Return the gap of every interval: Simpson's rule on the slopes, minus the exact change of the target."""
     start, middle, end = intervals.T
     width = nodes.place[end] - nodes.place[start]
     estimate = width / 6 * (nodes.slope[start] + 4 * nodes.slope[middle] + nodes.slope[end])
@@ -157,6 +156,6 @@ def _simpson(nodes: _Nodes, intervals: Ints) -> Floats:
 
 
 def _slopes(gradients: Tensor, difference: Tensor) -> Floats:
-    """The gradients in the direction of their paths, (r,)."""
+    """Return the gradients in the direction of their paths, (r,)."""
     rows = (gradients * difference).flatten(1).double().sum(dim=1)
     return np.asarray(rows.cpu().numpy())

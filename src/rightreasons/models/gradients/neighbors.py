@@ -1,4 +1,4 @@
-"""Words that a model takes for alike: the nearest ones in its table of word embeddings."""
+"""Words that are alike to a model: the nearest ones in its table of word embeddings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rightreasons.models.loading import Classifier
 
 
 class NoWordError(ValueError):
-    """None of the words that may come out is a token of the model."""
+    """None of the candidate words is a token of the model."""
 
 
 class EmbeddingNeighbors:
@@ -23,9 +23,9 @@ class EmbeddingNeighbors:
 
     Args:
         classifier: The model.
-        among: Lower-case words that may come out, such as those of texts of one class; those that are not one token
-            of the vocabulary are left out. None takes all of the vocabulary that are letters alone.
-        count: How many are given for a word; default 5.
+        among: Lower-case candidates, such as the words of texts of one class; those that are not one token of the
+            vocabulary are left out. None takes all words of the vocabulary that consist of letters.
+        count: Number of neighbors per word; default 5.
 
     Raises:
         ValueError: If the model has no table of word embeddings, or no word is left.
@@ -77,23 +77,23 @@ class EmbeddingNeighbors:
 def class_neighbors(
     classifier: Classifier, words: Mapping[int, Iterable[str]], *, count: int = 5
 ) -> dict[int, EmbeddingNeighbors]:
-    """Look for neighbors of each class among words of that class alone: a change that shall keep the label.
+    """Return neighbors for each class among the words of that class only, for changes that should keep the label.
 
     Args:
         classifier: The model.
         words: Lower-case words of each class, such as `data.substitutions.class_words` gives.
-        count: How many are given for a word; default 5.
+        count: Number of neighbors per word; default 5.
 
     Returns:
         The neighbors of each class that has a word in the model's vocabulary.
     """
-    found = {}
+    neighbors = {}
     for label, own in words.items():
         try:
-            found[label] = EmbeddingNeighbors(classifier, own, count=count)
+            neighbors[label] = EmbeddingNeighbors(classifier, own, count=count)
         except NoWordError:
             continue
-    return found
+    return neighbors
 
 
 def _unit(vectors: Any) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Where on the path from baseline to input a gradient is taken, and how much each one counts."""
+"""Nodes on the path from baseline to input where gradients are taken, and their weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rule:
 
     Attributes:
         nodes: (m,) positions on the path: 0 is the baseline, 1 the input.
-        weights: (m,) what each node counts; they sum to 1.
+        weights: (m,) weight of each node; they sum to 1.
     """
 
     nodes: NDArray[np.float64]
@@ -31,12 +31,12 @@ class Rule:
 def quadrature(name: str, steps: int) -> Rule:
     r"""Return a rule on [0, 1] with `steps` nodes.
 
-    "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as the Reliability Paradox and Du et al. use it; its
-    error falls with 1/m. "gauss_legendre" is exact for polynomials up to degree 2m - 1 and has no node at the ends.
+    "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in the Reliability Paradox and Du et al.; its error
+    falls with 1/m. "gauss_legendre" is exact for polynomials up to degree 2m - 1 and has no node at the ends.
 
     Args:
         name: "riemann_right" or "gauss_legendre".
-        steps: How many nodes, m >= 1.
+        steps: Number of nodes, m >= 1.
 
     Returns:
         The rule.

@@ -1,4 +1,4 @@
-"""Fingerprints: which model and which inputs a stored result belongs to."""
+"""Fingerprints of models and inputs, which identify the run that a stored result belongs to."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-# What the configuration says about where a model came from, and not about what it computes.
+# Entries of a configuration about the origin of a model, which do not change what it computes.
 _PROVENANCE = ("_name_or_path", "transformers_version")
 
 
 def fingerprint_model(model: torch.nn.Module) -> str:
-    """Digest what a model computes with: its class, its configuration and every weight.
+    """Digest a model's class, its configuration and every weight.
 
     Args:
-        model: Any module; the configuration is that of transformers, where it has one.
+        model: Any module; its configuration, if it has one, is that of transformers.
 
     Returns:
-        32 hexadecimal digits; equal on every device, other when one weight differs in one bit.
+        32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
     """
     digest = hashlib.blake2b(type(model).__name__.encode(), digest_size=16)
     config: Any = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
-        said = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
-        digest.update(json.dumps(said, sort_keys=True, default=str).encode())
+        settings = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
+        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, tensor in model.state_dict().items():
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
         flat = tensor.detach().cpu().contiguous().reshape(-1)
@@ -37,7 +37,7 @@ def fingerprint_model(model: torch.nn.Module) -> str:
 
 
 def fingerprint_texts(texts: Iterable[str]) -> str:
-    """Digest a sequence of texts; their borders count."""
+    """Digest a sequence of texts, including where each ends."""
     digest = hashlib.blake2b(digest_size=16)
     for text in texts:
         encoded = text.encode("utf-8", "surrogatepass")

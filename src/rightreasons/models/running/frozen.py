@@ -1,4 +1,4 @@
-"""A model at rest: nothing that only reads a model may change it."""
+"""A frozen model: code that only reads a model leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import torch
 
 @contextmanager
 def frozen(model: torch.nn.Module, *, device: str | torch.device | None = None) -> Iterator[torch.nn.Module]:
-    """Hold a model in evaluation mode with frozen parameters, and leave it as it was.
+    """Put a model in evaluation mode with frozen parameters, and restore it afterwards.
 
-    Gradients with respect to inputs still flow; no parameter collects any. Afterwards, also after an error, every
-    submodule's training mode, every parameter's `requires_grad` and the device are what they were.
+    Gradients with respect to inputs still flow; parameters collect none. On exit, also after an error, every
+    submodule's training mode, every parameter's `requires_grad` and the device are restored.
 
     Args:
         model: The model.
-        device: Where to run it; None leaves it where it is. A model that lies on several devices is not moved.
+        device: Device to run it on; None leaves it on its own. A model on several devices is not moved.
 
     Yields:
         The same model.

@@ -1,4 +1,4 @@
-"""The processes of one launch: who this one is, and how they hand one another their results."""
+"""The processes of one launch: which one this is, and how they exchange results."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes that `accelerate launch` or `torchrun` started, or this one alone.
+    """The processes that `accelerate launch` or `torchrun` started, or this single one.
 
     Attributes:
-        rank: Which one this is, from 0.
-        count: How many there are.
+        rank: The number of this one, from 0.
+        count: Number of processes.
     """
 
     rank: int = 0
@@ -25,11 +25,11 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the one that reports."""
+        """Whether this is the process that reports."""
         return self.rank == 0
 
     def gather(self, value: T) -> list[T]:
-        """Give every process the values of all, by rank."""
+        """Return the values of all processes, by rank, in every process."""
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
@@ -38,7 +38,7 @@ class Processes:
         return gathered
 
     def main_first(self, function: Callable[[], T]) -> T:
-        """Call a function in the main process, then in the others; what it raises there is raised everywhere."""
+        """Call a function in the main process, then in the others; an error of the main process is raised in all."""
         result: list[T] = []
         error: Exception | None = None
         if self.is_main:
@@ -53,7 +53,7 @@ class Processes:
 
 
 def processes() -> Processes:
-    """Find the processes of this launch; a plain run is one process and starts nothing."""
+    """Return the processes of this launch; a plain run is one process and starts nothing."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Processes()
     state = _state()
@@ -61,7 +61,7 @@ def processes() -> Processes:
 
 
 def default_device() -> str:
-    """Name the device of this process: its GPU where there is one, else the CPU."""
+    """Return the device of this process: its GPU if there is one, else the CPU."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return str(_state().device)
     import torch
@@ -74,10 +74,10 @@ def _state() -> Any:
     from accelerate import PartialState
 
     joined_before = torch.distributed.is_initialized()
-    # Without a GPU accelerate joins the processes only where it is told that they run on the CPU.
+    # Without a GPU accelerate joins the processes only if it is told that they run on the CPU.
     state: Any = PartialState(cpu=not torch.cuda.is_available())
     if torch.distributed.is_initialized() and not joined_before:
-        # The threads that join the processes have to end before Python does, or they may abort it. Who joined the
-        # processes themselves parts them too.
+        # The threads that join the processes have to end before Python does, or they may abort it. A caller who joined
+        # the processes also separates them.
         atexit.register(state.destroy_process_group)
     return state

@@ -1,8 +1,8 @@
-"""Results of a long run on disk, chunk by chunk, so that a killed run goes on where it stopped.
+"""Results of a long run on disk, chunk by chunk, so that a killed run resumes.
 
-A store is a folder: `manifest.json` says which run it belongs to, and each `chunk-*.npz` holds results of some items.
-A chunk appears whole or not at all (it is written beside its place and then renamed), and it carries the digest of its
-run, so that a chunk of another model or other inputs is refused and never mixed in.
+A store is a folder: `manifest.json` describes its run, and each `chunk-*.npz` holds results of some items. A chunk
+appears whole or not at all (it is written under another name and then renamed), and it carries the digest of its run,
+so that a chunk of another model or other inputs is refused and never mixed in.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Chunk:
 
     Attributes:
         items: (n,) the positions of the items in the dataset.
-        columns: One row an item under each name: an array (n, ...), or `Ragged` where the rows differ in length.
+        columns: One row per item under each name: an array (n, ...), or `Ragged` where the rows differ in length.
     """
 
     items: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Chunk:
 
 
 def join(chunks: Iterable[Chunk]) -> Chunk:
-    """Join chunks into one with its items in the dataset's order; an item that comes twice is kept once.
+    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
 
     Example:
         >>> late = Chunk(np.array([2]), {"x": np.array([0.3])})
@@ -67,9 +67,9 @@ class Store:
     """The chunks of one run in one folder.
 
     Args:
-        folder: Where the chunks lie; made if it is not there.
+        folder: The folder of the chunks; made if it does not exist.
         run: What the results depend on, as short plain values: fingerprints of model and inputs, and every option that
-            changes a result. A folder whose manifest says otherwise is refused.
+            changes a result. A folder with another manifest is refused.
 
     Raises:
         ValueError: If the folder belongs to another run (the entries that differ are named) or holds other files.
@@ -94,7 +94,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Store:
-        """Open the store of an earlier run, whichever run that was.
+        """Open the store of any earlier run.
 
         Raises:
             ValueError: If there is none.
@@ -105,7 +105,7 @@ class Store:
         return cls(folder, _read_manifest(manifest))
 
     def write(self, chunk: Chunk) -> None:
-        """Write one chunk; it is there whole, or not at all."""
+        """Write one chunk, whole or not at all."""
         if not len(chunk):
             return
         arrays: dict[str, NDArray[Any]] = {"items": chunk.items, "run": np.array(self._digest)}
@@ -119,7 +119,7 @@ class Store:
         write_with(path, lambda temporary: _save(temporary, arrays))
 
     def read(self) -> Chunk:
-        """Read everything that is there, in the dataset's order.
+        """Read all chunks, in the dataset's order.
 
         Raises:
             ValueError: If a chunk cannot be read or belongs to another run.
@@ -163,15 +163,15 @@ class Store:
 
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
-    """Read which run a folder belongs to."""
+    """Read the run that a folder belongs to."""
     try:
-        said = json.loads(manifest.read_text(encoding="utf-8"))
-        found, version, run = said["format"], said["version"], dict(said["run"])
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        kind, version, run = content["format"], content["version"], dict(content["run"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"Expected the manifest of a run in {manifest}, but it cannot be read.") from error
-    if (found, version) != (FORMAT, VERSION):
+    if (kind, version) != (FORMAT, VERSION):
         raise ValueError(
-            f"Expected {manifest} to be of format {FORMAT} {VERSION}, but it is of {found} {version}: "
+            f"Expected {manifest} to be of format {FORMAT} {VERSION}, but it is of {kind} {version}: "
             "choose another folder."
         )
     return run

@@ -1,8 +1,8 @@
 """Choices scored by a causal language model: by their likelihood after the prompt, or jointly, by letter.
 
-The prompt of an item is encoded once. Its choices stand behind it in one sequence, and an attention mask lets each see
-the prompt and itself alone; positions go on from the prompt for each. One forward pass so gives what one pass for every
-(prompt, choice) would, at a cost of the tokens that differ.
+The prompt of an item is encoded once. Its choices follow it in one sequence, and an attention mask lets each see only
+the prompt and itself; the positions of each continue those of the prompt. One forward pass thus gives the same as one
+pass per (prompt, choice) pair, at the cost of the tokens that differ.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rightreasons.foundations.validation import (
     check_one_of,
     check_same_length,
 )
-from rightreasons.models.loading import check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import check_model, first_line, load_tokenizer, position_bound, quiet
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
 from rightreasons.models.running.processes import default_device
 from rightreasons.models.running.run import run_model
@@ -52,7 +52,7 @@ class CausalLM:
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
-        method: How `choose` scores its choices where no method is named; one of `METHODS`.
+        method: How `choose` scores its choices by default; one of `METHODS`.
     """
 
     model: Any
@@ -67,12 +67,12 @@ class CausalLM:
 
     @property
     def max_length(self) -> int:
-        """The most tokens of a sequence; 2048 where the model does not say."""
+        """Maximum tokens per sequence; 2048 if the model has no bound."""
         return position_bound(self.model) or 2048
 
     @property
     def start_token(self) -> int:
-        """The token that a text without a prompt is read after: begin of sequence, else end of sequence."""
+        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence."""
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
             if token is not None:
                 return int(token)
@@ -91,18 +91,18 @@ def load_causal(
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
         revision: A branch, tag or commit of the hub repository.
-        device: Where to put the model; None takes a GPU where there is one, else the CPU.
-        dtype: The type of the weights; None keeps that of the checkpoint.
+        device: Device of the model; None takes a GPU if there is one, else the CPU.
+        dtype: Type of the weights; None keeps that of the checkpoint.
 
     Returns:
         The model, in evaluation mode.
 
     Raises:
-        ValueError: If there is no such model, or it is no causal language model, or its tokenizer is missing.
+        ValueError: If there is no such model, or it is not a causal language model, or its tokenizer is missing.
     """
     options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
-    path = Path(os.fspath(name_or_path))
-    if path.suffix == ".gguf" and path.is_file():
+    path = gguf_path(name_or_path)
+    if path:
         name, options["gguf_file"] = str(path.parent), path.name
     else:
         name = check_model(name_or_path)
@@ -111,13 +111,15 @@ def load_causal(
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
                 name, revision=revision, output_loading_info=True, **options
             )
-            if "gguf_file" in options:
-                tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=options["gguf_file"])
+            if path:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=path.name)
             else:
                 tokenizer = load_tokenizer(name, revision)
     except (OSError, KeyError, RuntimeError, ImportError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        raise ValueError(f"Expected {os.fspath(name_or_path)} to be a causal language model: {line}") from error
+        raise ValueError(
+            f"Expected {os.fspath(name_or_path)} to be a causal language model, but it cannot be opened as one: "
+            f"{first_line(error)}"
+        ) from error
     if report["missing_keys"]:
         absent = ", ".join(sorted(report["missing_keys"])[:3])
         raise ValueError(
@@ -125,6 +127,14 @@ def load_causal(
         )
     model.to(device if device is not None else default_device())
     return CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
+
+
+def gguf_path(name_or_path: object) -> Path | None:
+    """Return the path of a GGUF file; None for anything else."""
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        return None
+    path = Path(os.fspath(name_or_path))
+    return path if path.suffix == ".gguf" and path.is_file() else None
 
 
 def choose_causal(
@@ -143,12 +153,12 @@ def choose_causal(
 ) -> Scores:
     r"""Score the choices of every item by a causal language model.
 
-    With log-likelihood l(a | p) = sum_t log P(a_t | p, a_<t) of the tokens of a space and the choice after the prompt:
+    With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the choice after p:
 
         sum            l(a | p)
         mean           l(a | p) / number of tokens of a
         unconditional  l(a | p) - l(a | p0), p0 the unconditional prompt (Holtzman et al. 2021, PMI_DC)
-        letters        log P(letter | p, all choices with letters, "Answer:"): the choices are seen together
+        letters        log P(letter | p, all choices with letters, "Answer:"): the model sees the choices together
 
     Args:
         scorer: From `load_causal`.
@@ -158,11 +168,11 @@ def choose_causal(
         unconditional_prompt: The prompt p0; by default empty.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
-        max_tokens: The most tokens of a padded batch; one item alone may exceed it.
-        shared_prefix: Whether the prompt is encoded once an item (default) rather than once a choice. The scores are
+        max_tokens: Maximum tokens per padded batch; a single item may exceed it.
+        shared_prefix: Whether the prompt is encoded once per item (default) rather than once per choice. The scores are
             the same to rounding; models with an attention of their own may need False.
         progress: Whether to show a progress bar.
-        out: A folder for the results; a killed run goes on where it stopped.
+        out: A folder for the results; a killed run resumes.
 
     Returns:
         ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, and how many
@@ -318,7 +328,7 @@ def _likelihoods(
 
 
 def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]:
-    """Cut items into batches whose prompts, and whose choices together, are of like length; the longest first."""
+    """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
     prompt = np.array([len(item.prompt) for item in items])
     total = np.array([item.tokens for item in items])
     order = np.lexsort((-(total - prompt), -(prompt // 8))).astype(np.int64)
@@ -339,7 +349,7 @@ def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]
 def _forward(model: Any, items: Sequence[_Item]) -> Ragged:
     """Score all choices of some items by one forward pass: a row of log-likelihoods per item.
 
-    Prompts end in one column, so that the logits that are needed are those of the last columns.
+    Prompts end in the same column, so that only the logits of the last columns are needed.
     """
     width = max(len(item.prompt) for item in items)
     tail = max(item.tokens - len(item.prompt) for item in items)
@@ -367,7 +377,7 @@ def _forward(model: Any, items: Sequence[_Item]) -> Ragged:
     key, query = segments[:, None, :], segments[:, :, None]
     allowed = causal & (key >= 0) & ((key == 0) | (key == query))
     allowed |= torch.eye(shape[1], dtype=torch.bool, device=device)  # padding sees itself, so that no row is empty
-    # Additive and four-dimensional: transformers takes such a mask as it is.
+    # transformers takes an additive, four-dimensional mask unchanged.
     mask = torch.zeros(allowed.shape, dtype=model.dtype, device=device)
     mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)
     logits = model(

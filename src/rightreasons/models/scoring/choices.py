@@ -1,11 +1,10 @@
-"""One way to ask any scorer of choices: a multiple-choice head or a causal language model."""
+"""One interface to every scorer of choices: a multiple-choice head or a causal language model."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,19 @@ from numpy.typing import NDArray
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_one_of
-from rightreasons.models.loading import Classifier, check_model, load_multiple_choice, quiet
-from rightreasons.models.scoring.causal import METHODS, CausalLM, ChoiceItems, choose_causal, load_causal
+from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, quiet
+from rightreasons.models.scoring.causal import METHODS, CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
 from rightreasons.models.scoring.classes import predict_choices
 
 HEAD = "head"
-"""The method of a multiple-choice head: the one number that it gives each (prompt, choice) pair."""
+"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
 
 JOINT = ("letters",)
-"""The methods that see the choices of an item together; all others score each choice by itself."""
+"""The methods that see the choices of an item together; the others score each choice by itself."""
 
 Scorer = Classifier | CausalLM
 
-# The most choices behind one prompt in one sequence: attention costs their square.
+# Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
 
 
@@ -40,26 +39,26 @@ def load_chooser(
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
 ) -> Scorer:
-    """Open a model that can choose, as whichever it is: a multiple-choice model or a causal language model.
+    """Open a model that can choose: a multiple-choice model or a causal language model, whichever it is.
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a causal language model scores a choice, one of `METHODS`; None is "mean". A multiple-choice model
-            takes "head" or None.
+        method: How a causal language model scores a choice, one of `METHODS`; None is "mean". For a multiple-choice
+            model "head" or None.
         revision: A branch, tag or commit of the hub repository.
-        device: Where to put the model; None takes a GPU where there is one, else the CPU.
-        dtype: The type of the weights; None keeps that of the checkpoint.
+        device: Device of the model; None takes a GPU if there is one, else the CPU.
+        dtype: Type of the weights; None keeps that of the checkpoint.
 
     Returns:
-        A `Classifier` without classes, or a `CausalLM` whose `method` is the one named.
+        A `Classifier` without classes, or a `CausalLM` with that `method`.
 
     Raises:
         TypeError: If the name is neither text nor path.
-        ValueError: If there is no such model, or it is neither of the two, or the method is not one of its kind.
+        ValueError: If there is no such model, or it is neither of the two, or it has no such method.
     """
     if method is not None:
         check_one_of(method, (HEAD, *METHODS), "method")
-    kind = "causal" if _is_gguf(name_or_path) else _kind(check_model(name_or_path), revision)
+    kind = "causal" if gguf_path(name_or_path) else _kind(check_model(name_or_path), revision)
     if kind == "choice":
         head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
         _method(head, method)
@@ -69,7 +68,7 @@ def load_chooser(
 
 
 def is_joint(scorer: Scorer, method: str | None = None) -> bool:
-    """Tell whether a scorer sees the choices of an item together, so that one choice can change the others' scores."""
+    """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others."""
     return _method(scorer, method) in JOINT
 
 
@@ -89,9 +88,9 @@ def choose(
 ) -> Scores:
     """Score every choice of every item by any scorer.
 
-    A scorer that looks at one choice at a time is asked once for every distinct (prompt, choice) pair, whatever items
-    have it: items that share choices, such as one item under several probes, cost what differs, and a pair has the very
-    same score everywhere.
+    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
+    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
+    the same score everywhere.
 
     Args:
         scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`.
@@ -101,12 +100,12 @@ def choose(
             model (`choose_causal`). None takes the scorer's own.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
-        batch_size: The most pairs of a batch of a multiple-choice model; default 32.
-        max_tokens: The most tokens of a padded batch; None for no bound of a multiple-choice model and 4096 of a causal
+        batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
+        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model and 4096 for a causal
             one.
-        distinct: Whether equal pairs are scored once (default). False asks the model for every pair of every item.
+        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
-        out: A folder for the results; a killed run goes on where it stopped.
+        out: A folder for the results; a killed run resumes.
 
     Returns:
         ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
@@ -157,7 +156,7 @@ class _Groups:
         self.names: list[str] = []
         total = 0
         for prompt, seen in wanted.items():
-            # An item may offer one text twice; the scorers ask for two choices.
+            # An item may offer one text twice; the scorers need two choices.
             texts = list(seen) if len(seen) > 1 else [*seen, *seen]
             for part, group in enumerate(np.array_split(np.arange(len(texts)), -(-len(texts) // _MOST))):
                 self.prompts.append(prompt)
@@ -173,7 +172,7 @@ class _Groups:
 
 
 def _method(scorer: Scorer, method: str | None) -> str:
-    """Check a method against the kind of the scorer; None is the scorer's own."""
+    """Check a method against the kind of scorer; None is the scorer's own."""
     if isinstance(scorer, CausalLM):
         return check_one_of(scorer.method if method is None else method, METHODS, "method")
     if not isinstance(scorer, Classifier):
@@ -187,23 +186,15 @@ def _method(scorer: Scorer, method: str | None) -> str:
     return HEAD
 
 
-def _is_gguf(name_or_path: object) -> bool:
-    if not isinstance(name_or_path, (str, os.PathLike)):
-        return False
-    path = Path(os.fspath(name_or_path))
-    return path.suffix == ".gguf" and path.is_file()
-
-
 def _kind(name: str, revision: str | None) -> str:
-    """Tell what a model folder or a hub repository holds: "choice" or "causal"."""
+    """Return what a model folder or a hub repository holds: "choice" or "causal"."""
     with quiet():
         try:
             config = transformers.AutoConfig.from_pretrained(name, revision=revision)
         except (OSError, ValueError, KeyError) as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
             raise ValueError(
                 f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
-                f"cannot be read ({line})."
+                f"cannot be read ({first_line(error)})."
             ) from error
     built = [str(architecture) for architecture in config.architectures or []]
     if any(architecture.endswith("ForMultipleChoice") for architecture in built):

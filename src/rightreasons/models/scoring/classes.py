@@ -1,4 +1,4 @@
-"""What a classifier says about a dataset: logits of every item, once, kept with their ids."""
+"""Predictions of a classifier on a dataset: the logits of every item, computed once and kept with their ids."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def predict(
 ) -> Scores:
     """Score every text by a sequence classifier.
 
-    Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) every process scores a share
-    of the same batches and each returns the whole: the same answer as one process, to the rounding of the arithmetic.
+    Texts are tokenized once and batched by length. Under `accelerate launch` (or torchrun) the processes share the
+    batches and each returns the whole result: that of one process, to the rounding of the arithmetic.
 
     Args:
         classifier: From `load_classifier`.
@@ -43,12 +43,12 @@ def predict(
         text_pairs: N second texts for a task of pairs.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) gold labels below K, -1 where there is none; None when the data has no labels.
-        batch_size: The most items of a batch.
-        max_tokens: The most tokens of a padded batch; None for no bound.
-        max_length: The most tokens of an item; None takes what the model allows.
+        batch_size: Maximum items per batch.
+        max_tokens: Maximum tokens per padded batch; None for no bound.
+        max_length: Maximum tokens per item; None takes what the model allows.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run goes on where it stopped, and
-            `load_scores` opens it later. None keeps them in memory alone.
+        out: A folder for the results, written as they are computed: a killed run resumes, and `load_scores` opens it
+            later. None keeps them in memory.
 
     Returns:
         ids, (N, K) float64 logits, labels, label names, and how many texts were cut.
@@ -84,23 +84,24 @@ def predict_choices(
     """Score every choice of every item by a multiple-choice model.
 
     A multiple-choice head scores each (prompt, choice) pair by itself, so the pairs are batched by length, whatever
-    item they belong to, and the number of choices may differ between items.
+    item they belong to, and the number of choices may differ between items. What is not described here is as in
+    `predict`.
 
     Args:
         classifier: From `load_multiple_choice`.
-        prompts: N prompts.
+        prompts: N prompts; one may be empty.
         choices: N lists of at least two texts.
-        ids: As in `predict`.
+        ids: N unique ids.
         labels: (N,) the index of the right choice, -1 where there is none.
-        batch_size: The most (prompt, choice) pairs of a batch.
-        max_tokens: As in `predict`.
-        max_length: As in `predict`.
-        progress: As in `predict`.
-        out: As in `predict`.
+        batch_size: Maximum (prompt, choice) pairs per batch.
+        max_tokens: Maximum tokens per padded batch.
+        max_length: Maximum tokens per pair.
+        progress: Whether to show a progress bar.
+        out: A folder for the results.
 
     Returns:
-        ids, the logits ((N, C) float64 where every item has C choices, else `Ragged`), labels, and how many pairs were
-        cut; `label_names` is None.
+        ids, logits ((N, C) float64 where every item has C choices, else `Ragged`), labels, and how many pairs were cut;
+        `label_names` is None.
 
     Raises:
         TypeError: As in `predict`.
@@ -119,17 +120,17 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     """Open what `predict(..., out=folder)` or `predict_choices(..., out=folder)` wrote.
 
     Raises:
-        ValueError: If the folder holds no predictions, or the run that wrote them did not end.
+        ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
     """
     store = Store.open(folder)
     items = store.read_json(ITEMS)
     chunk = store.read()
     counts = None if items["choices"] is None else np.array(items["choices"], dtype=np.int64)
-    wanted = len(items["ids"]) if counts is None else int(counts.sum())
-    if len(chunk) != wanted:
+    expected = len(items["ids"]) if counts is None else int(counts.sum())
+    if len(chunk) != expected:
         raise ValueError(
-            f"Expected {folder} to hold {wanted} predictions, but {len(chunk)} are there: the run did not end; "
-            "run it again and it goes on."
+            f"Expected {folder} to hold {expected} predictions, but {len(chunk)} are there: run the interrupted "
+            "prediction again, and it resumes."
         )
     logits = np.asarray(chunk.columns["logits"], dtype=np.float64)
     labels = None if items["labels"] is None else np.array(items["labels"], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a question-answering model says: the best spans of every context, over all of its windows."""
+"""Answers of a question-answering model: the best spans of every context, over all of its windows."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.scoring.windows import Windows, encode_windows
 
 MAX_LENGTH = 384
-"""The most tokens of a window, where the model takes as many."""
+"""Maximum tokens per window, if the model takes as many."""
 
 Table = NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpanAnswers:
-    """The answers to N questions, the n best spans of each.
+    """The answers to N questions, with the n best spans of each.
 
     Attributes:
         ids: N ids.
         texts: N texts: the best span of each context.
         starts: (N, n) the first character of each span in its context, best first; -1 where there are fewer spans.
-        ends: (N, n) the character behind its last; -1 where there are fewer.
+        ends: (N, n) one past its last character; -1 where there are fewer.
         scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
-        n_windows: Windows of all contexts.
-        n_cut: Questions that were too long and were cut.
+        n_windows: Number of windows of all contexts.
+        n_cut: Number of questions that were too long and were cut.
     """
 
     ids: tuple[str, ...]
@@ -74,21 +74,21 @@ def predict_answers(
     """Mark the answer to each question in its context.
 
     A span's score is the logit of its first token plus that of its last. All spans of at most `max_answer_tokens`
-    tokens are looked at, in all windows of a context; a span that stands in two windows counts with its higher score.
+    tokens in all windows of a context are candidates; a span in two windows counts with its higher score.
 
     Args:
         classifier: From `load_question_answering`.
         questions: N questions.
         contexts: N contexts; none may be empty.
         ids: N unique ids; by default "0", "1", …
-        max_length: The most tokens of a window; None takes 384, or what the model allows where that is less.
-        stride: Tokens that a window shares with the one before; None takes a third of `max_length`.
-        max_answer_tokens: The most tokens of an answer.
-        n_best: How many spans of each context are kept.
-        batch_size: The most windows of a batch; they are batched by length.
-        max_tokens: The most tokens of a padded batch; None for no bound.
+        max_length: Maximum tokens per window; None takes 384, or what the model allows if that is less.
+        stride: Tokens that a window shares with the previous one; None takes a third of `max_length`.
+        max_answer_tokens: Maximum tokens per answer.
+        n_best: Number of spans per context.
+        batch_size: Maximum windows per batch; they are batched by length.
+        max_tokens: Maximum tokens per padded batch; None for no bound.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run goes on where it stopped.
+        out: A folder for the results, written as they are computed: a killed run resumes.
 
     Returns:
         A `SpanAnswers`.
@@ -156,16 +156,16 @@ def best_spans(
     n_best: int = 20,
     name: str = "the model",
 ) -> dict[str, NDArray[Any]]:
-    """Find the best spans of some windows: all starts with all ends not before them and not too far.
+    """Find the best spans of some windows, over all starts and all ends that are not before them and not too far.
 
     Args:
         start: (w, T) logits of the first token.
         end: (w, T) logits of the last token.
         windows: All windows.
-        batch: (w,) which ones these are.
-        max_answer_tokens: The most tokens of a span.
-        n_best: How many spans.
-        name: Whose logits they are.
+        batch: (w,) the positions of these.
+        max_answer_tokens: Maximum tokens per span.
+        n_best: Number of spans.
+        name: The model, for errors.
 
     Returns:
         `starts` and `ends` (w, n_best) characters, -1 where there are fewer spans, and `scores` (w, n_best), minus
@@ -219,7 +219,7 @@ def join_windows(
         spans: `starts`, `ends` and `scores` of all windows, from `best_spans`.
         contexts: N contexts.
         ids: N ids; None for "0", "1", …
-        n_best: How many spans of each question.
+        n_best: Number of spans per question.
     """
     starts, ends, scores = (np.asarray(spans[key]) for key in ("starts", "ends", "scores"))
     owner = np.repeat(windows.owner, starts.shape[1])
