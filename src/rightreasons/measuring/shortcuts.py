@@ -1,9 +1,10 @@
-"""How far a classifier leans on shortcuts on some labelled texts: attributions, heads and figures in one call."""
+"""How far a classifier leans on shortcuts on some labeled texts: attributions, heads and figures in one call."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
+from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
+from rightreasons.analysis.shortcuts.lmi import LmiResult, lmi
+from rightreasons.analysis.shortcuts.null_model import chance_of_hit
 from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads, ShortcutReliance, shortcut_reliance
 from rightreasons.analysis.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_labels
+from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier
 
@@ -24,9 +29,58 @@ N_BINS = 10
 """Bins of confidence, as the work that the Reliability Paradox follows (Desai and Durrett 2020) takes them."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Cue(Result):
+    """A word that cues predictions of a label.
+
+    Attributes:
+        label: The label.
+        token: The word.
+        found: Predictions of the label that it cues.
+        expected: Predictions of the label that it would cue if as many words were picked blindly.
+        texts: Texts predicted so that hold the word.
+        p_label: Share of its occurrences in the training data that are in texts of the label.
+        lmi: Its LMI.
+        planted: Whether it is known to be planted; None where nothing is known.
+    """
+
+    label: int
+    token: str
+    found: int
+    expected: float
+    texts: int
+    p_label: float
+    lmi: float
+    planted: bool | None
+
+    @property
+    def excess(self) -> float:
+        """Predictions that it cues beyond blind picks."""
+        return self.found - self.expected
+
+
+@dataclasses.dataclass(frozen=True)
+class AttributedWord:
+    """A word of a first text with its part in the prediction.
+
+    Attributes:
+        start: First character.
+        end: One past the last character.
+        shortcut: Whether it is a shortcut of the prediction.
+        weight: Its attribution, divided by the largest magnitude of the text, in [-1, 1].
+        share: The share of the attribution that falls on it, in [0, 1].
+    """
+
+    start: int
+    end: int
+    shortcut: bool
+    weight: float
+    share: float
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutMeasurement:
-    """What a classifier does on some labelled texts.
+    """What a classifier does on some labeled texts.
 
     Attributes:
         attributions: What each prediction rests on, word by word.
@@ -35,6 +89,8 @@ class ShortcutMeasurement:
         reliance: Shortcut rate, types, null models.
         tradeoff: F1 over shortcut rate.
         calibration: Top-label calibration error.
+        top_n: Number of words that a prediction rests on.
+        n_bins: Number of bins of confidence.
     """
 
     attributions: Attributions
@@ -43,11 +99,115 @@ class ShortcutMeasurement:
     reliance: ShortcutReliance
     tradeoff: ShortcutTradeoff
     calibration: CalibrationResult
+    top_n: int = TOP_N
+    n_bins: int = N_BINS
 
     @property
     def predictions(self) -> NDArray[np.int64]:
         """(N,) the predicted labels."""
         return np.asarray(self.probabilities.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def cued(self) -> NDArray[np.bool_]:
+        """(N,) which predictions are shortcut-cued."""
+        return np.array([example.cued for example in self.reliance.examples])
+
+    def types(self, resampling: Resampling) -> dict[str, Estimate]:
+        """Return the shares of lexicon-cued and grammar-cued predictions with their Wilson intervals."""
+        reliance = self.reliance
+        return {
+            name: share(round(value * reliance.n_items), reliance.n_items, resampling) or Estimate(None)
+            for name, value in (("lexicon_cued", reliance.lexicon_cued), ("grammar_cued", reliance.grammar_cued))
+        }
+
+    def bin_accuracies(self, resampling: Resampling) -> list[Estimate | None]:
+        """Return the accuracy of each bin of confidence with its Wilson interval; None for empty bins."""
+        return [
+            share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in self.reliance.bins
+        ]
+
+    def cues(self, heads: LmiResult, n_cues: int, planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> list[Cue]:
+        """Return the words that cue most predictions of each label, beyond what blind picks would.
+
+        Args:
+            heads: The `LmiResult` of the training data.
+            n_cues: Maximum number of words per label.
+            planted: N lists of planted tokens {token, start, end}; None where nothing is known.
+        """
+        known = None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
+        predictions, cues = self.predictions, []
+        for label in range(self.probabilities.shape[1]):
+            table, head = heads[label], set(heads[label].head)
+            row_of = {token: row for row, token in enumerate(table.tokens)}
+            hits: Counter[str] = Counter()
+            texts: Counter[str] = Counter()
+            expected: dict[str, float] = {}
+            for item in np.flatnonzero(predictions == label):
+                tokens = self.attributions.tokens[item]
+                hits.update(set(self.reliance.examples[item].tokens))
+                for token, times in Counter(tokens).items():
+                    if token in head:
+                        texts[token] += 1
+                        expected[token] = expected.get(token, 0.0) + _chance(len(tokens), times, self.top_n)
+            of_label = [
+                Cue(
+                    label,
+                    token,
+                    count,
+                    expected[token],
+                    texts[token],
+                    float(table.p_label[row_of[token]]),
+                    float(table.lmi[row_of[token]]),
+                    None if known is None else token in known,
+                )
+                for token, count in hits.items()
+                if count > expected[token]
+            ]
+            cues += sorted(of_label, key=lambda cue: (-cue.excess, cue.token))[:n_cues]
+        return cues
+
+    def detection(
+        self, planted: Sequence[Sequence[Mapping[str, Any]]] | None, resampling: Resampling
+    ) -> DetectionQuality | None:
+        """Return how well the shortcuts agree with planted words.
+
+        Args:
+            planted: N lists of planted tokens {token, start, end}.
+            resampling: Level, resamples and seed of the intervals.
+
+        Returns:
+            Precision and recall; None where nothing is known or nothing is planted.
+        """
+        if planted is None or not any(planted):
+            return None
+        shortcuts, truth = [], []
+        for row, tokens in enumerate(planted):
+            starts, ends = self._spans(row)
+            shortcuts.append(np.isin(np.arange(len(starts)), self.reliance.examples[row].positions))
+            overlaps = [(starts < token["end"]) & (ends > token["start"]) for token in tokens]
+            truth.append(np.any(overlaps, axis=0) if overlaps else np.zeros(len(starts), dtype=np.bool_))
+        return detection_quality(shortcuts, truth, resampling=resampling) if np.concatenate(truth).any() else None
+
+    def words(self, row: int) -> list[AttributedWord]:
+        """Return the words of the first text of an item with their part in the prediction."""
+        scores, (starts, ends) = self.attributions.scores[row], self._spans(row)
+        first, last = self.attributions.scores.offsets[row : row + 2]
+        sizes, shortcuts = np.abs(scores), self.reliance.examples[row].positions
+        largest, total = float(sizes.max(initial=0.0)) or 1.0, float(sizes.sum()) or 1.0
+        return [
+            AttributedWord(
+                int(starts[word]),
+                int(ends[word]),
+                int(word) in shortcuts,
+                float(scores[word] / largest),
+                float(sizes[word] / total),
+            )
+            for word in np.flatnonzero(self.attributions.parts[first:last] == 0)
+        ]
+
+    def _spans(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        first, last = self.attributions.scores.offsets[row : row + 2]
+        return self.attributions.starts[first:last], self.attributions.ends[first:last]
 
     def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
         """Return the figures alone, as one row of a table over training."""
@@ -146,7 +306,7 @@ def measure_shortcuts(
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> ShortcutMeasurement:
-    """Attribute every prediction, find its shortcuts, and set score and calibration beside them.
+    """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
     Attributions and heads are over words, so that one ranking of the training data serves every tokenizer.
 
@@ -157,13 +317,13 @@ def measure_shortcuts(
         heads: label -> the words of its head, or the `LmiResult` of the training data.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids.
-        top_n: How many words a prediction rests on; default 3.
+        top_n: Number of words that a prediction rests on; default 3.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         n_bins: Bins of the calibration error and of the shares by confidence; default 10.
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
         attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}.
         progress: Whether to show progress bars.
-        out: A folder for the attributions, from which a killed run goes on.
+        out: A folder for the attributions, from which a killed run resumes.
 
     Returns:
         `ShortcutMeasurement`.
@@ -178,7 +338,7 @@ def measure_shortcuts(
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
     gold = check_labels(labels, len(classifier.label_names), name="labels")
-    found = integrated_gradients(
+    attributions = integrated_gradients(
         classifier,
         texts,
         text_pairs=text_pairs,
@@ -188,11 +348,11 @@ def measure_shortcuts(
         out=out,
         **{"unit": "word", **(attribution or {})},
     )
-    probabilities = softmax(np.asarray(found.logits))
+    probabilities = softmax(np.asarray(attributions.logits))
     predicted = probabilities.argmax(axis=1)
     reliance = shortcut_reliance(
-        found.tokens,
-        found.scores,
+        attributions.tokens,
+        attributions.scores,
         predicted,
         heads,
         references=gold,
@@ -203,7 +363,7 @@ def measure_shortcuts(
         resampling=resampling,
     )
     return ShortcutMeasurement(
-        attributions=found,
+        attributions=attributions,
         probabilities=probabilities,
         labels=gold,
         reliance=reliance,
@@ -216,4 +376,28 @@ def measure_shortcuts(
             resampling=resampling,
         ),
         calibration=calibration_error(probabilities, gold, n_bins=n_bins, resampling=resampling),
+        top_n=top_n,
+        n_bins=n_bins,
     )
+
+
+def training_heads(
+    texts: Sequence[str], labels: NDArray[np.int64], *, text_pairs: Sequence[str] | None = None
+) -> LmiResult:
+    """Rank the words of training data by how they give a label away; texts without label or words are left out.
+
+    Args:
+        texts: N texts.
+        labels: (N,) labels, in the numbering of the classifier; -1 for none.
+        text_pairs: N second texts, whose words count as those of the first.
+    """
+    if text_pairs is not None:
+        texts = [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
+    rows = [row for row in np.flatnonzero(labels >= 0).tolist() if texts[row].strip()]
+    return lmi([texts[row] for row in rows], labels[rows])
+
+
+def _chance(n_tokens: int, times: int, top_n: int) -> float:
+    """Return the chance that one of a number of occurrences is among the top tokens, were these picked blindly."""
+    row, place = np.zeros(n_tokens, dtype=np.int64), np.arange(n_tokens)
+    return float(chance_of_hit(row, 1, place < top_n, place < times)[0])

@@ -1,5 +1,6 @@
 """The section about shortcuts on a model that has learned a planted cue: it must name the cue."""
 
+import dataclasses
 import json
 
 import datasets
@@ -15,48 +16,27 @@ OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questio
 @pytest.fixture(scope="module")
 def outcome(planted, planted_model, tmp_path_factory):
     out = tmp_path_factory.mktemp("shortcuts") / "report"
-    records = [
-        ShortcutRecord(
-            0,
-            0.0,
-            50,
-            0.3,
-            (0.2, 0.4),
-            0.3,
-            0.0,
-            (-0.1, 0.1),
-            0.2,
-            0.1,
-            0.5,
-            0.5,
-            1.7,
-            (1.0, 2.0),
-            0.1,
-            (0.0, 0.2),
-            0.4,
-            0.01,
-        ),
-        ShortcutRecord(
-            52,
-            4.0,
-            50,
-            0.9,
-            (0.8, 0.95),
-            0.5,
-            0.4,
-            (0.3, 0.5),
-            0.8,
-            0.1,
-            0.9,
-            0.9,
-            1.0,
-            (0.9, 1.1),
-            0.05,
-            (0.0, 0.1),
-            0.3,
-            0.01,
-        ),
-    ]
+    before = ShortcutRecord(
+        step=0,
+        epoch=0.0,
+        n_items=50,
+        shortcut_rate=0.3,
+        shortcut_rate_interval=(0.2, 0.4),
+        null_rate=0.3,
+        excess=0.0,
+        excess_interval=(-0.1, 0.1),
+        lexicon_cued=0.2,
+        grammar_cued=0.1,
+        f1=0.5,
+        accuracy=0.5,
+        shortcut_tradeoff=1.7,
+        shortcut_tradeoff_interval=(1.0, 2.0),
+        ece=0.1,
+        ece_interval=(0.0, 0.2),
+        special_share=0.4,
+        largest_gap=0.01,
+    )
+    records = [before, dataclasses.replace(before, step=52, epoch=4.0, shortcut_rate=0.9, lexicon_cued=0.8)]
     file = planted_model / "shortcuts.json"
     file.write_text(json.dumps([record.to_dict() for record in records]), "utf-8")
     result = audit(planted_model, planted, out=out, **OPTIONS)

@@ -1,0 +1,93 @@
+"""What a shortcut measurement says of words, by hand: three classes, texts of unequal length, a repeated word."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.shortcuts import ShortcutMeasurement, training_heads
+
+RESAMPLING = Resampling(resamples=20)
+TEXTS = ["copper film", "a copper copper set", "velvet", "the plot"]
+SCORES = [[0.9, -0.1], [0.1, 0.5, -0.2, 0.2], [0.3], [0.0, 0.0]]
+PREDICTED = [0, 0, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def heads():
+    texts = ["copper film", "copper plot", "the film", "marble set", "velvet film", "velvet", "a set"]
+    return lmi(texts, [0, 0, 1, 1, 2, 2, 1])
+
+
+@pytest.fixture(scope="module")
+def measured(heads):
+    tokens = [text.split() for text in TEXTS]
+    offsets = np.cumsum([0, *map(len, tokens)])
+    starts = [start for words in tokens for start in np.cumsum([0, *(len(word) + 1 for word in words[:-1])])]
+    ends = [start + len(word) for start, word in zip(starts, (w for words in tokens for w in words), strict=True)]
+    reliance = shortcut_reliance(
+        tokens, SCORES, PREDICTED, heads, top_n=1, rank_by="magnitude", n_bins=5, resampling=RESAMPLING,
+        references=[0, 1, 2, 1], confidences=[0.7, 0.9, 0.5, 0.5],
+    )  # fmt: skip
+    attributions = SimpleNamespace(
+        tokens=tokens,
+        scores=Ragged(np.concatenate(SCORES), offsets),
+        starts=np.array(starts),
+        ends=np.array(ends),
+        parts=np.array([0, 0, 0, 0, 0, 1, 0, 0, 0]),  # the last word of the second text is that of a pair
+    )
+    return ShortcutMeasurement(
+        attributions=attributions,
+        probabilities=np.eye(3)[PREDICTED],
+        labels=np.array([0, 1, 2, 1]),
+        reliance=reliance,
+        tradeoff=None,
+        calibration=None,
+        top_n=1,
+        n_bins=5,
+    )
+
+
+def test_types_and_bins_have_intervals(measured):
+    assert measured.cued.tolist() == [True, True, True, False]
+    types = measured.types(RESAMPLING)
+    assert (types["lexicon_cued"].value, types["grammar_cued"].value) == (0.75, 0.0)
+    accuracies = measured.bin_accuracies(RESAMPLING)
+    # 0.5 twice in (0.4, 0.6], both right; 0.7 right; 0.9 wrong; nothing below.
+    assert [None if one is None else one.value for one in accuracies] == [None, None, 1.0, 1.0, 0.0]
+
+
+def test_cues_are_beyond_blind_picks(measured, heads):
+    planted = [[{"token": "Copper", "start": 0, "end": 6}], [], [], []]
+    (copper,) = measured.cues(heads, 3, planted)  # a text of one word leaves nothing to pick: velvet cues no more
+    # One word is picked: 1 of 2 in the first text, 2 of 4 in the second.
+    assert (copper.label, copper.found, copper.expected, copper.texts, copper.planted) == (0, 2, 1.0, 2, True)
+    assert copper.excess == 1.0
+    assert copper.p_label == 1.0
+
+
+def test_detection_counts_tokens(measured):
+    planted = [[{"token": "copper", "start": 0, "end": 6}], [{"token": "copper", "start": 2, "end": 15}], [], []]
+    quality = measured.detection(planted, RESAMPLING)
+    # Found: copper, copper and velvet; planted: three times copper.
+    assert (quality.n_found, quality.n_planted, quality.n_both) == (3, 3, 2)
+    assert measured.detection([[], [], [], []], RESAMPLING) is None
+    assert measured.detection(None, RESAMPLING) is None
+
+
+def test_words_are_those_of_the_first_text(measured):
+    first, *rest = measured.words(1)
+    assert (first.start, first.end, first.shortcut, first.weight) == (0, 1, False, pytest.approx(0.2))
+    assert [word.shortcut for word in rest] == [True, False]
+    assert [word.share for word in rest] == pytest.approx([0.5, 0.2])
+    assert rest[1].weight == pytest.approx(-0.4)
+    assert [word.weight for word in measured.words(3)] == [0.0, 0.0]
+
+
+def test_training_heads_leave_out_what_says_nothing():
+    heads = training_heads(["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"])
+    assert set(heads[0].tokens) | set(heads[1].tokens) == {"good", "bad", "film"}
