@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.data.perturbing.registry import PERTURBATIONS, Perturbation, changes, perturb
+from rightreasons.data.perturbing.registry import PERTURBATIONS, Perturbation, changes, perturb_text
 from rightreasons.data.perturbing.text import Change
 from rightreasons.data.perturbing.words import NAMES, PLACES, SWAPS_TO_WORDS, VERBS
 
@@ -43,8 +43,8 @@ def swaps(before, after):
 @pytest.mark.parametrize("name", list(PERTURBATIONS))
 def test_the_draw_depends_on_seed_and_id_alone(name):
     options = OPTIONS.get(name, {})
-    forward = {text: perturb(text, name, **options) for text in TWEETS}
-    backward = {text: perturb(text, name, **options) for text in reversed(TWEETS)}
+    forward = {text: perturb_text(text, name, **options) for text in TWEETS}
+    backward = {text: perturb_text(text, name, **options) for text in reversed(TWEETS)}
     assert forward == backward
     assert any(forward.values())
     for text, made in forward.items():
@@ -53,21 +53,21 @@ def test_the_draw_depends_on_seed_and_id_alone(name):
         assert text not in made
         assert len(set(made)) == len(made) <= PERTURBATIONS[name].copies
         # An id of one's own is what counts then, not the text.
-        assert perturb(text, name, item_id="7", **options) == perturb(text, name, item_id="7", **options)
+        assert perturb_text(text, name, item_id="7", **options) == perturb_text(text, name, item_id="7", **options)
 
 
 @pytest.mark.parametrize("name", ["typos", "names", "locations", "numbers", "url_or_handle", "neutral_phrase"])
 def test_other_seeds_and_ids_draw_otherwise(name):
     text = TWEETS[1] + " " + TWEETS[3]
-    draws = {tuple(perturb(text, name, seed=seed)) for seed in range(8)}
-    ids = {tuple(perturb(text, name, item_id=number)) for number in range(8)}
+    draws = {tuple(perturb_text(text, name, seed=seed)) for seed in range(8)}
+    ids = {tuple(perturb_text(text, name, item_id=number)) for number in range(8)}
     assert min(len(draws), len(ids)) > 4
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(list(PERTURBATIONS)), st.text(max_size=60), st.integers(0, 3))
 def test_any_text_is_changed_or_left(name, text, seed):
-    made = perturb(text, name, seed=seed, **OPTIONS.get(name, {}))
+    made = perturb_text(text, name, seed=seed, **OPTIONS.get(name, {}))
     assert made is None or (text not in made and len(set(made)) == len(made))
 
 
@@ -75,7 +75,7 @@ def test_any_text_is_changed_or_left(name, text, seed):
 def test_handles_hashtags_and_addresses_stay(name):
     kept = ["@Jennifer_45don't", "#Boston2280", "https://t.co/Michael/France?isn't=25", "www.Dublin.com", "a@Rome.org"]
     text = f"Jennifer isn't in Boston since 25 days. {' '.join(kept)} is all of them there"
-    made = perturb(text, name)
+    made = perturb_text(text, name)
     assert made
     for changed in made:
         assert all(part in changed for part in kept)
@@ -83,15 +83,15 @@ def test_handles_hashtags_and_addresses_stay(name):
 
 def test_unknown_names_and_options_are_told():
     with pytest.raises(ValueError, match="the name of a perturbation, but got 'typo'. Did you mean 'typos'"):
-        perturb("text", "typo")
+        perturb_text("text", "typo")
     with pytest.raises(ValueError, match="an option of the perturbation 'typos', but got 'm'"):
-        perturb("text", "typos", m=1)
+        perturb_text("text", "typos", m=1)
     with pytest.raises(ValueError, match="`copies` to be at most 1,000"):
-        perturb("text", "typos", copies=10**9)
+        perturb_text("text", "typos", copies=10**9)
     with pytest.raises(ValueError, match="numbers of the 1 texts"):
         changes(("text",), "typos", item_id=0, columns=[1])
     with pytest.raises(TypeError, match="`names` to be a list of words"):
-        perturb("Ann", "names", names="Ann")
+        perturb_text("Ann", "names", names="Ann")
 
 
 def test_one_of_my_own():
@@ -99,9 +99,9 @@ def test_one_of_my_own():
         yield Change(tuple(text.upper() + mark for text in texts))
 
     mine = Perturbation("shout", shout, preserves_label=True)
-    assert perturb("no", mine, mark="!!") == ["NO!!"]
+    assert perturb_text("no", mine, mark="!!") == ["NO!!"]
     with pytest.raises(ValueError, match="an option of the perturbation 'shout'"):
-        perturb("no", mine, n=1)
+        perturb_text("no", mine, n=1)
 
 
 def test_long_texts_take_no_longer_than_many_short_ones():
@@ -109,7 +109,7 @@ def test_long_texts_take_no_longer_than_many_short_ones():
     for text in ("a" * 100_000, "isn't it " * 5_000, " " * 100_000 + "x", "@" * 100_000, "1 " * 20_000):
         for name in PERTURBATIONS:
             began = time.process_time()
-            perturb(text, name, copies=1, **OPTIONS.get(name, {}))
+            perturb_text(text, name, copies=1, **OPTIONS.get(name, {}))
             assert time.process_time() - began < 5, (name, text[:10])
 
 
@@ -119,7 +119,7 @@ def test_long_texts_take_no_longer_than_many_short_ones():
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("text", TWEETS[:4])
 def test_typos_are_swaps_of_adjacent_letters(text, n):
-    for changed in perturb(text, "typos", n=n, copies=10):
+    for changed in perturb_text(text, "typos", n=n, copies=10):
         found = swaps(text, changed)
         assert len(found) == n
         for at in found:
@@ -130,15 +130,15 @@ def test_typos_are_swaps_of_adjacent_letters(text, n):
 
 def test_typos_make_no_other_word():
     for word in ("form", "three", "quite", "tired", "lost", "Trial"):
-        assert all(made.lower() not in SWAPS_TO_WORDS for made in perturb(word, "typos", copies=10))
-    assert set(perturb("form", "typos", copies=10)) == {"ofrm", "fomr"}
-    assert perturb("it is so", "typos") is None
-    assert perturb("aaaa", "typos") is None
-    assert perturb("word", "typos", n=3) is None  # three swaps do not fit into four letters
+        assert all(made.lower() not in SWAPS_TO_WORDS for made in perturb_text(word, "typos", copies=10))
+    assert set(perturb_text("form", "typos", copies=10)) == {"ofrm", "fomr"}
+    assert perturb_text("it is so", "typos") is None
+    assert perturb_text("aaaa", "typos") is None
+    assert perturb_text("word", "typos", n=3) is None  # three swaps do not fit into four letters
 
 
 def test_typos_anywhere_are_those_of_checklist():
-    made = perturb("is it", "typos", anywhere=True, copies=10)
+    made = perturb_text("is it", "typos", anywhere=True, copies=10)
     assert sorted(made) == sorted(["si it", "i sit", "isi t", "is ti"])
 
 
@@ -170,7 +170,7 @@ def test_the_swaps_are_shared_by_a_pair():
     ],
 )
 def test_contractions_are_written_out(short, long):
-    assert perturb(short, "contractions", how="expand") == [long]
+    assert perturb_text(short, "contractions", how="expand") == [long]
 
 
 @pytest.mark.parametrize(
@@ -185,14 +185,14 @@ def test_contractions_are_written_out(short, long):
     ],
 )
 def test_contractions_are_made(long, short):
-    assert perturb(long, "contractions", how="contract") == [short]
+    assert perturb_text(long, "contractions", how="contract") == [short]
 
 
 @pytest.mark.parametrize(
     "text", ["I know what it is.", "John's car", "Why isn't the train here?", "I'd go", "He's tired", "Nothing."]
 )
 def test_what_is_in_doubt_is_left(text):
-    assert perturb(text, "contractions") is None
+    assert perturb_text(text, "contractions") is None
 
 
 @pytest.mark.real_data
@@ -200,7 +200,7 @@ def test_contractions_agree_with_those_of_checklist(real_data):
     with gzip.open(real_data / "checklist" / "suites" / "sentiment_suite.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = {row["name"]: row["data"] for row in map(json.loads, lines)}
     cases = rows["contractions"]
-    made = [perturb(case[0], "contractions") or () for case in cases]
+    made = [perturb_text(case[0], "contractions") or () for case in cases]
     # Theirs also contracts "would" and "what are", and makes "is not there" of a question's "isn't there".
     assert np.mean([set(case[1:]) <= set(ours) for case, ours in zip(cases, made, strict=True)]) > 0.84
     assert np.mean([bool(ours) for ours in made]) > 0.92
@@ -227,7 +227,7 @@ def test_contractions_agree_with_those_of_checklist(real_data):
     ],
 )
 def test_punctuation(text, made):
-    assert perturb(text, "punctuation") == made
+    assert perturb_text(text, "punctuation") == made
 
 
 # ----------------------------------------------------------------------------------------- names, locations and numbers
@@ -249,12 +249,12 @@ def test_one_name_changes_everywhere_and_keeps_its_kind():
     "text", ["Will Hope come in May?", "the jennifer", "St. Paul is cold", "Jennifer-Ann", "@Jennifer", "Jennifers"]
 )
 def test_what_is_no_name(text):
-    assert perturb(text, "names") is None
+    assert perturb_text(text, "names") is None
 
 
 def test_names_of_my_own():
-    assert perturb("Ada and Ada's", "names", names=["Ada", "Zoe"]) == ["Zoe and Zoe's"]
-    assert perturb("Ada met Bo", "names", names={"a": ["Ada", "Zoe"], "b": ["Bo", "Max"]}) in (
+    assert perturb_text("Ada and Ada's", "names", names=["Ada", "Zoe"]) == ["Zoe and Zoe's"]
+    assert perturb_text("Ada met Bo", "names", names={"a": ["Ada", "Zoe"], "b": ["Bo", "Max"]}) in (
         ["Zoe met Bo", "Ada met Max"],
         ["Ada met Max", "Zoe met Bo"],
     )
@@ -268,8 +268,8 @@ def test_places_keep_their_kind_their_article_and_longer_names():
         assert any({old, new} <= set(group) for group in PLACES.values())
         assert old != "Boston" or new[0] not in "AEIOU"
         assert "Chicago Tribune" in change.texts[0]
-    assert perturb("New York is big", "locations", copies=1)[0].endswith(" is big")
-    assert perturb("The Bank of England and Turkey", "locations") is None
+    assert perturb_text("New York is big", "locations", copies=1)[0].endswith(" is big")
+    assert perturb_text("The Bank of England and Turkey", "locations") is None
 
 
 def test_numbers_change_within_a_fifth_and_alike_in_a_pair():
@@ -291,7 +291,7 @@ def test_numbers_change_within_a_fifth_and_alike_in_a_pair():
     ["a 5", "at 10:30 on 12/11", "1,000", "3.14", "24-26", "UA80", "007", "in 1999", "call 911", "50%", "1234567"],
 )
 def test_what_is_no_plain_number(text):
-    assert perturb(text, "numbers") is None
+    assert perturb_text(text, "numbers") is None
 
 
 # ------------------------------------------------------------------------------------------------------------- phrases
@@ -299,19 +299,19 @@ def test_what_is_no_plain_number(text):
 
 def test_phrases_are_added_as_sentences():
     for name in ("positive_phrase", "negative_phrase", "neutral_phrase"):
-        made = perturb("Nice flight", name, copies=3)
+        made = perturb_text("Nice flight", name, copies=3)
         assert len(made) == 3
         assert all(re.fullmatch(r"Nice flight\. [A-Z][\w ]+\.", text) for text in made)
-    assert perturb("Nice!", "phrase", phrases=["Yes."]) == ["Nice! Yes."]
-    assert perturb("Nice!", "phrase", phrases=["Yes."], where="start") == ["Yes. Nice!"]
-    assert perturb("See http://a.b", "phrase", phrases=["Yes."]) == ["See http://a.b Yes."]
+    assert perturb_text("Nice!", "phrase", phrases=["Yes."]) == ["Nice! Yes."]
+    assert perturb_text("Nice!", "phrase", phrases=["Yes."], where="start") == ["Yes. Nice!"]
+    assert perturb_text("See http://a.b", "phrase", phrases=["Yes."]) == ["See http://a.b Yes."]
 
 
 def test_addresses_and_handles():
-    made = perturb("Nice", "url_or_handle", copies=40)
+    made = perturb_text("Nice", "url_or_handle", copies=40)
     assert all(re.fullmatch(r"(https://t\.co/\w{6}|@\w{6}) Nice|Nice (https://t\.co/\w{6}|@\w{6})", t) for t in made)
     assert len({re.sub(r"/?\w{6}\b", "", text) for text in made}) >= 4  # both, before and after
-    assert all("@" in text for text in perturb("Nice", "url_or_handle", kinds=["handle"], copies=9))
+    assert all("@" in text for text in perturb_text("Nice", "url_or_handle", kinds=["handle"], copies=9))
 
 
 # ------------------------------------------------------------------------------------------------------------ negation
@@ -335,17 +335,17 @@ def test_addresses_and_handles():
     ],
 )
 def test_negation_goes_in_and_out(plain, negated):
-    assert perturb(plain, "negation") == [negated]
-    assert perturb(negated, "negation") == [plain]
-    assert perturb(plain, "negation", how="remove") is None
-    assert perturb(negated, "negation", how="add") is None
+    assert perturb_text(plain, "negation") == [negated]
+    assert perturb_text(negated, "negation") == [plain]
+    assert perturb_text(plain, "negation", how="remove") is None
+    assert perturb_text(negated, "negation", how="add") is None
 
 
 def test_negation_that_has_no_way_back():
-    assert perturb("We had a nice time.", "negation") == ["We did not have a nice time."]
-    assert perturb("It did well", "negation") == ["It did not do well"]
-    assert perturb("He isn't here", "negation") == ["He is here"]
-    assert perturb("We won't come back.", "negation") == ["We will come back."]
+    assert perturb_text("We had a nice time.", "negation") == ["We did not have a nice time."]
+    assert perturb_text("It did well", "negation") == ["It did not do well"]
+    assert perturb_text("He isn't here", "negation") == ["He is here"]
+    assert perturb_text("We won't come back.", "negation") == ["We will come back."]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_negation_that_has_no_way_back():
     ],
 )
 def test_where_the_reach_of_not_is_in_doubt_nothing_is_done(text):
-    assert perturb(text, "negation") is None
+    assert perturb_text(text, "negation") is None
 
 
 def test_a_pair_is_negated_in_both_texts_or_not_at_all():

@@ -10,13 +10,13 @@ from rightreasons.data.perturbing import wordnet
 from rightreasons.data.perturbing.substitutions import (
     Substitution,
     apply_substitutions,
-    common_names,
     find_names,
     name_substitutions,
     substitution_lookups,
     word_substitutions,
 )
 from rightreasons.data.perturbing.wordnet import FOLDERS, VARIABLE, find_wordnet
+from rightreasons.data.perturbing.words import LAST_NAMES, NAMES
 
 LICENCE = "  1 This line begins with two spaces, as the licence does.\n"
 
@@ -226,6 +226,9 @@ class TestNames:
     def test_names_are_found(self):
         assert [self.TEXT[a:b] for a, b in find_names(self.TEXT)] == ["James Smith", "Mary Jones"]
         assert find_names("Nobody is named here") == []
+        # A known last name is enough for two words; of three the first name has to be known.
+        text = "Quentin Wilson met Quentin Tom Wilson"
+        assert [text[a:b] for a, b in find_names(text)] == ["Quentin Wilson"]
 
     def test_another_of_the_same_text(self):
         found = name_substitutions(self.TEXT, item_id="0")
@@ -237,5 +240,5 @@ class TestNames:
         assert (found.replacement, found.source) == ("Linda Brown", "other texts")
         (found,) = name_substitutions("James Smith is in it", item_id="0")
         first, last = found.replacement.split()
-        assert first in common_names("first", 200)
-        assert last in common_names("last", 200)
+        assert first in (*NAMES["male"], *NAMES["female"])
+        assert last in LAST_NAMES

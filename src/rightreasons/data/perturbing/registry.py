@@ -1,23 +1,24 @@
-"""Perturbations of texts by name: each makes changed texts of an item, and says whether they keep its label.
+"""Perturbations of texts by name: each makes changed versions of an item, and says whether they keep its label.
 
-What is drawn depends on the seed and the item's id alone, so that neither the order of the items nor the presence of
-others matters. A perturbation that does not apply to an item makes nothing of it.
+The draw depends on the seed and the item's id alone; neither the order of the items nor the presence of others matters.
+A perturbation that does not apply to an item returns nothing.
 
 | name | keeps the label | what it does |
 | --- | --- | --- |
 | `typos` | yes | swaps adjacent letters |
 | `contractions` | yes | "do not" for "don't" and back |
-| `punctuation` | yes | takes final marks away, or ends with a full stop |
+| `punctuation` | yes | removes final marks, or adds a period |
 | `names` | if everywhere | another first name |
 | `locations` | if everywhere | another city or country |
 | `numbers` | if everywhere | another whole number near it |
 | `url_or_handle` | yes | adds an address or a handle |
-| `neutral_phrase` | yes | adds a sentence that says nothing of the kind |
+| `neutral_phrase` | yes | adds a sentence without praise or blame |
 | `positive_phrase`, `negative_phrase` | no | adds a sentence of praise or blame |
 | `phrase` | no | adds one of `phrases` |
-| `negation` | no | negates a simple sentence, or takes its negation out |
+| `negation` | no | negates a simple sentence, or removes its negation |
 
-They keep the labels of sentiment and the like; whoever asks a model where something is has to leave `locations` out.
+"Keeps the label" is about sentiment and similar tasks; a test that asks a model where something is must not use
+`locations`.
 """
 
 from __future__ import annotations
@@ -28,18 +29,16 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rightreasons.data.perturbing import entities as perturbation_entities
-from rightreasons.data.perturbing import phrases as perturbation_phrases
-from rightreasons.data.perturbing import spelling as perturbation_spelling
+from rightreasons.data.perturbing import entities, phrases, spelling
 from rightreasons.data.perturbing.negation import negation
 from rightreasons.data.perturbing.text import Change
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, check_options, unknown_name
 
 MAX_COPIES = 1000
-"""How many changed items may be made of one."""
+"""The maximum number of changed items per item."""
 
-_DRAWS = 10  # a changed item is looked for so many times
+_DRAWS = 10  # attempts per changed item
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +46,12 @@ class Perturbation:
     """A way to change an item.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         function: (texts, rng, **options) -> the changes, one after another; none where it does not apply.
         preserves_label: Whether a changed item has the label of the original.
-        everywhere: Whether that needs every text of the item to be changed alike.
-        copies: How many changed texts are made by default.
-        expectation: What a directional test expects by default; None where that depends on the task.
+        everywhere: Whether this requires that every text of the item is changed alike.
+        copies: The default number of changed texts.
+        expectation: The default expectation of a directional test; None where it depends on the task.
     """
 
     name: str
@@ -69,7 +68,7 @@ class Perturbation:
         return tuple(each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
 
     def keeps_label(self, columns: Sequence[int] | None = None) -> bool:
-        """Tell whether the label stays where these texts of an item are changed; None for all."""
+        """Tell whether a change of these texts of an item keeps its label; None for all texts."""
         return self.preserves_label and (columns is None or not self.everywhere)
 
 
@@ -80,21 +79,17 @@ def _shift(positive: bool) -> Mapping[str, Any]:
 PERTURBATIONS: Mapping[str, Perturbation] = {
     perturbation.name: perturbation
     for perturbation in (
-        Perturbation("typos", perturbation_spelling.typos, True),
-        Perturbation("contractions", perturbation_spelling.contractions, True, copies=2),
-        Perturbation("punctuation", perturbation_spelling.punctuation, True, copies=2),
-        Perturbation("names", perturbation_entities.names, True, everywhere=True, copies=5),
-        Perturbation("locations", perturbation_entities.locations, True, everywhere=True, copies=5),
-        Perturbation("numbers", perturbation_entities.numbers, True, everywhere=True, copies=5),
-        Perturbation("url_or_handle", perturbation_phrases.url_or_handle, True, copies=5),
-        Perturbation("neutral_phrase", perturbation_phrases.neutral_phrase, True, copies=3),
-        Perturbation(
-            "positive_phrase", perturbation_phrases.positive_phrase, False, copies=3, expectation=_shift(True)
-        ),
-        Perturbation(
-            "negative_phrase", perturbation_phrases.negative_phrase, False, copies=3, expectation=_shift(False)
-        ),
-        Perturbation("phrase", perturbation_phrases.phrase, False, copies=3),
+        Perturbation("typos", spelling.typos, True),
+        Perturbation("contractions", spelling.contractions, True, copies=2),
+        Perturbation("punctuation", spelling.punctuation, True, copies=2),
+        Perturbation("names", entities.names, True, everywhere=True, copies=5),
+        Perturbation("locations", entities.locations, True, everywhere=True, copies=5),
+        Perturbation("numbers", entities.numbers, True, everywhere=True, copies=5),
+        Perturbation("url_or_handle", phrases.url_or_handle, True, copies=5),
+        Perturbation("neutral_phrase", phrases.neutral_phrase, True, copies=3),
+        Perturbation("positive_phrase", phrases.positive_phrase, False, copies=3, expectation=_shift(True)),
+        Perturbation("negative_phrase", phrases.negative_phrase, False, copies=3, expectation=_shift(False)),
+        Perturbation("phrase", phrases.phrase, False, copies=3),
         Perturbation("negation", negation, False),
     )
 }
@@ -102,7 +97,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 
 
 def find_perturbation(name: str | Perturbation) -> Perturbation:
-    """Return a perturbation by its name; one of a user's own is returned as it is."""
+    """Return a perturbation by its name; a `Perturbation` is returned unchanged."""
     if isinstance(name, Perturbation):
         return name
     if name not in PERTURBATIONS:
@@ -123,35 +118,35 @@ def changes(
     """Change an item.
 
     Args:
-        texts: The texts of the item, one a column.
+        texts: The texts of the item, one per column.
         perturbation: The name of a perturbation, or one of your own.
-        item_id: The id of the item: with the seed it decides what is drawn.
+        item_id: The id of the item; the draw depends on it and on the seed alone.
         seed: The seed.
-        copies: At most so many changed items, all different; None for the perturbation's own number.
-        columns: Which texts are changed, by their numbers; None for all.
+        copies: The maximum number of changed items, all different; None for the perturbation's default.
+        columns: The numbers of the texts to change; None for all.
         **options: Options of the perturbation.
 
     Returns:
         The changed items; empty where the perturbation does not apply.
 
     Raises:
-        ValueError: If the perturbation or an option is unknown, or a column is not there.
+        ValueError: If the perturbation or an option is unknown, or a column is missing.
     """
-    found = find_perturbation(perturbation)
-    check_options(options, found.options, f"the perturbation {found.name!r}")
-    wanted = found.copies if copies is None else check_count(copies, "copies")
+    chosen = find_perturbation(perturbation)
+    check_options(options, chosen.options, f"the perturbation {chosen.name!r}")
+    wanted = chosen.copies if copies is None else check_count(copies, "copies")
     if wanted > MAX_COPIES:
         raise ValueError(f"Expected `copies` to be at most {MAX_COPIES:,}, but got {wanted:,}.")
-    chosen = list(range(len(texts))) if columns is None else list(columns)
-    if not set(chosen) <= set(range(len(texts))):
-        raise ValueError(f"Expected `columns` to be numbers of the {len(texts)} texts of an item, but got {chosen}.")
-    rng = item_rng(seed, f"{found.name}|{item_id}")
+    numbers = list(range(len(texts))) if columns is None else list(columns)
+    if not set(numbers) <= set(range(len(texts))):
+        raise ValueError(f"Expected `columns` to be numbers of the {len(texts)} texts of an item, but got {numbers}.")
+    rng = item_rng(seed, f"{chosen.name}|{item_id}")
     original = tuple(texts)
     made: dict[tuple[str, ...], Change] = {}
-    drawn = found.function(tuple(original[column] for column in chosen), rng, **options)
-    for change in itertools.islice(drawn, _DRAWS * wanted):
+    attempts = chosen.function(tuple(original[column] for column in numbers), rng, **options)
+    for change in itertools.islice(attempts, _DRAWS * wanted):
         whole = list(original)
-        for column, text in zip(chosen, change.texts, strict=True):
+        for column, text in zip(numbers, change.texts, strict=True):
             whole[column] = text
         if tuple(whole) != original:
             made.setdefault(tuple(whole), Change(tuple(whole), change.replaced))
@@ -160,10 +155,10 @@ def changes(
     return list(made.values())
 
 
-def perturb(
+def perturb_text(
     text: str, perturbation: str | Perturbation, *, item_id: object = None, seed: int = 0, **options: Any
 ) -> list[str] | None:
-    """Change one text; see `changes` for what may be said.
+    """Change one text; `changes` does so for items with several texts.
 
     Args:
         text: The text.
@@ -176,13 +171,13 @@ def perturb(
         The changed texts; None where the perturbation does not apply.
 
     Example:
-        >>> perturb("I don't like it.", "contractions")
+        >>> perturb_text("I don't like it.", "contractions")
         ['I do not like it.']
-        >>> perturb("Anna said that Anna's flight was late.", "names", copies=1)
+        >>> perturb_text("Anna said that Anna's flight was late.", "names", copies=1)
         ["Jessica said that Jessica's flight was late."]
-        >>> perturb("The flight was not late.", "negation")
+        >>> perturb_text("The flight was not late.", "negation")
         ['The flight was late.']
-        >>> perturb("Fine.", "numbers") is None
+        >>> perturb_text("Fine.", "numbers") is None
         True
     """
     made = changes((text,), perturbation, item_id=text if item_id is None else item_id, seed=seed, **options)

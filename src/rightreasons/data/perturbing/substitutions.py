@@ -1,46 +1,35 @@
-"""Substitutions of words: where they may come from, and what a text is after them. Every one is on record."""
+"""Substitutions of words: where they come from, and the text after them. Every one is on record."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib.util
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
+from rightreasons.data.perturbing.text import cased_like
 from rightreasons.data.perturbing.wordnet import Thesaurus
+from rightreasons.data.perturbing.words import LAST_NAMES, NAMES
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_same_length, check_seed
 
 KINDS = ("synonym", "antonym", "neighbor", "name")
 
-NAMES_PACKAGE = "names"
-"""US census names with their frequencies; found and never imported."""
-
-N_NAMES = 200
-"""How many of the commonest first and last names are taken from there."""
-
-_FEW_NAMES = {
-    "first": ("James", "Mary", "John", "Patricia", "Robert", "Linda", "Michael", "Barbara", "William", "Elizabeth"),
-    "last": ("Smith", "Johnson", "Williams", "Jones", "Brown", "Davis", "Miller", "Wilson", "Moore", "Taylor"),
-}
-
+_FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
 _WORD = re.compile(r"\w+")
 
 
 @dataclasses.dataclass(frozen=True)
 class Substitution(Result):
-    """One stretch of a text and what stands there instead.
+    """A span of a text and its replacement.
 
     Attributes:
         start: First character in the original text.
         end: One past the last.
-        original: What stood there.
-        replacement: What stands there now, with the original's capital.
+        original: The original words.
+        replacement: The new words, with the original's capitals.
         kind: "synonym", "antonym", "neighbor" or "name".
         source: Where the replacement came from.
     """
@@ -65,13 +54,13 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
 
     Args:
         text: The original text.
-        substitutions: In any order; their stretches must not overlap.
+        substitutions: In any order; their spans must not overlap.
 
     Returns:
         The changed text.
 
     Raises:
-        ValueError: If one does not stand where it says, or two overlap.
+        ValueError: If the text has other words at a span, or two spans overlap.
 
     Example:
         >>> apply_substitutions("A good film", [Substitution(2, 6, "good", "bad", "antonym", "WordNet")])
@@ -82,7 +71,7 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
         if change.start < at or text[change.start : change.end] != change.original:
             raise ValueError(
                 f"Expected {change.original!r} at characters {change.start} to {change.end} of the text, apart from "
-                f"other substitutions, but {text[change.start : change.end]!r} stands there."
+                f"other substitutions, but got {text[change.start : change.end]!r}."
             )
         parts += [text[at : change.start], change.replacement]
         at = change.end
@@ -95,24 +84,24 @@ def substitution_lookups(
     *,
     neighbor_source: str = "the model's word embeddings",
 ) -> dict[str, tuple[Lookup, str]]:
-    """Collect where replacements of single words come from, by kind, with the name of each source."""
-    found: dict[str, tuple[Lookup, str]] = {}
+    """Collect the sources of replacements for single words by kind, each with its name."""
+    lookups: dict[str, tuple[Lookup, str]] = {}
     if thesaurus is not None:
-        found = {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
+        lookups = {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
     if neighbors is not None:
-        found["neighbor"] = (neighbors, neighbor_source)
-    return found
+        lookups["neighbor"] = (neighbors, neighbor_source)
+    return lookups
 
 
 def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Part the words of texts among the classes: each goes to the class of whose texts the largest share holds it.
+    """Assign the words of texts to classes: each word goes to the class with the largest share of texts that hold it.
 
     Args:
         texts: N texts.
-        labels: (N,) their classes, given or predicted; a text with a negative one is left out.
+        labels: (N,) their classes, gold or predicted; texts with a negative label are left out.
 
     Returns:
-        For each class that has a text its lower-case words, sorted. A word of equal shares is in all of these classes.
+        The lower-case words of each class that has a text, sorted. A word with equal shares is in all of these classes.
 
     Example:
         >>> class_words(["a good film", "a bad film", "bad"], [1, 0, 0])
@@ -126,12 +115,12 @@ def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[
             sizes[int(label)] += 1
             counts.setdefault(int(label), Counter()).update(set(_WORD.findall(text.lower())))
     largest: dict[str, float] = {}
-    for label, found in counts.items():
-        for word, count in found.items():
+    for label, words in counts.items():
+        for word, count in words.items():
             largest[word] = max(largest.get(word, 0.0), count / sizes[label])
     return {
-        label: tuple(sorted(word for word, count in found.items() if count / sizes[label] == largest[word]))
-        for label, found in sorted(counts.items())
+        label: tuple(sorted(word for word, count in words.items() if count / sizes[label] == largest[word]))
+        for label, words in sorted(counts.items())
     }
 
 
@@ -145,16 +134,16 @@ def word_substitutions(
     n_candidates: int = 1,
     among: int = 3,
 ) -> list[Substitution]:
-    """Draw replacements of the words at some places of a text, of every kind that knows one.
+    """Draw replacements for some words of a text, of every kind that has candidates.
 
     Args:
         text: The text.
         spans: (first, one past last) character of each word that may be replaced.
         lookups: From `substitution_lookups`.
-        item_id: The id of the text: with `seed` it decides what is drawn, whatever other texts there are.
+        item_id: The id of the text; the draw depends on it and on `seed` alone.
         seed: The seed.
-        n_candidates: Replacements of each kind for each word; default 1.
-        among: They are drawn from so many of the likeliest; default 3.
+        n_candidates: Replacements per kind and word; default 1.
+        among: The number of likeliest candidates to draw from; default 3.
 
     Returns:
         The substitutions, one word after another.
@@ -166,81 +155,60 @@ def word_substitutions(
     """
     rng = item_rng(check_seed(seed), item_id)
     check_count(n_candidates, "n_candidates")
-    found = []
+    substitutions = []
     for start, end in spans:
         word = text[start:end]
         for kind, (lookup, source) in lookups.items():
             candidates = [other for other in (lookup(word.lower()) or ()) if other != word.lower()]
             pool = candidates[: max(check_count(among, "among"), n_candidates)]
-            # The draw is made whether or not it is needed, so that one kind does not move the others.
+            # Draw even when it is not needed, so that one kind does not change the draws of the others.
             order = rng.permutation(max(among, n_candidates))
             chosen = [pool[i] for i in order if i < len(pool)][:n_candidates]
-            found += [Substitution(start, end, word, _like(word, other), kind, source) for other in chosen]
-    return found
+            substitutions += [Substitution(start, end, word, cased_like(word, other), kind, source) for other in chosen]
+    return substitutions
 
 
 def find_names(text: str) -> list[tuple[int, int]]:
-    """Find names of people: capitalized words that begin with a common first name or end with a common last one.
+    """Find names of people: capitalized words that begin with a common first name or end with a common last name.
 
     Example:
         >>> text = "The Good Film has Robert Redford in it"
         >>> [text[start:end] for start, end in find_names(text)]
         ['Robert Redford']
     """
-    firsts, lasts = (set(common_names(kind, 2000)) for kind in ("first", "last"))
-    found = []
+    spans = []
     for match in _FULL_NAME.finditer(text):
-        words = [(m.group(), m.start()) for m in _WORD.finditer(match.group())]
-        for place, (word, at) in enumerate(words[:-1]):
-            if word in firsts or (place == len(words) - 2 and words[-1][0] in lasts and len(words) == 2):
-                found.append((match.start() + at, match.end()))
+        words = [(word.group(), word.start()) for word in _WORD.finditer(match.group())]
+        for word, start in words[:-1]:
+            if word in _FIRST_NAMES or (len(words) == 2 and words[-1][0] in LAST_NAMES):
+                spans.append((match.start() + start, match.end()))
                 break
-    return found
+    return spans
 
 
 def name_substitutions(text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()) -> list[Substitution]:
-    """Replace each name of a person by another: one of the same text where there is one, else of a list.
+    """Replace each name of a person with another: one of the same text where there is one, or else one of a list.
 
     Args:
         text: The text.
         item_id: The id of the text.
         seed: The seed.
-        pool: Other names, such as the actors of other reviews; common census names where it is empty.
+        pool: Other names, such as the actors of other reviews; common US names where it is empty.
 
     Returns:
-        One substitution a name that stands in the text.
+        One substitution per name in the text.
     """
     rng = item_rng(check_seed(seed), f"{item_id}|names")
     spans = find_names(text)
     own = sorted({text[start:end] for start, end in spans})
-    found = []
+    substitutions = []
     for start, end in spans:
         name = text[start:end]
         others = [other for other in own if other != name] or [other for other in pool if other != name]
         if others:
             replacement, source = others[int(rng.integers(len(others)))], "the text" if len(own) > 1 else "other texts"
         else:
-            first, last = (common_names(kind, N_NAMES) for kind in ("first", "last"))
-            replacement = f"{first[int(rng.integers(len(first)))]} {last[int(rng.integers(len(last)))]}"
-            source = "common US names"
-        found.append(Substitution(start, end, name, replacement, "name", source))
-    return found
-
-
-@functools.cache
-def common_names(kind: str, count: int) -> tuple[str, ...]:
-    """Return the commonest US "first" or "last" names: of the package `names`, or ten of each where it is absent."""
-    spec = importlib.util.find_spec(NAMES_PACKAGE)
-    files = {"first": ("dist.female.first", "dist.male.first"), "last": ("dist.all.last",)}[kind]
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        paths = [Path(location) / name for name in files]
-        if all(path.is_file() for path in paths):
-            columns = [[line.split()[0].title() for line in path.read_text("utf-8").splitlines()] for path in paths]
-            return tuple(name for column in columns for name in column[: count // len(columns)])
-    return _FEW_NAMES[kind][:count]
-
-
-def _like(word: str, other: str) -> str:
-    if word.isupper() and len(word) > 1:
-        return other.upper()
-    return other[:1].upper() + other[1:] if word[:1].isupper() else other
+            first, last = (words[int(rng.integers(len(words)))] for words in (_FIRST_NAMES, LAST_NAMES))
+            replacement, source = f"{first} {last}", "common US names"
+        substitutions.append(Substitution(start, end, name, replacement, "name", source))
+    return substitutions

@@ -1,10 +1,10 @@
-"""Words that perturbations look for and put in: short lists that mean one thing only.
+"""Words that perturbations look for and insert: short lists of words with one meaning.
 
-A name that is also a word or a place (Will, Hope, Paris, Jordan) is in no list, nor is a place that is also a word or a
-name (Turkey, China, Phoenix), so that a capital letter is enough to know one. Users hand in lists of their own.
+No list has a name that is also a word or a place (Will, Hope, Paris, Jordan), nor a place that is also a word or a name
+(Turkey, China, Phoenix), so that a capital letter is enough to recognize one. Users can pass their own lists.
 """
 
-# ruff: noqa: SIM905 - word lists read better as words than as one string a line
+# ruff: noqa: SIM905 - word lists read better as words than as one string per line
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Common first names; a name is replaced by one of its own list, so that pronouns still fit."""
+
+LAST_NAMES: tuple[str, ...] = tuple(
+    "Smith Johnson Williams Jones Davis Miller Wilson Moore Taylor Anderson Thompson Garcia Martinez Robinson Clark "
+    "Rodriguez Lewis Walker Hernandez Lopez Gonzalez Nelson Mitchell Perez Roberts Turner Phillips Campbell Evans "
+    "Edwards Collins Sanchez Morris Rogers Morgan Murphy Rivera Cooper Richardson Watson Bennett Hughes Sanders "
+    "Jenkins Patterson Simmons Henderson Coleman Reynolds Hamilton Graham Sullivan Ramirez Peterson Ramos".split()
+)
+"""Common last names that are no other words."""
 
 PLACES: Mapping[str, tuple[str, ...]] = {
     "city": tuple(
