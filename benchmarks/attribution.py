@@ -1,18 +1,18 @@
-"""Integrated gradients beside captum's LayerIntegratedGradients, on real sentences of mixed length.
+"""Integrated gradients compared with captum's LayerIntegratedGradients, on real sentences of mixed length.
 
     python benchmarks/attribution.py [--data FOLDER] [--model FOLDER] [--items 256] [--reference-items 64] [--nodes 20]
 
 The packaged MiniLM encoder is fine-tuned on SST-2 (2,000 sentences, one epoch; kept in --work) unless --model names a
-fine-tuned classifier. captum gets batches of 32 in the order of the data, padded, as its users write them, and beside
-it the batches sorted by length, as its users could. The target is the probability of the predicted class, the baseline
-the padding token. Times are CPU seconds of one thread, so that other work on the machine does not count; the ways take
-turns and the best time of each counts.
+fine-tuned classifier. captum gets batches of 32 in the order of the data, padded, as its users write them, and also
+batches sorted by length, as its users could. The target is the probability of the predicted class, the baseline the
+padding token. Times are CPU seconds of one thread, so that other work on the machine does not count; the methods
+alternate and the best time of each counts.
 
 1. Equal nodes: right Riemann sum, both.
-2. The floor: nodes x one forward and backward pass over the tokens without any padding, in batches of one length, at
-   the best speed that any batch of that length reaches; at the paper's 50 nodes (--floor-nodes). Ours also predicts the
-   class and measures the completeness gap.
-3. Equal agreement: how often the three tokens named first are those of a 400-step reference, and what it costs.
+2. The lower bound: nodes x one forward and backward pass over the tokens without any padding, in batches of one length,
+   at the best speed that any batch of that length reaches; at the paper's 50 nodes (--floor-nodes). Ours also predicts
+   the class and measures the completeness gap.
+3. Equal agreement: how often the top three tokens are those of a 400-step reference, and at what cost.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def captum_scores(classifier: Classifier, texts: list[str], explained, *, steps:
         rows = order[start : start + BATCH_SIZE]
         inputs = tokenizer([texts[i] for i in rows], padding=True, return_tensors="pt")
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
-        found = engine.attribute(
+        attributions = engine.attribute(
             ids,
             baselines=torch.where(mask.bool(), tokenizer.pad_token_id, ids),
             additional_forward_args=(mask,),
@@ -62,7 +62,7 @@ def captum_scores(classifier: Classifier, texts: list[str], explained, *, steps:
             internal_batch_size=2 * BATCH_SIZE,
         )
         for row, index in enumerate(rows):
-            scores[index] = found[row].norm(dim=-1)[mask[row].bool()][1:-1].numpy()
+            scores[index] = attributions[row].norm(dim=-1)[mask[row].bool()][1:-1].numpy()
     return scores
 
 
@@ -151,10 +151,10 @@ def main() -> None:
         floors.append(floor_seconds(classifier, texts) * options.floor_nodes)
         for name, run in runs.items():
             times[name].append(seconds(run))
-    best = {name: min(found) for name, found in times.items()}
+    best = {name: min(values) for name, values in times.items()}
     print(f"1. Equal nodes ({options.nodes}, right Riemann sum)\n")
-    for name, found in best.items():
-        print(f"   {name:28s} {found:8.1f} s   {found / best['rightreasons']:5.2f} x ours")
+    for name, spent in best.items():
+        print(f"   {name:28s} {spent:8.1f} s   {spent / best['rightreasons']:5.2f} x ours")
     print(
         f"\n2. Floor of {options.floor_nodes} nodes: {min(floors):.1f} s; ours takes {min(deep):.1f} s, "
         f"{min(deep) / min(floors):.2f} x the floor\n",
@@ -166,11 +166,11 @@ def main() -> None:
     reference = list(ours(classifier, part, method="gauss_legendre", steps=REFERENCE_STEPS).scores)
     print(f"3. Agreement of the top {TOP} with {REFERENCE_STEPS} steps, on {len(part)} of the sentences\n")
     print("   way                                  agreement    seconds   nodes     largest gap")
-    found: dict[str, tuple[float, float]] = {}
+    results: dict[str, tuple[float, float]] = {}
 
     def report(name: str, scores, spent: float, used: float, gap: str = "") -> None:
-        found[name] = agreement(scores, reference), spent
-        print(f"   {name:36s} {found[name][0]:9.3f} {spent:10.1f} {used:7.1f}     {gap}", flush=True)
+        results[name] = agreement(scores, reference), spent
+        print(f"   {name:36s} {results[name][0]:9.3f} {spent:10.1f} {used:7.1f}     {gap}", flush=True)
 
     for tolerance in (0.2, 0.1, 0.05, 0.02, 0.01):
         start = time.process_time()
@@ -194,10 +194,10 @@ def main() -> None:
         report(f"captum, Gauss-Legendre {steps}", scores, time.process_time() - start, steps)
 
     def cheapest(prefix: str) -> float:
-        return min(spent for name, (share, spent) in found.items() if name.startswith(prefix) and share >= 0.95)
+        return min(spent for name, (share, spent) in results.items() if name.startswith(prefix) and share >= 0.95)
 
     mine = cheapest("ours")
-    print(f"\n   captum at its default of 50 steps costs {found['captum, Gauss-Legendre 50'][1] / mine:.1f} x")
+    print(f"\n   captum at its default of 50 steps costs {results['captum, Gauss-Legendre 50'][1] / mine:.1f} x")
     print(f"   captum with its steps tuned to an agreement of 0.95 costs {cheapest('captum') / mine:.1f} x")
 
 

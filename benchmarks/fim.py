@@ -1,13 +1,13 @@
-"""What the largest Fisher eigenvalue costs beside bare forward passes, and beside algorithm 1 done literally.
+"""Cost of the largest Fisher eigenvalue, compared with bare forward passes and with algorithm 1 done literally.
 
     python benchmarks/fim.py [--data DATA] [--items 400] [--repeats 3]
 
 The bound is the packaged MiniLM encoder with a random head over batches that are already tokenized, sorted by length
 and padded; `fisher_information` adds the backward passes and everything else. Algorithm 1 builds the whole matrix of
-(tokens x dimensions)^2 and decomposes it: at 32 tokens x 384 dimensions it has 12,288 rows, so one text is timed, with
-the eigenvalues alone, and only up to --rows of them; the decomposition grows with the third power, by which it is
-extrapolated and marked so (what comes before it is counted as measured). Sentences are those of the reviews of
-`--data`, or drawn from a seeded vocabulary.
+(tokens x dimensions)^2 and decomposes it: at 32 tokens x 384 dimensions it has 12,288 rows, so one text is timed, for
+eigenvalues only, and only up to --rows of them; the decomposition grows with the third power and is extrapolated
+accordingly, which the output marks (what precedes it counts as measured). Sentences are those of the reviews of
+`--data`, or random ones from a seeded vocabulary.
 """
 
 import argparse
@@ -43,14 +43,14 @@ TARGETS = {2: 2.3, 3: 1 + 1.3 * 3, 6: 1 + 1.3 * 6}
 def sentences(count: int, data: str | None) -> list[str]:
     if data is not None:
         reviews = load_dataset("imdb_counterfactual", data_dir=data)["train"]["text"][:]
-        found = [part.strip() for review in reviews for part in re.split(r"(?<=[.!?])\s", review)]
-        return [part for part in found if len(part.split()) > 3][:count]
+        parts = [part.strip() for review in reviews for part in re.split(r"(?<=[.!?])\s", review)]
+        return [part for part in parts if len(part.split()) > 3][:count]
     rng, words = np.random.default_rng(0), VOCABULARY.split()
     return [" ".join(rng.choice(words, size=rng.integers(4, 61))) for _ in range(count)]
 
 
 def classifier_of(n_classes: int) -> Classifier:
-    """The packaged encoder with a random head; what it says does not matter for its cost."""
+    """The packaged encoder with a random head; its predictions do not matter for its cost."""
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=n_classes)
@@ -81,7 +81,7 @@ def ratio(n_classes: int, texts: list[str], repeats: int) -> float:
         fisher_information(classifier, texts, batch_size=BATCH_SIZE, progress=False)
 
     bare()
-    # They take turns, and the best time of each counts, so that a busy moment of the machine hits none alone.
+    # They alternate, and the best time of each counts, so that a busy moment of the machine affects both.
     times = [(seconds(bare), seconds(fisher)) for _ in range(repeats)]
     bound, cost = min(row[0] for row in times), min(row[1] for row in times)
     print(
@@ -114,10 +114,10 @@ def literal(classifier: Classifier, text: str, rows: int) -> tuple[float, float,
 
 def memory(batch_size: int) -> float:
     """Peak memory of a process that computes one batch of that size, in MiB."""
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--batch", str(batch_size)], capture_output=True, text=True, check=True
     )
-    return float(json.loads(found.stdout.splitlines()[-1]))
+    return float(json.loads(process.stdout.splitlines()[-1]))
 
 
 def one_batch(size: int) -> None:
@@ -161,9 +161,9 @@ def main() -> None:
     )
     peaks = [memory(size) for size in SIZES]
     steps = [(b - a) / (n - m) for a, b, m, n in zip(peaks, peaks[1:], SIZES, SIZES[1:], strict=False)]
-    told = ", ".join(f"{peak:.0f} MiB at {size}" for peak, size in zip(peaks, SIZES, strict=True))
+    sizes = ", ".join(f"{peak:.0f} MiB at {size}" for peak, size in zip(peaks, SIZES, strict=True))
     print(
-        f"peak memory: {told}: {', '.join(f'{step:.2f}' for step in steps)} MiB a text more, alike where it is linear"
+        f"peak memory: {sizes}: {', '.join(f'{step:.2f}' for step in steps)} MiB a text more, alike where it is linear"
     )
 
 

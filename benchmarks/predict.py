@@ -1,11 +1,11 @@
-"""What `predict` costs beside the bare forward passes over the same batches.
+"""Cost of `predict` compared with the bare forward passes over the same batches.
 
     python benchmarks/predict.py [--items 2000] [--repeats 3]
 
 The lower bound is the packaged MiniLM encoder with a random head run over batches that are already tokenized, sorted by
 length and padded. `predict` adds the tokenizer, the batching, the progress bar and the checks; with `out=` also the
 fingerprint of model and texts and the writing. For comparison, the pipeline of transformers on the same texts and batch
-size, which pads in the order of the data. Sentences of 4 to 60 words are drawn from a seeded vocabulary.
+size, which pads in the order of the data. Sentences have 4 to 60 random words of a seeded vocabulary.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> None:
         "transformers pipeline": lambda: list(pipeline(texts, batch_size=BATCH_SIZE, truncation=True)),
     }
     bare()  # warm up
-    # The ways take turns, and the best time of each counts, so that a busy moment of the machine hits none alone.
+    # The methods alternate, and the best time of each counts, so that a busy moment of the machine affects all.
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(options.repeats):
         for name, run in runs.items():

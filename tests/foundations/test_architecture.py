@@ -1,4 +1,4 @@
-"""The files of the package: none imports itself round a circle, and no folder is too full to be read at a glance."""
+"""The files of the package: no circle of imports, no folder with too many files, no helper with too many arguments."""
 
 import ast
 from collections import Counter
@@ -8,6 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 18
+MOST_POSITIONAL = 9
 KNOWN = {frozenset({"rightreasons.training.behavior.runner", "rightreasons.training.behavior.question_answering"})}
 """Circles that are still to be cut."""
 
@@ -51,7 +52,7 @@ def import_graph(source):
 
 
 def circles(graph):
-    """The sets of files that import one another round a circle."""
+    """The sets of files that import one another in a circle."""
     reached = {}
     for name in graph:
         seen, stack = set(), [name]
@@ -70,6 +71,16 @@ def test_no_circle_between_files():
 def test_no_folder_holds_too_many_files():
     folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
     assert {str(folder): count for folder, count in folders.items() if count > MOST_FILES} == {}
+
+
+def test_no_private_function_takes_too_many_positional_parameters():
+    functions = [
+        (f"{path.relative_to(SOURCE)}:{node.name}", len(node.args.posonlyargs + node.args.args))
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("_")
+    ]
+    assert [name for name, count in functions if count > MOST_POSITIONAL] == []
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Runs a model over many items: batches, processes, a resumable store, fingerprints."""
+"""Runs over many items: batches, processes, a resumable store, fingerprints."""

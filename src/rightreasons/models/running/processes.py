@@ -74,7 +74,7 @@ def _state() -> Any:
     from accelerate import PartialState
 
     joined_before = torch.distributed.is_initialized()
-    # Without a GPU accelerate joins the processes only if it is told that they run on the CPU.
+    # Without a GPU accelerate joins the processes only with cpu=True.
     state: Any = PartialState(cpu=not torch.cuda.is_available())
     if torch.distributed.is_initialized() and not joined_before:
         # The threads that join the processes have to end before Python does, or they may abort it. A caller who joined

@@ -114,7 +114,7 @@ class Store:
                 arrays[f"{name}.values"], arrays[f"{name}.offsets"] = column.values, column.offsets
             else:
                 arrays[f"{name}.rows"] = column
-        # Chunks share no item, so the first item names a chunk, whichever process writes it.
+        # Chunks share no item, so each has a name of its own, whichever process writes it.
         path = self.folder / f"chunk-{int(chunk.items.min()):09d}.npz"
         write_with(path, lambda temporary: _save(temporary, arrays))
 

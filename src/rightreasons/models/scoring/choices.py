@@ -43,7 +43,7 @@ def load_chooser(
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a causal language model scores a choice, one of `METHODS`; None is "mean". For a multiple-choice
+        method: How a causal language model scores choices, one of `METHODS`; None is "mean". For a multiple-choice
             model "head" or None.
         revision: A branch, tag or commit of the hub repository.
         device: Device of the model; None takes a GPU if there is one, else the CPU.
