@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 import rightreasons.cli
-from rightreasons.data.suites.suite import FORMAT
+from rightreasons.data.suites.files import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
