@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from rightreasons.analysis.behavior.generalization import compare_generalization, sign_test
+from rightreasons.analysis.behavior.generalization import compare_generalization
+from rightreasons.analysis.intervals import mcnemar
 from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
 from rightreasons.training.behavior.plan import PARTITIONS, Plan, Row, collect
 
@@ -65,7 +66,7 @@ def case_places(plan: Plan) -> dict[str, slice]:
 def comparisons(
     row: Row, runs: list[dict[str, Any]], baseline: dict[str, Any], places: Mapping[str, slice]
 ) -> dict[str, float]:
-    """Test a row against IID: the sign test of accuracy, and approximate randomization of G in each setting.
+    """Test a row against IID: McNemar's test of accuracy, and approximate randomization of G in each setting.
 
     Each functionality's cases are those of the run that was kept from it. Several runs have an i.i.d. score in a
     held-out setting; the outcome of an item is its mean over them, so the test takes the item's majority.
@@ -82,7 +83,7 @@ def comparisons(
             continue
         iid = np.stack([outcomes(run["iid_right"]) for run in members]).mean(axis=0) >= 0.5
         if setting == "seen":
-            compared["iid"] = sign_test(outcomes(baseline["iid_right"]), iid)
+            compared["iid"] = mcnemar(outcomes(baseline["iid_right"]) == 1, iid).p_value
         suites = []
         for name, place in places.items():
             run = next(run for run in members if setting == "seen" or name in run["held_out"])
@@ -148,7 +149,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         f"## {name}: {scale['suite']} and {scale['data']}",
         "",
         f"{found['n_runs']:,} runs, {found['hours']:.1f} hours, one core each. In percent; * is p < 0.05 against IID:",
-        "the sign test of accuracy, approximate randomization of G. s: mean pass rate; G: its mean with accuracy.",
+        "McNemar's test of accuracy, approximate randomization of G. s: mean pass rate; G: its mean with accuracy.",
         "",
         "| configuration | method | accuracy |"
         + "".join(f" {score} {SHORT[each]} |" for score in "sG" for each in PARTITIONS),

@@ -27,6 +27,7 @@ from torch import nn
 
 from rightreasons.analysis.difficulty import ranking as measures
 from rightreasons.analysis.difficulty.flips import flip_rates
+from rightreasons.analysis.difficulty.overlap import distribution_overlap
 from rightreasons.auditing.questions.difficulty import plots
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.perturbing.substitutions import find_names, substitution_lookups
@@ -107,7 +108,7 @@ def main() -> None:
             options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
         )
         for called, pair in found["pairs"].items():
-            overlap = measures.distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
+            overlap = distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
             found["sets"][called]["overlap"] = {k: value for k, value in overlap.to_dict().items() if k != "edges"}
         draw(name, found, HERE)
         results[name] = found

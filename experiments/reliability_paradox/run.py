@@ -26,11 +26,11 @@ import numpy as np
 import torch
 import transformers
 from ltgr import fine_tune_ltgr
+from mistaken_error import positive_vs_correctness_error
 from scipy import stats
 
 import rightreasons
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.calibration.lint import positive_vs_correctness_error
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.intervals import bootstrap, wilson
 from rightreasons.analysis.shortcuts.lmi import lmi

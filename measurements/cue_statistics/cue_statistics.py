@@ -4,7 +4,8 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.cues.classifier import cue_classifier
-from rightreasons.analysis.cues.statistics import check_choices, cue_statistics
+from rightreasons.analysis.cues.statistics import cue_statistics
+from rightreasons.foundations.validation import check_choice_lists
 from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
 
 _DESCRIPTION = """
@@ -87,7 +88,7 @@ class CueStatistics(KernelModule, evaluate.Measurement):
 
     def _checked(self, inputs):
         # Arrow would silently write the number 3 as the text "3".
-        return {**super()._checked(inputs), "data": check_choices(inputs["data"])}
+        return {**super()._checked(inputs), "data": check_choice_lists(inputs["data"], "data")}
 
     def add_batch(self, **kwargs):
         """Add a batch of items; missing texts are written as empty ones, which Arrow accepts."""

@@ -29,7 +29,12 @@ def build() -> gr.Blocks:
         evaluate.load(str(HERE / "lmi.py")),
         HERE / "README.md",
         example=EXAMPLE,
-        choices={"count": COUNTS, "D": DENOMINATORS, "tokenizer": TOKENIZERS[:1], "null": ("prior", "uniform")},
+        choices={
+            "count": COUNTS,
+            "denominator": DENOMINATORS,
+            "tokenizer": TOKENIZERS[:1],
+            "null": ("prior", "uniform"),
+        },
         options={"label_names": ["negative", "positive"], "pmi_smoothing": 1.0},
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.analysis.calibration.errors import KINDS, NORMS, STRATEGIES
+from rightreasons.analysis.calibration.options import KINDS, NORMS, STRATEGIES
 from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import module_demo
 

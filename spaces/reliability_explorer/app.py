@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 from reliability_view import Settings, class_names, fit, view
 
-from rightreasons.analysis.calibration.errors import KINDS, NORMS, STRATEGIES
+from rightreasons.analysis.calibration.options import KINDS, NORMS, STRATEGIES
 from rightreasons.data.opening.predictions import SUFFIXES, Predictions, parse_predictions, read_predictions
 from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import MISTAKES, page_style, problem

@@ -15,6 +15,7 @@ from rightreasons.analysis.intervals import (
     mcnemar,
     paired_bootstrap,
     paired_permutation_of,
+    poisson_binomial_p_value,
     wilson,
 )
 from rightreasons.foundations.resampling import Resampling
@@ -212,6 +213,9 @@ class TestPaired:
         test = mcnemar(first, second)
         assert test.p_value == pytest.approx(2 * (1 + 10 + 45) / 1024)
         assert test.difference == pytest.approx(6 / 15)
+        # 15 of 20 differing items go to the second model.
+        test = mcnemar([1] * 5 + [0] * 15 + [1] * 30, [0] * 5 + [1] * 15 + [1] * 30)
+        assert test.p_value == pytest.approx(0.041389, abs=1e-6)
 
     @pytest.mark.parametrize(
         ("call", "kind", "sentence"),
@@ -226,6 +230,30 @@ class TestPaired:
     def test_bad_input(self, call, kind, sentence):
         with pytest.raises(kind, match=sentence):
             call()
+
+
+def test_poisson_binomial_by_enumeration():
+    chances = np.array([1 / 2, 1 / 3, 1 / 4])
+    # All 8 outcomes: P(0) = 1/2 * 2/3 * 3/4 = 6/24, P(3) = 1/24, P(1) = 6/24 + 3/24 + 2/24 = 11/24, P(2) = 6/24.
+    # Counts no likelier than 2 (6/24): 0 (6/24), 2 and 3 (1/24): 13/24.
+    assert poisson_binomial_p_value(2, chances) == pytest.approx(13 / 24)
+    assert poisson_binomial_p_value(3, chances) == pytest.approx(1 / 24)
+    assert poisson_binomial_p_value(1, chances) == pytest.approx(1)
+
+
+def test_poisson_binomial_of_groups_is_that_of_scipy():
+    # 5 trials of 1/2, 3 of 1/3 and, given apart, 4 more of 1/2.
+    chances, trials = [1 / 2, 1 / 3, 1 / 2], [5, 3, 4]
+    pmf = stats.poisson_binom([1 / 2] * 9 + [1 / 3] * 3).pmf(np.arange(13))
+    for successes in range(13):
+        expected = pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()
+        assert poisson_binomial_p_value(successes, chances, trials) == pytest.approx(min(expected, 1.0))
+
+
+def test_poisson_binomial_sums_to_one_and_meets_binomtest():
+    for successes in (0, 3, 7, 40):
+        exact = stats.binomtest(successes, 40, 0.25).pvalue
+        assert poisson_binomial_p_value(successes, np.full(40, 0.25)) == pytest.approx(exact)
 
 
 def test_results_are_plain():

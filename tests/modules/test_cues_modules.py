@@ -75,7 +75,7 @@ class TestCueStatistics:
         ("columns", "error", "message"),
         [
             ({"data": [["a", "b"], ["a"]], "labels": [0, 0]}, ValueError, "item 1 has 1"),
-            ({"data": [["a", 3]], "labels": [0]}, TypeError, "item 0 choice 1 is 3"),
+            ({"data": [["a", 3]], "labels": [0]}, TypeError, r"each item of `data\[0\]` to be a text, but item 1 is 3"),
             ({"data": ["ab"], "labels": [0]}, TypeError, "item 0 is 'ab'"),
             ({"data": [["a", "b"]], "labels": [2]}, ValueError, "between 0 and 1, but item 0 is 2"),
             ({"data": [["a", "b"]], "labels": ["0"]}, TypeError, "labels"),

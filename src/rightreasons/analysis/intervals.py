@@ -370,6 +370,37 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
     return PairedTest((b - c) / n_items, p_value, n_items, "exact McNemar test")
 
 
+def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> float:
+    """Test a number of successes of trials with different chances, two-sided and exact.
+
+    The p-value is the probability of all counts that are no likelier than the observed one, as in the exact binomial
+    test. It is that of `scipy.stats.poisson_binom`, which takes seconds for some thousand trials.
+
+    Args:
+        successes: Observed successes.
+        chances: (G,) chance of each trial, or of each group of trials.
+        trials: (G,) number of trials of each group; default 1.
+
+    Returns:
+        The p-value, in (0, 1].
+
+    Example:
+        >>> from scipy.stats import binomtest
+        >>> exact = poisson_binomial_p_value(9, [0.5], [10])
+        >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
+        True
+    """
+    probabilities = np.asarray(chances, dtype=np.float64)
+    counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
+    distinct, group = np.unique(probabilities, return_inverse=True)
+    pmf = np.ones(1)
+    # Trials of one chance are a binomial; the counts of the groups add up by convolution.
+    for chance, n in zip(distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True):
+        pmf = np.convolve(pmf, np.asarray(stats.binom.pmf(np.arange(n + 1), n, chance), dtype=np.float64))
+    # The factor keeps symmetric counts together despite rounding.
+    return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 

@@ -54,7 +54,8 @@ class Options:
             value = getattr(self, field.name)
             if value is None and field.default is None:
                 continue
-            for each in value if isinstance(value, tuple) else (value,):
+            several = isinstance(value, tuple) and "tuple" in str(field.type)
+            for each in value if several else (value,):
                 if "choices" in field.metadata:
                     check_one_of(each, field.metadata["choices"], field.name)
                 if "minimum" in field.metadata:
@@ -113,14 +114,15 @@ class Options:
         return [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
 
 
-def takes(options: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let callers give the fields of an options class as keywords of a function that has a parameter `options`.
 
     The function receives an instance of the class; its signature lists the fields in place of `options`. An instance
-    may be given instead of keywords, as `options=`.
+    may be given instead of keywords, as `options=`. An unknown keyword is refused with the nearest known one.
 
     Args:
         options: The class.
+        without: Fields that the function does not have; they keep their defaults.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -133,27 +135,40 @@ def takes(options: type[Options]) -> Callable[[Callable[..., T]], Callable[..., 
         ('abab.', 'ababab!', 'ab.')
         >>> inspect.signature(repeat)
         <Signature (text: 'str', *, times: 'int' = 2, end: 'str' = '.') -> 'str'>
+        >>> repeat("ab", time=3)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end, times.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        @functools.wraps(function)
-        def call(*arguments: Any, **keywords: Any) -> T:
-            values = {name: keywords.pop(name) for name in options.names() if name in keywords}
-            whole = keywords.pop("options", None)
-            if whole is not None and values:
-                raise TypeError(
-                    f"Expected `options` or keywords of {function.__name__}, but got `options` and {', '.join(values)}."
-                )
-            return function(*arguments, options=options.read(whole or values, function.__name__), **keywords)
-
+        where = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
         signature = inspect.signature(function)
         fields = [
             inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
             for field in dataclasses.fields(options)
+            if field.name not in without
         ]
         parameters: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
             parameters += fields if parameter.name == "options" else [parameter]
+        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+        @functools.wraps(function)
+        def call(*arguments: Any, **keywords: Any) -> T:
+            unknown = {name: value for name, value in keywords.items() if name not in signature.parameters}
+            if not unknown.keys() <= set(known):
+                from rightreasons.foundations.validation import check_options
+
+                check_options(unknown, known, where)
+            values = {field.name: keywords.pop(field.name) for field in fields if field.name in keywords}
+            whole = keywords.pop("options", None)
+            if whole is not None and values:
+                raise TypeError(
+                    f"Expected `options` or keywords of {where}, but got `options` and {', '.join(values)}."
+                )
+            return function(*arguments, options=options.read(whole or values, where), **keywords)
+
         call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return call
 

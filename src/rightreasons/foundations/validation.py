@@ -494,16 +494,44 @@ def check_choices(
         >>> check_choices(["Why cook?"], [["To eat."]])
         Traceback (most recent call last):
         ...
-        ValueError: Expected at least two choices in each item, but item 0 has 1.
+        ValueError: Expected at least two choices in each item of `choices`, but item 0 has 1.
     """
     texts = check_texts(prompts, name, allow_empty=True)
     check_same_length(**{name: texts}, choices=choices)
-    rows = [check_texts(row, f"choices[{index}]", allow_empty=allow_empty) for index, row in enumerate(choices)]
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    if counts.min() < 2:
-        index = int(np.argmin(counts))
-        raise ValueError(f"Expected at least two choices in each item, but item {index} has {counts[index]}.")
-    return texts, rows, counts
+    rows = check_choice_lists(choices, "choices", allow_empty=allow_empty)
+    return texts, rows, np.array([len(row) for row in rows], dtype=np.int64)
+
+
+def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool = True) -> list[list[str]]:
+    """Check the choices of multiple-choice items: N lists of at least two texts.
+
+    Args:
+        rows: The choices.
+        name: What they are called in errors.
+        allow_empty: Whether a choice may be empty.
+
+    Example:
+        >>> check_choice_lists([["yes", "no"], "maybe"])
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
+    """
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
+        raise TypeError(f"Expected `{name}` to be a sequence of lists of choices, but got {kind_of(rows)}.")
+    items: list[list[str]] = []
+    for index, row in enumerate(rows):
+        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+            raise TypeError(
+                f"Expected each item of `{name}` to be a list of choices, but item {index} is {kind_of(row)}."
+            )
+        items.append(check_texts(row, f"{name}[{index}]", allow_empty=allow_empty))
+        if len(items[-1]) < 2:
+            raise ValueError(
+                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[-1])}."
+            )
+    if not items:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    return items
 
 
 def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.calibration.errors import STRATEGIES, CalibrationBins, calibration_error
+from rightreasons.analysis.calibration.errors import CalibrationBins, calibration_error
+from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
@@ -92,7 +93,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     |---|---|---|---|
     | accuracy | [0, 1] | higher | share of right predictions |
     | f1 | [0, 1] | higher | option `average`: "macro" (default), "binary" (of class 1), "micro", "weighted" |
-    | ece | [0, 1] | lower | options of `CalibrationBins`, and `strategy` |
+    | ece | [0, 1] | lower | options of `calibration_error`, without `scores` |
     | mce | [0, 1] | lower | the largest gap of a bin; options as for ece |
     | smooth_ece | [0, 1] | lower | kernel-smoothed ECE |
     | macro_ce | [0, 1] | lower | calibration of right and of wrong predictions; None unless there are both |
@@ -173,11 +174,9 @@ class _Bins:
     """Calibration errors, from bins of equal width; bins of equal mass need all items at once."""
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        self.options = dict(options)
+        self.options = CalibrationErrorOptions.read(options, "compute_metrics")
         self.tops: list[TopLabel] = []
-        equal_width = check_one_of(self.options.get("strategy", "uniform"), STRATEGIES, "strategy") == "uniform"
-        bins = CalibrationBins(**{key: value for key, value in self.options.items() if key != "strategy"})
-        self.bins = bins if equal_width else None
+        self.bins = CalibrationBins(options=self.options) if self.options.strategy == "uniform" else None
 
     def update(self, logits: Any, top: TopLabel) -> None:
         if self.bins is not None:
@@ -190,7 +189,7 @@ class _Bins:
             result = self.bins.result()
         else:
             top = _joined(self.tops)
-            result = calibration_error(top.probabilities, top.labels, **self.options)
+            result = calibration_error(top.probabilities, top.labels, options=self.options)
         return {"ece": result.ece, "mce": result.mce}
 
 
@@ -234,7 +233,7 @@ class _Ranked:
 
 _FAMILIES: Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]] = {
     _Confusion: (("accuracy", "f1"), ("average",)),
-    _Bins: (("ece", "mce"), ("n_bins", "strategy", "kind", "norm", "debias", "threshold")),
+    _Bins: (("ece", "mce"), tuple(name for name in CalibrationErrorOptions.names() if name != "scores")),
     _Means: (("brier", "nll"), ()),
     _Ranked: (tuple(_Ranked.FUNCTIONS), ()),
 }

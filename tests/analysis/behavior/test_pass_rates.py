@@ -11,7 +11,6 @@ from rightreasons.analysis.behavior.generalization import (
     compare_generalization,
     generalization_score,
     harmonic_mean,
-    sign_test,
 )
 from rightreasons.analysis.behavior.pass_rates import asks_for_neutral, pass_rates
 from rightreasons.foundations.suite_table import SuiteTable
@@ -189,11 +188,6 @@ def test_generalization_score():
         generalization_score({"seen": [1.5]}, 0.9)
 
 
-def test_sign_test_worked_value():
-    assert sign_test([1] * 5 + [0] * 15 + [1] * 30, [0] * 5 + [1] * 15 + [1] * 30) == pytest.approx(0.041389, abs=1e-6)
-    assert sign_test([1, 0], [1, 0]) == 1
-
-
 def test_randomization():
     rng = np.random.default_rng(0)
     good, bad = (rng.random(400) < 0.9).astype(float), (rng.random(400) < 0.6).astype(float)
@@ -278,7 +272,3 @@ def test_outcomes_are_checked():
         compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])
     with pytest.raises(ValueError, match="first model in at least one"):
         compare_generalization(([1, 0], [0, 1]), [])
-    with pytest.raises(ValueError, match="outcome of every item for both models"):
-        sign_test([1, np.nan], [0, 1])
-    with pytest.raises(ValueError, match="1, 0 or NaN in `first`, but got 0.9"):
-        sign_test([0.9, 0.1], [0, 1])

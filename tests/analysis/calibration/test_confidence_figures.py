@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from rightreasons.analysis.calibration.adaptive import (
-    adaptive_calibration_error,
-    thresholded_adaptive_calibration_error,
-)
 from rightreasons.analysis.calibration.classwise import classwise_table
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.calibration.macro_ce import macro_ce
@@ -23,6 +19,10 @@ from rightreasons.analysis.calibration.selective import auroc, selective_scores
 from rightreasons.analysis.calibration.summary import calibration_summary
 
 RAGGED = [[0.9, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.1, 0.7]]
+
+
+ACE = {"kind": "classwise", "strategy": "quantile"}
+"""The options of Nixon et al.'s adaptive calibration error."""
 
 
 def softmax_rows(n, k, seed=0):
@@ -203,13 +203,13 @@ class TestAdaptive:
         for k in range(3):
             for part in np.array_split(np.argsort(rows[:, k]), 10):
                 each.append(abs((labels[part] == k).mean() - rows[part, k].mean()))
-        assert adaptive_calibration_error(rows, labels, n_bins=10).ece == pytest.approx(np.mean(each), abs=1e-12)
+        assert calibration_error(rows, labels, n_bins=10, **ACE).ece == pytest.approx(np.mean(each), abs=1e-12)
 
     def test_tace_leaves_small_scores_out(self):
         rows, labels = softmax_rows(300, 10)
-        result = thresholded_adaptive_calibration_error(rows, labels, threshold=0.01)
+        result = calibration_error(rows, labels, threshold=0.01, **ACE)
         assert sum(row.count for row in result.bins) == (rows > 0.01).sum()
-        assert result.ece != adaptive_calibration_error(rows, labels).ece
+        assert result.ece != calibration_error(rows, labels, **ACE).ece
 
 
 class TestClasswise:
@@ -247,8 +247,9 @@ class TestSummary:
         assert summary.ece_debiased == pytest.approx(calibration_error(rows, labels, n_bins=10, debias=True).ece)
         assert summary.rmsce == pytest.approx(calibration_error(rows, labels, n_bins=10, norm="l2").ece)
         assert summary.classwise_ece == pytest.approx(calibration_error(rows, labels, n_bins=10, kind="classwise").ece)
-        assert summary.ace == pytest.approx(adaptive_calibration_error(rows, labels, n_bins=10).ece)
-        assert summary.tace == pytest.approx(thresholded_adaptive_calibration_error(rows, labels, n_bins=10).ece)
+        assert summary.ace == pytest.approx(calibration_error(rows, labels, n_bins=10, **ACE).ece)
+        tace = calibration_error(rows, labels, n_bins=10, threshold=0.01, **ACE)
+        assert summary.tace == pytest.approx(tace.ece)
         assert summary.macro_ce == pytest.approx(macro_ce(rows, labels).macro_ce)
         assert summary.brier == pytest.approx(brier_score(rows, labels).brier)
         assert summary.nll == pytest.approx(negative_log_likelihood(rows, labels).nll)

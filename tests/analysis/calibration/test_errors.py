@@ -18,10 +18,10 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 from rightreasons.analysis.binning import BinSums, uniform_edges
 from rightreasons.analysis.calibration.errors import (
     CalibrationBins,
-    CalibrationOptions,
     calibration_error,
     calibration_of,
 )
+from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.top_label import top_label
 from rightreasons.foundations.resampling import Resampling
 
@@ -342,7 +342,7 @@ class TestInterval:
     def test_agrees_with_a_bootstrap_over_rows(self, kind, norm):
         rows, labels = softmax_rows(1000, 3)
         debias = norm != "max"
-        options = CalibrationOptions(kind=kind, norm=norm, debias=debias)
+        options = CalibrationErrorOptions(kind=kind, norm=norm, debias=debias)
         result = calibration_error(rows, labels, kind=kind, norm=norm, resampling=Resampling(level=0.9, resamples=2000))
         debiased = calibration_error(rows, labels, kind=kind, norm=norm, debias=debias).ece
         rng = np.random.default_rng(5)
@@ -672,5 +672,5 @@ def test_bad_input_has_its_sentence(predictions, references, options, kind, sent
 
 
 def test_unknown_option():
-    with pytest.raises(TypeError, match="bins"):
+    with pytest.raises(ValueError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"):
         calibration_error(ROWS, LABELS, bins=3)

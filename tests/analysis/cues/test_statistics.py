@@ -185,10 +185,10 @@ class TestBadInput:
         ("data", "labels", "error", "message"),
         [
             ([], [], ValueError, "at least one item in `data`"),
-            ("ab", [0], TypeError, "`data` to be a sequence of items"),
+            ("ab", [0], TypeError, "`data` to be a sequence of lists of choices"),
             (["ab"], [0], TypeError, "item 0 is 'ab'"),
             ([["a", "b"], ["a"]], [0, 0], ValueError, "at least two choices in each item of `data`, but item 1 has 1"),
-            ([["a", 3]], [0], TypeError, "item 0 choice 1 is 3"),
+            ([["a", 3]], [0], TypeError, r"each item of `data\[0\]` to be a text, but item 1 is 3"),
             ([["a", "b"]], [2], ValueError, "between 0 and 1, but item 0 is 2"),
             ([["a", "b"]], [-1], ValueError, "but item 0 is -1"),
             ([["a", "b"]], [0, 1], ValueError, "`data` and `labels` of one length, but got 1 and 2"),

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from rightreasons.analysis.probes.prior_bias import poisson_binomial_p_value, prior_bias
+from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.foundations.resampling import Resampling
 
 
@@ -61,21 +60,6 @@ def test_references_of_minus_one_are_left_out():
     found = prior_bias([[0.6, 0.4], [0.6, 0.4]], [0, -1], n_permutations=0).pseudo_correct
     assert found.rate == 1
     assert prior_bias([[0.6, 0.4]], [-1], n_permutations=0).pseudo_correct is None
-
-
-def test_poisson_binomial_by_enumeration():
-    chances = np.array([1 / 2, 1 / 3, 1 / 4])
-    # All 8 outcomes: P(0) = 1/2 * 2/3 * 3/4 = 6/24, P(3) = 1/24, P(1) = 6/24 + 3/24 + 2/24 = 11/24, P(2) = 6/24.
-    # Counts no likelier than 2 (6/24): 0 (6/24), 2 and 3 (1/24): 13/24.
-    assert poisson_binomial_p_value(2, chances) == pytest.approx(13 / 24)
-    assert poisson_binomial_p_value(3, chances) == pytest.approx(1 / 24)
-    assert poisson_binomial_p_value(1, chances) == pytest.approx(1)
-
-
-def test_poisson_binomial_sums_to_one_and_meets_binomtest():
-    for successes in (0, 3, 7, 40):
-        exact = stats.binomtest(successes, 40, 0.25).pvalue
-        assert poisson_binomial_p_value(successes, np.full(40, 0.25)) == pytest.approx(exact)
 
 
 def test_null_sees_bias_beyond_unrelated_scores():

@@ -38,7 +38,7 @@ def figure(result, label, token, name="lmi"):
 def test_worked_figures(label, token, tokens, vocab):
     assert figure(lmi(TEXTS, LABELS), label, token) == pytest.approx(tokens, abs=1e-6)
     # |D| = 4 distinct tokens instead of 9 in p(w, l) alone: every figure times 9/4.
-    assert figure(lmi(TEXTS, LABELS, D="vocab"), label, token) == pytest.approx(vocab, abs=1e-6)
+    assert figure(lmi(TEXTS, LABELS, denominator="vocab"), label, token) == pytest.approx(vocab, abs=1e-6)
 
 
 def test_presence_counts_texts():
@@ -48,7 +48,9 @@ def test_presence_counts_texts():
     assert figure(result, 0, "good", "count") == 2
     assert result.n_tokens == 8
     # "good" twice in one text is one presence: |V| = 4 gives 2/4 ln 2 as well.
-    assert figure(lmi(TEXTS, LABELS, count="presence", D="vocab"), 0, "good") == pytest.approx(0.5 * math.log(2))
+    assert figure(lmi(TEXTS, LABELS, count="presence", denominator="vocab"), 0, "good") == pytest.approx(
+        0.5 * math.log(2)
+    )
 
 
 def test_pmi_with_and_without_smoothing():
@@ -191,7 +193,13 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
         (["a", "b"], [0, 1], {"tokenizer": "word"}, ValueError, "Did you mean 'words'?"),
         (["a", "b"], [0, 1], {"tokenizer": 3}, TypeError, "Expected `tokenizer` to be one of"),
         (["a", "b"], [0, 1], {"count": "present"}, ValueError, "Did you mean 'presence'?"),
-        (["a", "b"], [0, 1], {"D": "types"}, ValueError, "Expected `D` to be one of 'tokens' or 'vocab'"),
+        (
+            ["a", "b"],
+            [0, 1],
+            {"denominator": "types"},
+            ValueError,
+            "Expected `denominator` to be one of 'tokens'",
+        ),
         (["a", "b"], [0, 1], {"head_fraction": 5}, ValueError, "Expected `head_fraction` to be between 0 and 1"),
         (["a", "b"], [0, 1], {"head_size": 0}, ValueError, "Expected `head_size` to be at least 1, but got 0."),
         (["a", "b"], [0, 1], {"pmi_smoothing": -1}, ValueError, "Expected `pmi_smoothing` to be at least 0.0"),

@@ -267,7 +267,7 @@ def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
         ValueError, match="Expected `choices` and no `text_pairs`, because bert is a multiple-choice model"
     ):
         integrated_gradients(chooser, ["good"], **QUICK)
-    with pytest.raises(ValueError, match="Expected at least two choices in each item, but item 0 has 1"):
+    with pytest.raises(ValueError, match="Expected at least two choices in each item of `choices`, but item 0 has 1"):
         integrated_gradients(chooser, ["good"], choices=[["a"]], **QUICK)
 
 

@@ -113,7 +113,7 @@ def test_resumes(scorer, tmp_path):
 
 
 def test_bad_input(scorer):
-    with pytest.raises(ValueError, match="at least two choices in each item, but item 1 has 1"):
+    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
         choose_causal(scorer, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="`prompts` and `choices` of one length, but got 1 and 2"):
         choose_causal(scorer, ["a"], [["x", "y"], ["x", "y"]])

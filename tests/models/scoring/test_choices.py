@@ -113,7 +113,7 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="its configuration cannot be read"):
         load_chooser(tmp_path)
-    with pytest.raises(ValueError, match="at least two choices in each item, but item 1 has 1"):
+    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
         choose(head, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="one length"):
         choose(head, ["a"], CHOICES)

@@ -172,7 +172,7 @@ def test_bad_input_gets_its_sentence(classifier, texts, options, error, match):
 
 
 def test_bad_choices_get_their_sentence(classifier, chooser):
-    with pytest.raises(ValueError, match="at least two choices in each item, but item 1 has 1"):
+    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
         predict_choices(chooser, ["a", "b"], [["x", "y"], ["z"]], progress=False)
     with pytest.raises(ValueError, match="between -1 and 2, but item 1 is 3"):
         predict_choices(chooser, PROMPTS, CHOICES, labels=[0, 3, 0], progress=False)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
@@ -110,35 +109,6 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mappi
         n_functionalities=counts,
         decreasing=None if order is None else all(a >= b for a, b in itertools.pairwise(order)),
     )
-
-
-def sign_test(first: object, second: object) -> float:
-    """Test two models on the same items by the exact binomial test of the items on which one alone is right.
-
-    Args:
-        first: (N,) whether the first model is right (True/False or 1/0).
-        second: (N,) the same of the second.
-
-    Returns:
-        The two-sided p-value; 1 where they differ nowhere.
-
-    Raises:
-        ValueError: If an outcome is neither 1 nor 0, or the lengths differ.
-
-    Example:
-        15 of 20 differing items go to the second model.
-
-        >>> first, second = [1] * 5 + [0] * 15, [0] * 5 + [1] * 15
-        >>> round(sign_test(first, second), 6)
-        0.041389
-    """
-    pair = (_outcomes(first, "first"), _outcomes(second, "second"))
-    check_same_length(first=pair[0], second=pair[1])
-    if np.isnan(pair).any():
-        raise ValueError("Expected an outcome of every item for both models, but some are undefined.")
-    a, b = (column == 1 for column in pair)
-    wins, differing = int((b & ~a).sum()), int((a != b).sum())
-    return 1.0 if differing == 0 else float(stats.binomtest(wins, differing).pvalue)
 
 
 @dataclasses.dataclass(frozen=True)

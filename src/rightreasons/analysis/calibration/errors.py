@@ -26,20 +26,12 @@ from rightreasons.analysis.calibration.lint import (
     is_suspect,
     positive_sums,
 )
-from rightreasons.analysis.calibration.top_label import KINDS, TopLabel, top_label
+from rightreasons.analysis.calibration.options import CalibrationErrorOptions
+from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.analysis.intervals import Interval
+from rightreasons.foundations.options import takes
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import (
-    SCORE_KINDS,
-    check_bool,
-    check_count,
-    check_fraction,
-    check_one_of,
-)
-
-STRATEGIES = ("uniform", "quantile")
-NORMS = ("l1", "l2", "max")
 
 BOOTSTRAP_GROUPS = 2_000
 """Groups of rows that a bootstrap of the classwise error resamples; with fewer rows than this, it resamples rows."""
@@ -99,18 +91,9 @@ class CalibrationResult(Result):
     warning: str | None = None
 
 
+@takes(CalibrationErrorOptions)
 def calibration_error(
-    predictions: Any,
-    references: Any,
-    *,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    kind: str = "top_label",
-    norm: str = "l1",
-    scores: str = "probabilities",
-    debias: bool = False,
-    threshold: float = 0.0,
-    resampling: Resampling | None = None,
+    predictions: Any, references: Any, *, options: CalibrationErrorOptions, resampling: Resampling | None = None
 ) -> CalibrationResult:
     r"""Measure how far confidence is from accuracy, in bins of confidence.
 
@@ -148,8 +131,9 @@ def calibration_error(
         norm: "l1" (the formula above), "l2" (root of the weighted mean square of the gaps) or "max" (the largest gap).
         scores: What the predictions are: "probabilities", "logits" or "log_probabilities".
         debias: Whether to take the noise of the accuracies out of l1 or l2 (Kumar et al. 2019).
-        threshold: Only scores above it are compared, unless it is 0; with kind="classwise", strategy="quantile" and
-            threshold=0.01 this is TACE.
+        threshold: Only scores above it are compared, unless it is 0. With kind="classwise" and strategy="quantile" the
+            figure is ACE (Nixon et al. 2019, eq. 4), and with threshold=0.01 as well it is TACE (section 3.4).
+        options: A `CalibrationErrorOptions` in place of these keywords.
         resampling: How the interval is resampled; None (default) gives none.
 
     Returns:
@@ -179,65 +163,12 @@ def calibration_error(
         >>> result.definition
         'Top-label ECE: mean over the items of |accuracy - mean confidence| of their bin; 10 bins of equal width.'
     """
-    options = CalibrationOptions(n_bins, strategy, kind, norm, scores, debias, threshold)
-    top = top_label(predictions, references, scores=scores)
-    return _warned(calibration_of(top, options, resampling))
-
-
-@dataclasses.dataclass(frozen=True)
-class CalibrationOptions:
-    """Which calibration error is meant: the options of `calibration_error`, checked."""
-
-    n_bins: int = 15
-    strategy: str = "uniform"
-    kind: str = "top_label"
-    norm: str = "l1"
-    scores: str = "probabilities"
-    debias: bool = False
-    threshold: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_count(self.n_bins, "n_bins")
-        check_one_of(self.strategy, STRATEGIES, "strategy")
-        check_one_of(self.kind, KINDS, "kind")
-        check_one_of(self.norm, NORMS, "norm")
-        check_one_of(self.scores, SCORE_KINDS, "scores")
-        check_bool(self.debias, "debias")
-        check_fraction(self.threshold, "threshold")
-        if self.debias and self.norm == "max":
-            raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
-
-    def words(self) -> str:
-        """Say in words what is computed."""
-        what = {
-            "top_label": "Top-label ECE",
-            "positive": "ECE of P(class 1)",
-            "classwise": "Classwise ECE",
-        }[self.kind]
-        rate, mean = {
-            "top_label": ("accuracy", "mean confidence"),
-            "positive": ("frequency of class 1", "mean P(class 1)"),
-            "classwise": ("frequency of the class", "its mean probability"),
-        }[self.kind]
-        gap = f"|{rate} - {mean}|"
-        over = "items" if self.kind != "classwise" else "items and the classes"
-        how = {
-            "l1": f"mean over the {over} of {gap} of their bin",
-            "l2": f"root mean square over the {over} of {gap} of their bin",
-            "max": f"largest {gap} of a bin",
-        }[self.norm]
-        bins = "1 bin" if self.n_bins == 1 else f"{self.n_bins} bins"
-        width = "width" if self.strategy == "uniform" else "mass"
-        tail = f"; {bins} of equal {width}" + (" a class" if self.kind == "classwise" else "")
-        if self.threshold > 0:
-            tail += f"; scores above {self.threshold:g} only"
-        if self.debias:
-            tail += "; debiased (Kumar et al. 2019)"
-        return f"{what}: {how}{tail}."
+    top = top_label(predictions, references, scores=options.scores)
+    return _warned(calibration_of(top, options, resampling), stacklevel=4)
 
 
 def calibration_of(
-    top: TopLabel, options: CalibrationOptions, resampling: Resampling | None = None
+    top: TopLabel, options: CalibrationErrorOptions, resampling: Resampling | None = None
 ) -> CalibrationResult:
     """Compute `calibration_error` from top labels that are at hand; nothing is warned of, but the result says it."""
     tally = _tally(top, options)
@@ -251,12 +182,8 @@ class CalibrationBins:
     """The sufficient statistics of a calibration error in bins of equal width: fill them batch by batch, and merge.
 
     Args:
-        n_bins: Number of bins M.
-        kind: As in `calibration_error`, and so are the others.
-        norm: "l1", "l2" or "max".
-        scores: "probabilities", "logits" or "log_probabilities".
-        debias: Whether to take the noise of the accuracies out.
-        threshold: Only scores above it are compared, unless it is 0.
+        n_bins: Number of bins M; `kind`, `norm`, `scores`, `debias` and `threshold` are also those of
+            `calibration_error`.
 
     Example:
         >>> bins = CalibrationBins(n_bins=10)
@@ -265,17 +192,11 @@ class CalibrationBins:
         0.288333
     """
 
-    def __init__(
-        self,
-        *,
-        n_bins: int = 15,
-        kind: str = "top_label",
-        norm: str = "l1",
-        scores: str = "probabilities",
-        debias: bool = False,
-        threshold: float = 0.0,
-    ) -> None:
-        self._options = CalibrationOptions(n_bins, "uniform", kind, norm, scores, debias, threshold)
+    @takes(CalibrationErrorOptions, without=("strategy",))
+    def __init__(self, *, options: CalibrationErrorOptions) -> None:
+        if options.strategy != "uniform":
+            raise ValueError("Expected strategy='uniform' for bins that are filled batch by batch, but got 'quantile'.")
+        self._options = options
         self._tally: _Tally | None = None
 
     @property
@@ -337,9 +258,9 @@ class CalibrationBins:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _warned(result: CalibrationResult) -> CalibrationResult:
+def _warned(result: CalibrationResult, stacklevel: int = 3) -> CalibrationResult:
     if result.warning is not None:
-        warnings.warn(result.warning, PositiveVersusCorrectnessWarning, stacklevel=3)
+        warnings.warn(result.warning, PositiveVersusCorrectnessWarning, stacklevel=stacklevel)
     return result
 
 
@@ -364,7 +285,7 @@ class _Tally:
         )
 
 
-def _tally(top: TopLabel, options: CalibrationOptions) -> _Tally:
+def _tally(top: TopLabel, options: CalibrationErrorOptions) -> _Tally:
     pairs = _pairs(top, options)
     if options.strategy == "uniform":
         edges = np.tile(uniform_edges(options.n_bins), (len(pairs), 1))
@@ -376,7 +297,7 @@ def _tally(top: TopLabel, options: CalibrationOptions) -> _Tally:
     return _Tally(len(top), int(np.count_nonzero(top.correct)), float(top.confidence.sum()), sums, positive_sums(top))
 
 
-def _pairs(top: TopLabel, options: CalibrationOptions) -> list[tuple[Floats, NDArray[np.bool_]]]:
+def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats, NDArray[np.bool_]]]:
     pairs = top.pairs(options.kind)
     if options.threshold > 0:
         kept = [scores > options.threshold for scores, _ in pairs]
@@ -390,7 +311,7 @@ def _edges_of(scores: Floats, n_bins: int) -> Floats:
 
 def _result(
     tally: _Tally,
-    options: CalibrationOptions,
+    options: CalibrationErrorOptions,
     resampling: Resampling | None,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> CalibrationResult:
@@ -419,7 +340,7 @@ def _result(
     )
 
 
-def _table(sums: BinSums, options: CalibrationOptions) -> tuple[CalibrationBin, ...]:
+def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
     held = np.maximum(count, 1.0)
     # Rounding of a long sum may carry the mean of equal scores past 1.
@@ -442,7 +363,7 @@ def _table(sums: BinSums, options: CalibrationOptions) -> tuple[CalibrationBin, 
 
 def _interval(
     sums: BinSums,
-    options: CalibrationOptions,
+    options: CalibrationErrorOptions,
     resampling: Resampling,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> Interval:
@@ -477,7 +398,7 @@ def _interval(
 
 
 def _resample_rows(
-    top: TopLabel, edges: Floats, options: CalibrationOptions, resampling: Resampling
+    top: TopLabel, edges: Floats, options: CalibrationErrorOptions, resampling: Resampling
 ) -> tuple[Floats, Floats, Floats]:
     """Resample rows, whose scores of the classes belong together, or random groups of rows when there are many."""
     rng = np.random.default_rng(resampling.seed)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from rightreasons.analysis.calibration.errors import CalibrationOptions, CalibrationResult, calibration_of
+from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_of
 from rightreasons.analysis.calibration.macro_ce import macro_of
+from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
 from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
@@ -91,7 +92,7 @@ def calibration_summary(
     top = top_label(predictions, references, scores=scores)
 
     def binned(**options: Any) -> CalibrationResult:
-        return calibration_of(top, CalibrationOptions(n_bins, **options))
+        return calibration_of(top, CalibrationErrorOptions(n_bins, **options))
 
     plain, selective = binned(), selective_of(top)
     by_class = not isinstance(top.probabilities, Ragged)

@@ -12,7 +12,6 @@ from rightreasons.analysis.binning import BLOCK
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
 
-KINDS = ("top_label", "positive", "classwise")
 """What a calibration error may compare."""
 
 FEW_CLASSES = 32

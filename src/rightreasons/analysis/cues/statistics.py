@@ -11,13 +11,13 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.tokens import WORD_PATTERN
 from rightreasons.foundations import validation
 from rightreasons.foundations.results import Result
@@ -220,7 +220,7 @@ class CueCounts:
         hits = np.array([sum(self.correct[m][cue] for m in sizes) for cue in names], dtype=np.int64)
         alpha = by_size.sum(axis=1)
         chance = (by_size / np.array(sizes, dtype=np.float64)).sum(axis=1) / np.maximum(alpha, 1)
-        p_values = _binomial_tests(by_size, hits, sizes)
+        p_values = _p_values(by_size, hits, sizes)
         p_holm = holm(p_values)
         low, high = _clopper_pearson(hits, alpha, level)
         rows = tuple(
@@ -305,7 +305,7 @@ def extract_cues(
 ) -> CueTable:
     """Find each cue that exactly one choice of an item has; the arguments are those of `cue_statistics`."""
     families = check_features(features)
-    items = check_choices(data)
+    items = validation.check_choice_lists(data, "data")
     if prompts is None and "overlap" in families:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
     if prompts is not None:
@@ -365,28 +365,6 @@ def check_features(features: object) -> tuple[str, ...]:
     return tuple(name for name in FEATURES if name in checked)
 
 
-def check_choices(data: object) -> list[list[str]]:
-    """Check items of a multiple-choice set: each a list of at least two texts."""
-    if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
-        raise TypeError(f"Expected `data` to be a sequence of items, each a list of choices, but got {_shown(data)}.")
-    items: list[list[str]] = []
-    for i, choices in enumerate(data):
-        if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
-            raise TypeError(f"Expected each item of `data` to be a list of choices, but item {i} is {_shown(choices)}.")
-        row = list(choices)
-        if len(row) < 2:
-            raise ValueError(f"Expected at least two choices in each item of `data`, but item {i} has {len(row)}.")
-        for j, choice in enumerate(row):
-            if not isinstance(choice, str):
-                raise TypeError(
-                    f"Expected each choice in `data` to be a text, but item {i} choice {j} is {_shown(choice)}."
-                )
-        items.append(row)
-    if not items:
-        raise ValueError("Expected at least one item in `data`, but it is empty.")
-    return items
-
-
 def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
     """Check the index of the right choice of each item."""
     right = validation.check_labels(labels, name=name)
@@ -395,10 +373,6 @@ def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "lab
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r} ({type(value).__name__})"[:80]
 
 
 def _cues_of_choices(
@@ -442,22 +416,14 @@ def _overlap(words: list[str], prompt: list[str]) -> float:
     return len(types & set(prompt)) / len(types) if types else 0.0
 
 
-def _binomial_tests(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
+def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
     """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
-    rows = np.column_stack((by_size, hits))
-    if len(rows) == 0:
+    if not len(hits):
         return np.empty(0)
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    p_values = np.empty(len(distinct))
-    for i, row in enumerate(distinct):
-        null = np.ones(1)
-        for m, trials in zip(sizes, row[:-1].tolist(), strict=True):
-            if trials:
-                part = np.asarray(stats.binom.pmf(np.arange(trials + 1), trials, 1.0 / m), dtype=np.float64)
-                null = np.convolve(null, part)
-        # As likely as the observed count or less; the factor keeps symmetric counts together despite rounding.
-        p_values[i] = min(1.0, null[null <= null[row[-1]] * (1 + 1e-7)].sum())
-    return p_values[inverse.reshape(-1)]
+    distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
+    chances = 1.0 / np.array(sizes, dtype=np.float64)
+    p_values = [poisson_binomial_p_value(row[-1], chances, row[:-1]) for row in distinct]
+    return np.array(p_values)[inverse.reshape(-1)]
 
 
 def _clopper_pearson(

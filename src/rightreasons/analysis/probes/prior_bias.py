@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.analysis.intervals import Interval, bootstrap_mean
+from rightreasons.analysis.intervals import Interval, bootstrap_mean, poisson_binomial_p_value
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -170,34 +170,6 @@ def prior_bias(
     )
 
 
-def poisson_binomial_p_value(successes: int, chances: NDArray[np.float64]) -> float:
-    """Test a number of successes of trials with different chances, two-sided and exact.
-
-    The p-value is the probability of all counts that are no likelier than the observed one, as in the exact binomial
-    test.
-
-    Args:
-        successes: Observed successes.
-        chances: (N,) chance of each trial.
-
-    Returns:
-        The p-value, in (0, 1].
-
-    Example:
-        >>> from scipy.stats import binomtest
-        >>> exact = poisson_binomial_p_value(9, np.full(10, 0.5))
-        >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
-        True
-    """
-    pmf = np.ones(1)
-    # Trials of one chance are a binomial; the counts of the groups add up by convolution.
-    for chance, trials in zip(*np.unique(chances, return_counts=True), strict=True):
-        group = np.asarray(stats.binom.pmf(np.arange(trials + 1), trials, chance), dtype=np.float64)
-        pmf = np.convolve(pmf, group)
-    observed = pmf[successes]
-    return float(min(1.0, pmf[pmf <= observed * (1 + 1e-7)].sum()))
-
-
 def t_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
     """Test a mean against 0 by the one-sample t-test; None with fewer than two values or none that differ."""
     if len(values) < 2 or np.ptp(values) <= 1e-12:  # differences of that size are rounding
@@ -235,11 +207,7 @@ def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object)
     return PseudoCorrect(
         rate=hits / int(known.sum()),
         chance=float(chances.mean()),
-        p_value=(
-            float(stats.binomtest(hits, len(chances), float(chances[0])).pvalue)
-            if same
-            else poisson_binomial_p_value(hits, chances)
-        ),
+        p_value=poisson_binomial_p_value(hits, chances),
         test="binomial" if same else "poisson_binomial",
         confidence_excess=float(excess.mean()),
         confidence_p_value=t_p_value(excess),

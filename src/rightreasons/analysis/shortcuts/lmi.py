@@ -109,7 +109,7 @@ class LmiResult(Result):
         n_tokens: Number of tokens in all texts (count="occurrence"), or of (token, text) pairs (count="presence").
         vocabulary_size: Number of distinct tokens.
         count: "occurrence" or "presence".
-        D: What |D| in p(w, l) was, "tokens" or "vocab".
+        denominator: What |D| in p(w, l) was, "tokens" or "vocab".
     """
 
     by_label: tuple[LabelTokens, ...]
@@ -117,7 +117,7 @@ class LmiResult(Result):
     n_tokens: int
     vocabulary_size: int
     count: str
-    D: str
+    denominator: str
 
     def __getitem__(self, label: int) -> LabelTokens:
         for table in self.by_label:
@@ -139,10 +139,10 @@ class LmiResult(Result):
     def definition(self) -> str:
         """What was computed, in words."""
         unit = "texts" if self.count == "presence" else "tokens"
-        denominator = "distinct tokens" if self.D == "vocab" else unit
+        divisor = "distinct tokens" if self.denominator == "vocab" else unit
         return (
             f"Local mutual information in nats, counted over {unit} ({self.count}); |D| in p(w, l) is the number of "
-            f"{denominator}."
+            f"{divisor}."
         )
 
     def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
@@ -276,14 +276,14 @@ class LmiCounts:
     def result(
         self,
         *,
-        D: str = "tokens",
+        denominator: str = "tokens",
         head_fraction: float = HEAD_FRACTION,
         head_size: int | None = None,
         pmi_smoothing: float = PMI_SMOOTHING,
         null: str = "prior",
     ) -> LmiResult:
         """Compute the figures; see `lmi` for the formulas and the options."""
-        check_one_of(D, DENOMINATORS, "D")
+        check_one_of(denominator, DENOMINATORS, "denominator")
         check_one_of(null, ("prior", "uniform"), "null")
         check_fraction(head_fraction, "head_fraction")
         check_number(pmi_smoothing, "pmi_smoothing", minimum=0.0)
@@ -312,13 +312,13 @@ class LmiCounts:
         n_tokens = int(total.sum())
         presence = self.count == "presence"
         n_units = self.documents.total() if presence else n_tokens
-        denominator = len(vocabulary) if D == "vocab" else n_units
+        divisor = len(vocabulary) if denominator == "vocab" else n_units
         tables = []
         for label, (ids, count) in cells.items():
             of_label = int(count.sum())
             prior = (self.documents[label] if presence else of_label) / n_units
             p_label = count / total[ids]
-            lmi_values = count / denominator * np.log(p_label / prior)
+            lmi_values = count / divisor * np.log(p_label / prior)
             smoothed = _smoothed_pmi(count, total[ids], of_label, n_tokens, len(vocabulary), len(cells), pmi_smoothing)
             p_null = prior if null == "prior" else 1 / len(cells)
             z = (p_label - p_null) / np.sqrt(p_null * (1 - p_null) / total[ids])
@@ -344,7 +344,7 @@ class LmiCounts:
             n_tokens=n_tokens,
             vocabulary_size=len(vocabulary),
             count=self.count,
-            D=D,
+            denominator=denominator,
         )
 
     def _tokens_of(self, data: Sequence[Any]) -> Iterable[str]:
@@ -360,7 +360,7 @@ def lmi(
     *,
     tokenizer: str | Tokenizer = "words",
     count: str = "occurrence",
-    D: str = "tokens",
+    denominator: str = "tokens",
     head_fraction: float = HEAD_FRACTION,
     head_size: int | None = None,
     pmi_smoothing: float = PMI_SMOOTHING,
@@ -388,8 +388,8 @@ def lmi(
         labels: (N,) labels, whole numbers from 0; at least two different ones.
         tokenizer: "words" (default), "none", a function of one text, or a Hugging Face tokenizer; see `LmiCounts`.
         count: "occurrence" (default) or "presence": a token counts once a text, and p(w, l), p(l) are shares of texts.
-        D: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of distinct
-            tokens, as Du et al. and Bihani and Rayz write). It scales LMI and leaves the ranking as it is.
+        denominator: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of
+            distinct tokens, as Du et al. and Bihani and Rayz write). It scales LMI and does not change the ranking.
         head_fraction: The share of a label's tokens that make its head; default 0.05. The head has
             ceil(head_fraction · V_l) tokens, V_l = number of tokens with count(w, l) > 0.
         head_size: The head as a number of tokens instead; default None.
@@ -416,12 +416,18 @@ def lmi(
         {'good': 0.195929, 'movie': -0.011707, 'plot': -0.011707}
         >>> result[1].head
         ('bad',)
-        >>> round(float(lmi(texts, [0, 0, 1, 1], D="vocab")[0].lmi[0]), 6)
+        >>> round(float(lmi(texts, [0, 0, 1, 1], denominator="vocab")[0].lmi[0]), 6)
         0.44084
     """
     counts = LmiCounts(tokenizer=tokenizer, count=count)
     counts.update(data, labels)
-    return counts.result(D=D, head_fraction=head_fraction, head_size=head_size, pmi_smoothing=pmi_smoothing, null=null)
+    return counts.result(
+        denominator=denominator,
+        head_fraction=head_fraction,
+        head_size=head_size,
+        pmi_smoothing=pmi_smoothing,
+        null=null,
+    )
 
 
 def _count_words(held: Mapping[int, Sequence[str]], counters: dict[int, WordCounter]) -> None:

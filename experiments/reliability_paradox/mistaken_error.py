@@ -1,0 +1,62 @@
+"""The figure of a known mistake: P(class 1) of a binary task compared with whether the prediction is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis.binning import BinSums, binned_error, quantile_edges, uniform_edges
+from rightreasons.analysis.calibration.top_label import top_label
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.validation import check_count, check_one_of
+
+
+def positive_vs_correctness_error(
+    predictions: Any,
+    references: Any,
+    *,
+    n_bins: int = 10,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    scores: str = "probabilities",
+) -> float:
+    r"""Compute the figure that comes out when P(class 1) is compared with correctness by mistake.
+
+    \[ \sum_m \frac{|B_m|}{n} \left| acc(B_m) - \frac{1}{|B_m|} \sum_{i \in B_m} P_i(1) \right| \quad
+       \text{in bins of } P(1) \]
+
+    It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
+    a calibrated classifier of balanced classes scores its accuracy less 0.5 here: the better it is, the worse it looks.
+
+    Args:
+        predictions: (N,) P(class 1) or (N, 2) scores.
+        references: (N,) labels 0 and 1 (the labels, not the correctness).
+        n_bins: Number of bins.
+        strategy: "uniform" or "quantile".
+        norm: "l1", "l2" or "max".
+        scores: "probabilities", "logits" or "log_probabilities".
+
+    Returns:
+        The mistaken figure, in [0, 1].
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If there are more than two classes, or as in `calibration_error`.
+
+    Example:
+        >>> round(positive_vs_correctness_error([0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]), 6)
+        0.5
+    """
+    n_bins = check_count(n_bins, "n_bins")
+    check_one_of(strategy, ("uniform", "quantile"), "strategy")
+    check_one_of(norm, ("l1", "l2", "max"), "norm")
+    top = top_label(predictions, references, scores=scores)
+    table = top.probabilities
+    if isinstance(table, Ragged) or table.shape[1] != 2:
+        raise ValueError("Expected two classes in `predictions` of a binary task, but got another number.")
+    positive = np.ascontiguousarray(table[:, 1])
+    edges = uniform_edges(n_bins) if strategy == "uniform" else quantile_edges(positive, n_bins)
+    sums = BinSums.empty(edges[None])
+    sums.add(0, positive, top.correct, uniform=strategy == "uniform")
+    return float(binned_error(sums.counts, sums.score_sums, sums.event_counts, norm=norm))
