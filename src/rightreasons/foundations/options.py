@@ -138,7 +138,7 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
         >>> repeat("ab", time=3)
         Traceback (most recent call last):
         ...
-        ValueError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end, times.
+        TypeError: Expected an option of repeat, but got 'time'. Did you mean 'times'? Known: end, times.
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
@@ -160,7 +160,10 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
             if not unknown.keys() <= set(known):
                 from rightreasons.foundations.validation import check_options
 
-                check_options(unknown, known, where)
+                try:
+                    check_options(unknown, known, where)
+                except ValueError as error:  # an unknown keyword, of the kind that Python raises
+                    raise TypeError(str(error)) from None
             values = {field.name: keywords.pop(field.name) for field in fields if field.name in keywords}
             whole = keywords.pop("options", None)
             if whole is not None and values:

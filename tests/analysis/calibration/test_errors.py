@@ -672,5 +672,5 @@ def test_bad_input_has_its_sentence(predictions, references, options, kind, sent
 
 
 def test_unknown_option():
-    with pytest.raises(ValueError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"):
+    with pytest.raises(TypeError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"):
         calibration_error(ROWS, LABELS, bins=3)

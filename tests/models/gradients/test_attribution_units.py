@@ -249,7 +249,7 @@ def test_options_are_keywords_or_one_object(bert):
     assert "word" in whole.definition
     with pytest.raises(TypeError, match="`options` or keywords of integrated_gradients, but got `options` and steps"):
         integrated_gradients(bert, TEXTS, options=options, steps=5)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'step'"):
+    with pytest.raises(TypeError, match="got 'step'. Did you mean 'steps'"):
         integrated_gradients(bert, TEXTS, step=5)
     names = list(inspect.signature(integrated_gradients).parameters)
     assert names[:2] == ["classifier", "texts"]
