@@ -304,7 +304,7 @@ def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
 
 def test_a_question_that_fails_does_not_lose_the_others(tiny, rows, tmp_path, monkeypatch):
     section = load_sections(["calibration"])[0]
-    monkeypatch.setattr(section, "run", lambda context: 1 / 0)
+    monkeypatch.setattr(section, "run", lambda context, options: 1 / 0)
     with pytest.warns(UserWarning, match="calibration failed"):
         result = audit(tiny, rows, out=tmp_path, **OPTIONS)
     assert result.failed[0].reason == "Failed: ZeroDivisionError: division by zero"

@@ -17,12 +17,13 @@ from rightreasons.auditing.labels import align_labels
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.validation import check_options, unknown_name
+from rightreasons.foundations.validation import unknown_name
 
 if TYPE_CHECKING:
     import datasets
 
     from rightreasons.data.suites.suite import Suite
+    from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
 
 Role = Literal["primary", "comparison", "validation", "train"]
@@ -128,8 +129,8 @@ class AuditContext:
         seed: Decides every random choice of every section.
         confidence_level: The level of every interval.
         n_resamples: The resamples of every bootstrap.
-        batch_size: Items a batch.
-        options: Options of single questions by name, such as the suite of a behavioral test.
+        batch_size: Items per batch.
+        data_dir: A folder of local copies of known data.
         progress: Whether to show progress bars.
     """
 
@@ -146,7 +147,7 @@ class AuditContext:
         confidence_level: float = 0.95,
         n_resamples: int = 1000,
         batch_size: int = 32,
-        options: Mapping[str, Any] | None = None,
+        data_dir: str | None = None,
         progress: bool = True,
     ) -> None:
         self.classifier = classifier
@@ -160,25 +161,23 @@ class AuditContext:
         self.confidence_level = confidence_level
         self.n_resamples = n_resamples
         self.batch_size = batch_size
-        self.options = dict(options or {})
+        self.data_dir = data_dir
         self.progress = progress
         self.model_fingerprint = _fingerprint_of(classifier)
         self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
+        self._suite: Suite | None = None
         self._scores: dict[str, Scores] = {}
         self._used: set[str] = set()
 
-    @functools.cached_property
-    def suite(self) -> Suite | None:
-        """The behavioral suite that the options of the question `behavior` name; None where they name none."""
-        options = self.options.get("behavior", {})
-        check_options(options, ("suite", "data_dir", "max_cases", "examples"), "behavior")
-        if options.get("suite") is None:
+    def suite(self, options: BehaviorOptions) -> Suite | None:
+        """Open the behavioral suite that the options name, once; None where they name none."""
+        if options.suite is None:
             return None
-        from rightreasons.data.suites.opening import open_suite
+        if self._suite is None:
+            from rightreasons.data.suites.opening import open_suite
 
-        return open_suite(
-            options["suite"], data_dir=options.get("data_dir"), max_cases=options.get("max_cases"), seed=self.seed
-        )
+            self._suite = open_suite(options.suite, data_dir=self.data_dir, max_cases=options.max_cases, seed=self.seed)
+        return self._suite
 
     @property
     def resampling(self) -> Resampling:

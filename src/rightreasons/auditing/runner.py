@@ -23,14 +23,14 @@ from rightreasons.auditing.context import (
     choose_splits,
     take_split,
 )
+from rightreasons.auditing.options import AuditOptions, question_options
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
-from rightreasons.foundations.results import plain
-from rightreasons.foundations.validation import check_count, check_fraction, check_one_of, check_seed
+from rightreasons.foundations.options import Options, listed, one_or_more
 
 if TYPE_CHECKING:
     import datasets
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from rightreasons.models.scoring.choices import Scorer
 
 PAGE = "index.html"
-
-TASKS = ("classification", "multiple_choice")
 
 _PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 
@@ -90,118 +88,78 @@ def audit(
     *,
     out: str | os.PathLike[str] = "report",
     questions: Sequence[str] | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    split: str | Sequence[str] | None = None,
-    config: str | None = None,
-    task: str | None = None,
-    text_column: str | None = None,
-    text_pair_column: str | None = None,
-    label_column: str | None = None,
-    data_dir: str | os.PathLike[str] | None = None,
-    revision: str | None = None,
-    batch_size: int = 32,
-    confidence_level: float = 0.95,
-    n_resamples: int = 1000,
     options: Mapping[str, Any] | None = None,
+    name: str | None = None,
     progress: bool = True,
     raise_errors: bool = False,
     command: str | None = None,
-    name: str | None = None,
+    **settings: Any,
 ) -> AuditResult:
     """Ask the questions of one model on one dataset, and write the report.
 
     The model reads each item once. What it said is kept in the folder of the report, so that further questions reuse it
-    and an audit that was killed goes on where it stopped.
+    and an audit that was killed resumes.
 
     Args:
-        model: A folder or a hub id of a sequence classifier or a multiple-choice model, or a loaded `Classifier`,
-            or a scorer of choices from `load_chooser`.
+        model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
+            loaded `Classifier`, or a scorer of choices from `load_chooser`.
         dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data.
         out: The folder of the report; an earlier report in it is replaced.
         questions: Names from `available_questions()`; None for all that apply.
-        limit: At most so many items of each split, chosen by (seed, id); None for all.
-        seed: Decides every random choice.
-        split: The split or splits to audit, the first being what the headlines are about; None for the first of test,
-            validation and dev that has labels, with the splits that are its variants.
-        config: The configuration of the dataset.
-        task: "classification" or "multiple_choice"; None to see what the model is.
-        text_column: The column of texts (or prompts); None to look for a usual name.
-        text_pair_column: The column of second texts.
-        label_column: The column of labels; None to look for a usual name.
-        data_dir: A folder of local copies of known datasets.
-        revision: The revision of a model on the hub.
-        batch_size: Items a batch.
-        confidence_level: The level of every interval.
-        n_resamples: The resamples of every bootstrap.
-        options: Options of single questions by name.
+        options: Question -> its options (`rightreasons.measuring.options`).
+        name: What the report calls the data; None for its name or path.
         progress: Whether to show progress bars.
         raise_errors: Whether an error inside a question is raised; else the report says so and the others go on.
         command: What the report names as the command that makes it again; None to compose it.
-        name: What the report calls the data; None for its name or path.
+        **settings: The fields of `AuditOptions`.
 
     Returns:
         An `AuditResult`: the folder, the audit as plain values, and the outcomes.
 
     Raises:
         TypeError: If an argument is of the wrong kind.
-        ValueError: If the model is no classifier, a column is missing, or the data's labels are not the model's.
+        ValueError: If an option is unknown, the model is no classifier, a column is missing, or the data's labels are
+            not the model's.
         FileNotFoundError: If the data is not there.
     """
     sections = load_sections(questions)
-    seed = check_seed(seed)
-    limit = None if limit is None else check_count(limit, "limit")
-    check_count(batch_size, "batch_size")
-    check_count(n_resamples, "n_resamples")
-    check_fraction(confidence_level, "confidence_level", open_ends=True)
+    asked = [section.question for section in sections]
+    given = AuditOptions.read(settings, "audit")
+    chosen = question_options(asked, options)
     folder = _check_out(out)
-    given_task, task = task, _task(model, task)
+    task = _task(model, given)
     if name is None:
         name = os.fspath(dataset) if isinstance(dataset, (str, os.PathLike)) else "the data"
-    columns = {"text_column": text_column, "text_pair_column": text_pair_column, "label_column": label_column}
-    needs_labels = any(section.needs_labels for section in sections)
-    data = _open(dataset, config, data_dir, task, columns, needs_labels)
-    chosen = choose_splits(data, split, name)
-    classifier = _load(model, task, revision)
-    context = _context(
-        classifier,
-        name,
-        data,
-        chosen,
-        limit=limit,
-        out=folder,
-        seed=seed,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        batch_size=batch_size,
-        options={question: _as_texts(given) for question, given in (options or {}).items()},
-        progress=progress,
+    data = _open(dataset, task, given, needs_labels=any(section.needs_labels for section in sections))
+    splits = choose_splits(data, given.split, name)
+    context = _context(_load(model, task, given), name, data, splits, given, out=folder, progress=progress)
+    # Check every question's applicability first, so that a bad suite or folder fails before any computation.
+    applicable = [(section, section.applies(context, chosen[section.question])) for section in sections]
+    outcomes = tuple(
+        _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
     )
-    # All are asked first whether they apply, so that an option that is wrong is told before anything is computed.
-    applicable = [(section, section.applies(context)) for section in sections]
-    outcomes = tuple(_ask(section, applies, context, raise_errors) for section, applies in applicable)
-    if command is None:
-        flags = {
-            "config": config,
-            "task": given_task,
-            "split": split if split is None or isinstance(split, str) else ",".join(split),
-            "questions": ",".join(questions) if questions else None,
-            "limit": limit,
-            "suite": context.options.get("behavior", {}).get("suite"),
-            "max-cases": context.options.get("behavior", {}).get("max_cases"),
-            "seed": seed or None,
-            "text-column": text_column,
-            "text-pair-column": text_pair_column,
-            "label-column": label_column,
-            "revision": revision,
-        }
-        command = _command(model, dataset, flags)
-    record = _record(context, outcomes, limit=limit, questions=[section.question for section in sections])
+    record = _record(context, outcomes, given, chosen)
     check_audit(record)
     is_main = _is_main()
     if is_main:
+        if command is None:
+            command = audit_command(model, dataset, given, questions, chosen)
         _write(context, record, outcomes, command)
     return AuditResult(folder, record, outcomes, is_main)
+
+
+def audit_command(
+    model: Any, dataset: Any, settings: AuditOptions, questions: Sequence[str] | None, options: Mapping[str, Options]
+) -> str:
+    """Compose the command line that makes a report again; "" where model or data are objects."""
+    if not all(isinstance(value, (str, os.PathLike)) for value in (model, dataset)):
+        return ""
+    words = ["rightreasons", "audit", os.fspath(model), os.fspath(dataset)]
+    words += ["--questions", ",".join(questions)] if questions else []
+    words += settings.flags()
+    for question, its in options.items():
+        words += its.flags(f"{question}-")
+    return shlex.join(words)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -216,14 +174,9 @@ def _check_out(out: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _as_texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn paths among the options of a question into texts, which audit.json can hold."""
-    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
-
-
-def _task(model: Any, task: str | None) -> str:
-    if task is not None:
-        return check_one_of(task, TASKS, "task")
+def _task(model: Any, given: AuditOptions) -> str:
+    if given.task is not None:
+        return given.task
     if hasattr(model, "label_names"):
         return "multiple_choice" if model.label_names is None else "classification"
     config = Path(model) / "config.json" if isinstance(model, (str, os.PathLike)) else None
@@ -232,34 +185,50 @@ def _task(model: Any, task: str | None) -> str:
             architectures = json.loads(config.read_text("utf-8")).get("architectures") or []
         except (ValueError, AttributeError):  # whatever is wrong with it, the loader says it better
             architectures = []
-        if any(str(name).endswith("ForMultipleChoice") for name in architectures):
+        if any(str(name).endswith(("ForMultipleChoice", "ForCausalLM", "LMHeadModel")) for name in architectures):
             return "multiple_choice"
+    if isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".gguf"):
+        return "multiple_choice"
     return "classification"
 
 
-def _open(
-    dataset: Any,
-    config: str | None,
-    data_dir: str | os.PathLike[str] | None,
-    task: str,
-    columns: Mapping[str, str | None],
-    needs_labels: bool,
-) -> dict[str, datasets.Dataset]:
+def _open(dataset: Any, task: str, given: AuditOptions, *, needs_labels: bool) -> dict[str, datasets.Dataset]:
     """Open every split of the data in the common schema."""
     from rightreasons.data.opening.splits import open_splits
 
+    source: dict[str, Any] = {
+        "config": given.config,
+        "task": task,
+        "data_dir": given.data_dir,
+        "label_column": given.label_column,
+        "require_labels": needs_labels,
+    }
     if task == "multiple_choice":
-        columns = {"prompt_column": columns["text_column"], "label_column": columns["label_column"]}
-    return open_splits(dataset, config, task=task, data_dir=data_dir, require_labels=needs_labels, **columns)
+        _refuse_columns(given, task, "text_pair_column")
+        prompts = listed(given.prompt_column) or given.text_column
+        return open_splits(dataset, prompt_column=prompts, choices_column=one_or_more(given.choices_column), **source)
+    _refuse_columns(given, task, "prompt_column", "choices_column")
+    return open_splits(dataset, text_column=given.text_column, text_pair_column=given.text_pair_column, **source)
 
 
-def _load(model: Any, task: str, revision: str | None) -> Classifier:
-    from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
+def _refuse_columns(given: AuditOptions, task: str, *names: str) -> None:
+    for name in names:
+        if getattr(given, name) is not None:
+            raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(given, name)!r}.")
+
+
+def _load(model: Any, task: str, given: AuditOptions) -> Classifier:
+    from rightreasons.models.loading import Classifier, load_classifier
+    from rightreasons.models.scoring.choices import load_chooser
 
     # A scorer of choices from `load_chooser` has what the audit asks of a classifier: model, name and no classes.
     if isinstance(model, Classifier) or hasattr(model, "label_names"):
         return cast("Classifier", model)
-    return (load_multiple_choice if task == "multiple_choice" else load_classifier)(model, revision=revision)
+    if task == "multiple_choice":
+        return cast("Classifier", load_chooser(model, method=given.method, revision=given.revision))
+    if given.method is not None:
+        raise ValueError(f"Expected no `method` for classification, but got {given.method!r}.")
+    return load_classifier(model, revision=given.revision)
 
 
 def _context(
@@ -267,9 +236,7 @@ def _context(
     name: str,
     data: Mapping[str, datasets.Dataset],
     chosen: Sequence[str],
-    *,
-    limit: int | None,
-    seed: int,
+    given: AuditOptions,
     **settings: Any,
 ) -> AuditContext:
     def take(split: str, role: Any) -> AuditSplit:
@@ -279,8 +246,8 @@ def _context(
             role=role,
             model_names=classifier.label_names,
             where=name,
-            limit=limit,
-            seed=seed,
+            limit=given.limit,
+            seed=given.seed,
         )
 
     splits = [take(split, "primary" if position == 0 else "comparison") for position, split in enumerate(chosen)]
@@ -294,16 +261,22 @@ def _context(
         splits=splits,
         validation=validation,
         train=data.get("train") if "train" not in chosen else None,
-        seed=seed,
+        seed=given.seed,
+        confidence_level=given.confidence_level,
+        n_resamples=given.n_resamples,
+        batch_size=given.batch_size,
+        data_dir=given.data_dir,
         **settings,
     )
 
 
-def _ask(section: Section, applicability: Applicability, context: AuditContext, raise_errors: bool) -> Outcome:
+def _ask(
+    section: Section, applicability: Applicability, context: AuditContext, options: Options, raise_errors: bool
+) -> Outcome:
     if not applicability:
         return Outcome(section.question, section.title, "skipped", applicability.reason)
     try:
-        return Outcome(section.question, section.title, "answered", "", section.run(context))
+        return Outcome(section.question, section.title, "answered", "", section.run(context, options))
     except Exception as error:
         if raise_errors:
             raise
@@ -313,7 +286,7 @@ def _ask(section: Section, applicability: Applicability, context: AuditContext, 
 
 
 def _record(
-    context: AuditContext, outcomes: Sequence[Outcome], *, limit: int | None, questions: Sequence[str]
+    context: AuditContext, outcomes: Sequence[Outcome], given: AuditOptions, options: Mapping[str, Options]
 ) -> dict[str, Any]:
     classifier = context.classifier
     return {
@@ -335,12 +308,9 @@ def _record(
             "splits": [_split_record(context, split) for split in _all_splits(context)],
         },
         "settings": {
-            "seed": context.seed,
-            "limit": limit,
-            "questions": list(questions),
-            "confidence_level": context.confidence_level,
-            "n_resamples": context.n_resamples,
-            "options": plain(context.options),
+            **given.to_dict(),
+            "questions": list(options),
+            "options": {question: its.to_dict() for question, its in options.items()},
         },
         "environment": _environment(),
         "questions": [outcome.to_dict() for outcome in outcomes],
@@ -455,17 +425,6 @@ def _labels_in_words(context: AuditContext) -> str:
     names = context.label_names
     said = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "the index of the right choice"
     return f"{said} (matched with the data's {context.primary.label_mapping})" if names else said
-
-
-def _command(model: Any, dataset: Any, flags: Mapping[str, Any]) -> str:
-    """Compose the command line that makes the report again; "" where model or data were handed in as objects."""
-    if not all(isinstance(value, (str, os.PathLike)) for value in (model, dataset)):
-        return ""
-    words = ["rightreasons", "audit", os.fspath(model), os.fspath(dataset)]
-    for flag, value in flags.items():
-        if value is not None:
-            words += [f"--{flag}", str(value)]
-    return shlex.join(words)
 
 
 def _is_main() -> bool:

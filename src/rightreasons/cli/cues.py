@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._declared import declared_command
 from rightreasons.cli._options import (
     ChoicesColumn,
     ConfidenceLevel,
@@ -20,6 +21,7 @@ from rightreasons.cli._options import (
     RightChoiceColumn,
     Seed,
 )
+from rightreasons.measuring.options import CuesOptions
 
 if TYPE_CHECKING:
     from rightreasons.analysis.cues.classifier import CueClassifier
@@ -28,30 +30,23 @@ if TYPE_CHECKING:
 app = command_line()
 
 
-@app.command()
+@declared_command(app, "cues", {"options": CuesOptions})
 def cues(
     dataset: Dataset,
+    options: Any,
     config: ConfigName = None,
-    split: Annotated[str | None, typer.Option(help="The split; train, or else the first with labels.")] = None,
-    features: Annotated[
-        str, typer.Option(help="Of unigram, bigram, trigram, length, overlap, negation; parted by commas.")
-    ] = "unigram,length,negation",
-    top: Annotated[int, typer.Option(help="How many cues to print.")] = 20,
-    min_applicability: Annotated[int, typer.Option(help="The least applicability of a cue.")] = 1,
-    groups_column: Annotated[
-        str | None, typer.Option(help="The column of what belongs together; source_id where there is one.")
-    ] = None,
+    split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
+    top: Annotated[int, typer.Option(help="Number of cues to print.")] = 20,
     prompt_column: PromptColumn = None,
     choices_column: ChoicesColumn = None,
     label_column: RightChoiceColumn = None,
     first_label: Annotated[int | None, typer.Option(help="Whether labels count from 0 or from 1.")] = None,
     data_dir: DataDir = None,
     limit: Limit = None,
-    n_folds: Annotated[int, typer.Option(help="Folds of the cue-only classifier.")] = 10,
-    n_permutations: Annotated[int, typer.Option(help="Permutations of its p-value.")] = 200,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="A file for all figures, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.analysis.cues.classifier import cue_classifier
@@ -71,20 +66,19 @@ def cues(
         limit=limit,
         seed=seed,
     )
-    if groups_column is not None and groups_column not in data.column_names:
+    if options.groups_column is not None and options.groups_column not in data.column_names:
         raise ValueError(
-            f"Expected a column {groups_column!r} in {dataset}, but it has {', '.join(data.column_names)}."
+            f"Expected a column {options.groups_column!r} in {dataset}, but it has {', '.join(data.column_names)}."
         )
-    column = groups_column or ("source_id" if "source_id" in data.column_names else None)
+    column = options.groups_column or ("source_id" if "source_id" in data.column_names else None)
     items, labels = data["choices"][:], data["label"][:]
-    families = [name.strip() for name in features.split(",") if name.strip()]
-    prompts = data["prompt"][:] if "overlap" in families else None
+    prompts = data["prompt"][:] if "overlap" in options.features else None
     table = cue_statistics(
         items,
         labels,
         prompts=prompts,
-        features=families,
-        min_applicability=min_applicability,
+        features=options.features,
+        min_applicability=options.min_applicability,
         confidence_level=confidence_level,
     )
     reached = cue_classifier(
@@ -92,8 +86,8 @@ def cues(
         labels,
         prompts=prompts,
         groups=data[column][:] if column else None,
-        features=families,
-        n_folds=n_folds,
+        features=options.features,
+        n_folds=options.n_folds,
         n_permutations=n_permutations,
         resampling=Resampling(confidence_level, seed=seed),
     )

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import csv
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._options import (
-    BatchSize,
-    ConfidenceLevel,
-    ConfigName,
-    DataDir,
-    Dataset,
-    LabelColumn,
-    Limit,
-    Model,
-    Resamples,
-    Revision,
-    Seed,
-    Task,
-    TextColumn,
-    TextPairColumn,
-)
+from rightreasons.cli._audit import Out, run_audit
+from rightreasons.cli._declared import declared_command
+from rightreasons.cli._options import Dataset, Model
+from rightreasons.measuring.options import DifficultyOptions
 
 if TYPE_CHECKING:
     from rightreasons.auditing.runner import AuditResult
@@ -36,61 +26,18 @@ LONGEST = 90
 """Characters of a text that are printed."""
 
 
-@app.command()
+@declared_command(app, "difficulty", {"settings": AuditOptions, "options": DifficultyOptions})
 def difficulty(
     model: Model,
     dataset: Dataset,
-    out: Annotated[Path, typer.Option(help="The folder of the report and the ranking.")] = Path("difficulty"),
-    top: Annotated[int, typer.Option(help="How many of the hardest items to print.")] = 10,
-    limit: Limit = None,
-    seed: Seed = 0,
-    split: Annotated[str | None, typer.Option(help="The split; the first of test, validation with labels.")] = None,
-    config: ConfigName = None,
-    task: Task = None,
-    text_column: TextColumn = None,
-    text_pair_column: TextPairColumn = None,
-    label_column: LabelColumn = None,
-    data_dir: DataDir = None,
-    revision: Revision = None,
-    neighbors: Annotated[
-        str, typer.Option(help="Words that stand in for others: same_class (of the predicted class) or any.")
-    ] = "same_class",
-    data_map: Annotated[
-        Path | None, typer.Option(help="A folder of DataMapCallback, of training on these items, to compare with.")
-    ] = None,
-    batch_size: BatchSize = 32,
-    n_resamples: Resamples = 1000,
-    confidence_level: ConfidenceLevel = 0.95,
+    settings: Any,
+    options: Any,
+    out: Out = Path("report"),
+    top: Annotated[int, typer.Option(help="Number of the hardest items to print.", min=0)] = 10,
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
-    from rightreasons.auditing.runner import audit
-    from rightreasons.cli._show import show_audit
-    from rightreasons.foundations.validation import check_count
-
-    check_count(top, "top", minimum=0)
-    options = {"items": limit, "neighbors": neighbors, "data_map": None if data_map is None else str(data_map)}
-    result = audit(
-        model,
-        dataset,
-        out=out,
-        questions=["difficulty"],
-        limit=limit,
-        seed=seed,
-        split=split,
-        config=config,
-        task=task,
-        text_column=text_column,
-        text_pair_column=text_pair_column,
-        label_column=label_column,
-        data_dir=data_dir,
-        revision=revision,
-        batch_size=batch_size,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        options={"difficulty": {name: value for name, value in options.items() if value is not None}},
-    )
-    _show(result, top)
-    show_audit(result)
+    show = functools.partial(_show, top=top)
+    run_audit(model, dataset, out, ["difficulty"], settings.changed(), {"difficulty": options}, show)
 
 
 def _show(result: AuditResult, top: int) -> None:

@@ -28,7 +28,7 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 class Options:
     """Base of every frozen options class; a subclass is a frozen dataclass whose fields are made by `option`.
 
-    Values are plain: numbers, texts, booleans, None, and tuples of them; `choices` and `minimum` of an option are
+    Values are plain: numbers, texts, booleans, None, and tuples of them. `choices` and `minimum` of an option are
     checked here, anything else in a subclass's `__post_init__`. An option whose default is None accepts None. Nothing
     heavy is imported before a value is checked, so that a command line can list its options at once.
 
@@ -176,6 +176,17 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
         return call
 
     return decorate
+
+
+def listed(names: str | None) -> list[str] | None:
+    """Read comma-separated names; None stays None."""
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def one_or_more(names: str | None) -> str | list[str] | None:
+    """Read one name, or several comma-separated ones."""
+    parts = listed(names)
+    return parts[0] if parts is not None and len(parts) == 1 else parts
 
 
 def _plain(value: Any) -> Any:

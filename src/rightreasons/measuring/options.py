@@ -20,7 +20,10 @@ class CalibrationOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class ShortcutsOptions(Options):
-    """Does it decide by shortcuts? None leaves an attribution setting to `integrated_gradients`."""
+    """Does it decide by shortcuts?
+
+    None leaves a setting of the attributions to `integrated_gradients`.
+    """
 
     items: int | None = option(
         None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
@@ -31,7 +34,7 @@ class ShortcutsOptions(Options):
     baseline: str | None = option(
         None, "Input without information: zeros, pad or mask.", choices=("zeros", "pad", "mask")
     )
-    method: str | None = option(
+    integration: str | None = option(
         None,
         "Integration rule: adaptive, gauss_legendre or riemann_right.",
         choices=("adaptive", "gauss_legendre", "riemann_right"),
@@ -43,7 +46,8 @@ class ShortcutsOptions(Options):
 
     def attribution(self) -> dict[str, object]:
         """Return the attribution settings that are set, as keywords of `integrated_gradients`."""
-        return {name: value for name, value in self.changed().items() if name != "items"}
+        names = {"integration": "method"}
+        return {names.get(name, name): value for name, value in self.changed().items() if name != "items"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +55,7 @@ class CuesOptions(Options):
     """Does the data hand it cues?"""
 
     features: tuple[str, ...] = option(
-        ("unigram", "length", "negation"),
+        ("unigram", "length", "overlap", "negation"),
         f"Families of cues, of {', '.join(FEATURES)}; comma-separated.",
         choices=FEATURES,
     )
@@ -60,7 +64,6 @@ class CuesOptions(Options):
         None, "Column that names the group each item belongs to; source_id where there is one."
     )
     n_folds: int = option(10, "Folds of the cue-only classifier.", minimum=2)
-    n_permutations: int = option(200, "Permutations of its p-value; 0 for none.", minimum=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +97,11 @@ class BehaviorOptions(Options):
     )
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
     examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.suite is None and self.max_cases is not None:
+            raise ValueError("Expected `suite` where `max_cases` is given, but there is none.")
 
 
 QUESTIONS: Mapping[str, type[Options]] = {

@@ -133,7 +133,7 @@ def test_without_a_suite_it_is_skipped_with_the_reason(world, tmp_path):
     (outcome,) = audit(folder / "model", data, out=tmp_path, **OPTIONS).outcomes
     assert outcome.status == "skipped"
     assert "name" in outcome.reason
-    assert "--suite" in outcome.reason
+    assert "--behavior-suite" in outcome.reason
 
 
 def test_where_it_cannot_be_asked(world, tmp_path):

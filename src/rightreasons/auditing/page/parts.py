@@ -333,7 +333,7 @@ def applies_not(reason: str) -> Applicability:
 
 @runtime_checkable
 class Section(Protocol):
-    """One question of the audit.
+    """One question of the audit; its options are an instance of its class in `measuring.options.QUESTIONS`.
 
     Attributes:
         question: Its name on the command line: the name of its file.
@@ -347,11 +347,11 @@ class Section(Protocol):
     order: int
     needs_labels: bool
 
-    def applies(self, context: AuditContext) -> Applicability:
+    def applies(self, context: AuditContext, options: Any) -> Applicability:
         """Tell whether the question can be asked of this model and data, and if not why."""
         ...
 
-    def run(self, context: AuditContext) -> SectionResult:
+    def run(self, context: AuditContext, options: Any) -> SectionResult:
         """Answer the question."""
         ...
 

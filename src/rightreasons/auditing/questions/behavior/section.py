@@ -33,6 +33,7 @@ from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import ask
 from rightreasons.measuring.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, failing_cases
 from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.options import BehaviorOptions
 
 RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5
@@ -65,20 +66,22 @@ class Behavior:
     order = 6
     needs_labels = False
 
-    def applies(self, context: AuditContext) -> Applicability:
+    def applies(self, context: AuditContext, options: BehaviorOptions) -> Applicability:
         """Ask for a classifier and a suite of texts to classify."""
-        suite = context.suite
+        suite = context.suite(options)
         if suite is None:
-            return applies_not("No behavioral suite was named: give one with `--suite`, such as checklist_sentiment.")
+            return applies_not(
+                "No behavioral suite was named; name one with `--behavior-suite`, such as checklist_sentiment."
+            )
         if context.task != "classification":
             return applies_not("Behavioral suites are put to classifiers.")
         if any(isinstance(label, str) for label in suite.table().labels):
             return applies_not(f"The suite {suite.name!r} asks for answers that are texts, and this is a classifier.")
         return APPLIES
 
-    def run(self, context: AuditContext) -> SectionResult:
+    def run(self, context: AuditContext, options: BehaviorOptions) -> SectionResult:
         """Answer the question."""
-        suite = context.suite
+        suite = context.suite(options)
         if suite is None:
             raise ValueError("Expected a behavioral suite, but none was named.")
         tested = ask(
@@ -93,7 +96,7 @@ class Behavior:
             tested,
             confidence_level=context.confidence_level,
             seed=context.seed,
-            examples=context.options["behavior"].get("examples", EXAMPLES),
+            examples=options.examples,
         )
 
 

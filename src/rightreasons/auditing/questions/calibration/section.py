@@ -64,15 +64,14 @@ class Calibration:
     order = 1
     needs_labels = True
 
-    def applies(self, context: AuditContext) -> p.Applicability:
+    def applies(self, context: AuditContext, options: CalibrationOptions) -> p.Applicability:
         """Ask for labels on the primary split."""
         if not context.primary.labelled.any():
             return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
         return p.APPLIES
 
-    def run(self, context: AuditContext) -> p.SectionResult:
+    def run(self, context: AuditContext, options: CalibrationOptions) -> p.SectionResult:
         """Answer the question."""
-        options = CalibrationOptions.read(context.options.get("calibration"), "the question 'calibration'")
         resampling = context.resampling
         split, names = context.primary.name, context.label_names
         measured = measure_calibration(judge(context, context.primary), options=options, resampling=resampling)

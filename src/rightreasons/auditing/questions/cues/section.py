@@ -33,9 +33,8 @@ from rightreasons.auditing.questions.cues import plots as plots_cues
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.options import CuesOptions
 
-FEATURES = ("unigram", "length", "overlap", "negation")
-N_FOLDS = 10
 MIN_ITEMS = 20
 """With fewer labelled items than this nothing can be said about cues."""
 
@@ -90,7 +89,7 @@ class Cues:
     order = 3
     needs_labels = True
 
-    def applies(self, context: AuditContext) -> Applicability:
+    def applies(self, context: AuditContext, options: CuesOptions) -> Applicability:
         """Ask for a multiple-choice task with enough labelled items."""
         if context.primary.choices is None:
             return applies_not("Cues in the choices are a question about multiple-choice data.")
@@ -99,9 +98,9 @@ class Cues:
             return applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labelled}.")
         return APPLIES
 
-    def run(self, context: AuditContext) -> SectionResult:
+    def run(self, context: AuditContext, options: CuesOptions) -> SectionResult:
         """Answer the question."""
-        found = _find(context)
+        found = _find(context, options)
         headlines = _headlines(context, found)
         parts = [_cue_part(context, found), _classifier_part(found, headlines)]
         if found.gap is not None:
@@ -128,15 +127,15 @@ SECTION = Cues()
 # ------------------------------------------------------------------------------------------------------------- figures
 
 
-def _find(context: AuditContext) -> _Found:
+def _find(context: AuditContext, options: CuesOptions) -> _Found:
     split = context.primary
     rows = np.flatnonzero(split.labelled)
     every = split.choices or []
     choices, prompts = [every[i] for i in rows], [split.texts[i] for i in rows]
     labels = split.labels[rows]
-    groups = split.column("source_id")
+    groups = split.column(options.groups_column or "source_id")
     kept: list[Any] = [groups[i] for i in rows] if groups is not None else list(range(len(rows)))
-    shared: dict[str, Any] = {"features": FEATURES}
+    shared: dict[str, Any] = {"features": options.features}
     train = _train(context)
     if train is not None:
         learned, answers, questions = train
@@ -152,7 +151,7 @@ def _find(context: AuditContext) -> _Found:
             labels,
             prompts=prompts,
             groups=kept,
-            n_folds=min(N_FOLDS, len(set(kept))),
+            n_folds=min(options.n_folds, len(set(kept))),
             n_permutations=0,
             resampling=Resampling(resamples=1, seed=context.seed),
             **shared,

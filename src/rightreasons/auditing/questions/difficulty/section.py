@@ -81,7 +81,7 @@ class Difficulty:
     order = 5
     needs_labels = False
 
-    def applies(self, context: AuditContext) -> p.Applicability:
+    def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
         """Ask for some items, and for a model whose word embeddings can be moved."""
         from rightreasons.models.gradients.embedding_input import EmbeddingInput
 
@@ -95,9 +95,8 @@ class Difficulty:
             return p.applies_not(str(error))
         return p.APPLIES
 
-    def run(self, context: AuditContext) -> p.SectionResult:
+    def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
-        options = DifficultyOptions.read(context.options.get("difficulty"), "the question 'difficulty'")
         items = _items(context, options)
         headlines = _headlines(items)
         return p.SectionResult(

@@ -26,10 +26,10 @@ from rightreasons.auditing.page.parts import (
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.questions.probes import plots as plots_probes
 from rightreasons.auditing.questions.probes.examples import example_part
-from rightreasons.foundations.validation import check_count, check_options
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.option_order import OrderFigures, cyclic_orders
-from rightreasons.measuring.probes import KS, ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
+from rightreasons.measuring.options import ProbesOptions
+from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
 
 SHEN = "Shen & Kejriwal 2022"
 MIN_ITEMS = 10
@@ -83,7 +83,7 @@ class Probes:
     order = 4
     needs_labels = True
 
-    def applies(self, context: AuditContext) -> Applicability:
+    def applies(self, context: AuditContext, options: ProbesOptions) -> Applicability:
         """Ask for a multiple-choice task with enough labelled items that texts can be borrowed from."""
         split = context.primary
         if split.choices is None:
@@ -97,9 +97,9 @@ class Probes:
             return applies_not("All items have the same choices, so that none can be borrowed from another.")
         return APPLIES
 
-    def run(self, context: AuditContext) -> SectionResult:
+    def run(self, context: AuditContext, options: ProbesOptions) -> SectionResult:
         """Answer the question."""
-        found = _find(context)
+        found = _find(context, options)
         headlines = _headlines(context, found)
         parts = [_bias_part(context, found, headlines), _paralysis_part(context, found, headlines)]
         parts += [_order_part(context, found), example_part(found.probed)]
@@ -123,13 +123,11 @@ SECTION = Probes()
 # ------------------------------------------------------------------------------------------------------------- figures
 
 
-def _find(context: AuditContext) -> _Found:
+def _find(context: AuditContext, options: ProbesOptions) -> _Found:
     from rightreasons.models.scoring.choices import choose, is_joint
 
     split, scorer = context.primary, context.classifier
-    options = dict(context.options.get("probes", {}))
-    check_options(options, ("ks",), "probes")
-    wanted = tuple(dict.fromkeys(check_count(k, "ks") for k in options.get("ks", KS)))
+    wanted = tuple(dict.fromkeys(options.ks))
     spare = _spare_choices(split.choices or [])
     ks = tuple(k for k in wanted if k <= spare) or (1,)
 

@@ -69,7 +69,7 @@ class Shortcuts:
     order = 2
     needs_labels = True
 
-    def applies(self, context: AuditContext) -> p.Applicability:
+    def applies(self, context: AuditContext, options: ShortcutsOptions) -> p.Applicability:
         """Ask for a classifier, its training data with all labels, and some labeled items."""
         if context.task != "classification":
             return p.applies_not("Shortcuts by the words of a text are a question about classifiers of texts.")
@@ -85,9 +85,8 @@ class Shortcuts:
             return p.applies_not("The tokenizer does not tell where its tokens stand in the text.")
         return p.APPLIES
 
-    def run(self, context: AuditContext) -> p.SectionResult:
+    def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
         """Answer the question."""
-        options = ShortcutsOptions.read(context.options.get("shortcuts"), "the question 'shortcuts'")
         heads = _heads(context)
         splits = [
             _measure(context, options, split, heads) for split in context.splits if split.labelled.sum() >= MIN_ITEMS

@@ -10,7 +10,7 @@ from tiny_models import WORDS, save_tiny_encoder, save_tiny_multiple_choice
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("probe")
+    folder = tmp_path_factory.mktemp("probes")
     rows = [
         {
             "id": f"i{i}",
@@ -31,7 +31,7 @@ COLUMNS = ("--prompt-column", "stem", "--choices-column", "one,two", "--label-co
 
 
 def test_report_of_a_users_own_columns(files, tmp_path, capsys):
-    words = ("probe", files / "model", files / "items.jsonl", *COLUMNS, "--k", "1,2", "--n-resamples", 50)
+    words = ("probes", files / "model", files / "items.jsonl", *COLUMNS, "--ks", "1,2", "--n-resamples", 50)
     code, said, _ = run(capsys, *words, "--out", tmp_path / "report")
     assert code == 0
     assert "Does it choose without a reason to?" in said
@@ -44,7 +44,7 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("model", "--k", "0"), "Expected `--k` to be whole numbers from 1"),
+        (("model", "--ks", "0"), "Expected `ks` to be at least 1, but got 0"),
         (("model", "--method", "mean"), "`method` to be 'head'"),
         (("model", "--split", "dev"), "split of"),
         (("encoder",), "fine-tune it as a multiple-choice model first"),
@@ -54,7 +54,7 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
 def test_mistakes_are_one_sentence(files, tmp_path, words, message, capsys):
     model, *rest = words
     model = model if model.startswith(".") else files / model
-    code, _, error = run(capsys, "probe", model, files / "items.jsonl", *COLUMNS, *rest, "--out", tmp_path / "report")
+    code, _, error = run(capsys, "probes", model, files / "items.jsonl", *COLUMNS, *rest, "--out", tmp_path / "report")
     assert code == 2
     assert message in error
     assert "Traceback" not in error

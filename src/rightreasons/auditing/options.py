@@ -1,0 +1,86 @@
+"""What can be set about an audit as a whole; options of single questions are in `measuring.options`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rightreasons.foundations.options import Options, option
+from rightreasons.measuring.options import QUESTIONS
+
+TASKS = ("classification", "multiple_choice")
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditOptions(Options):
+    """What is audited, and how."""
+
+    split: str | None = option(
+        None,
+        "Comma-separated splits to audit, the headlines being about the first; by default the first of test, "
+        "validation and dev that has labels, with its variants.",
+    )
+    config: str | None = option(None, "Configuration of the dataset.")
+    limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
+    task: str | None = option(
+        None, "classification or multiple_choice; by default what the model is built for.", choices=TASKS
+    )
+    text_column: str | None = option(None, "Column of the texts.")
+    text_pair_column: str | None = option(None, "Column of the second texts.")
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
+    choices_column: str | None = option(
+        None, "Column that lists the choices, or one column per choice, comma-separated."
+    )
+    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+    revision: str | None = option(None, "Revision of the model on the hub.")
+    method: str | None = option(
+        None,
+        "How a causal language model scores choices: mean, sum, unconditional, or letters (all choices together).",
+        choices=("mean", "sum", "unconditional", "letters"),
+    )
+    batch_size: int = option(32, "Items per batch.", minimum=1)
+    n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
+    confidence_level: float = option(0.95, "Confidence level of the intervals.")
+    seed: int = option(0, "Seed of every random choice.", minimum=0)
+
+    def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_fraction
+
+        super().__post_init__()
+        check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+
+
+def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, Options]:
+    """Make the options of the questions that are asked; what nobody reads is refused.
+
+    Args:
+        asked: Names of questions.
+        given: Question -> its options, by name or as an instance of its class.
+
+    Returns:
+        Question -> its options, for each question that is asked.
+
+    Raises:
+        ValueError: If a question or an option is unknown, or options are given for a question that is not asked.
+
+    Example:
+        >>> question_options(["calibration"], {"calibration": {"n_bins": 10}})
+        {'calibration': CalibrationOptions(n_bins=10)}
+        >>> question_options(["probes"], {"probes": {"k": [1]}})
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: ks.
+    """
+    from rightreasons.foundations.validation import unknown_name
+
+    names, settings = list(asked), dict(given or {})
+    for question in settings:
+        if question not in QUESTIONS:
+            raise unknown_name("question", question, QUESTIONS)
+        if question not in names:
+            raise ValueError(
+                f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
+            )
+    return {name: QUESTIONS[name].read(settings.get(name), f"the question {name!r}") for name in names}

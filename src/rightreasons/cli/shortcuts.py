@@ -1,0 +1,5 @@
+"""`rightreasons shortcuts MODEL DATASET`."""
+
+from rightreasons.cli._audit import question_app
+
+app = question_app("shortcuts")
