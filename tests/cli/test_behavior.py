@@ -66,12 +66,13 @@ def test_one_argument_is_not_enough(world, capsys):
 
 def test_an_audit_with_a_suite(world, tmp_path, capsys):
     words = ["audit", world / "model", world / "data" / "test.csv", "--questions", "behavior", "--out", tmp_path]
-    said = run(capsys, *words, "--suite", world / "suite.jsonl", "--max-cases", "2")
+    said = run(capsys, *words, "--behavior-suite", world / "suite.jsonl", "--behavior-max-cases", "2")
     assert said.code == 0, said.err
     assert "of the cases of a functionality pass (5 functionalities of tiny)" in " ".join(said.out.split())
-    assert f"--suite {world / 'suite.jsonl'} --max-cases 2" in (tmp_path / "index.html").read_text("utf-8")
-    said = run(capsys, *words, "--max-cases", "2")
-    assert (said.code, "Expected --suite" in said.err) == (2, True)
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert f"--behavior-suite {world / 'suite.jsonl'} --behavior-max-cases 2" in page
+    said = run(capsys, *words, "--behavior-max-cases", "2")
+    assert (said.code, "Expected `suite`" in said.err) == (2, True)
 
 
 def test_a_reader_is_tested_on_a_suite(reading, tmp_path, capsys):

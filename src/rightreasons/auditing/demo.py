@@ -7,7 +7,7 @@ looks calibrated on the split it was trained for, leans on the cue, and falls wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ def audit_demo(
     planted: Mapping[str, Any] = PLANTED,
     training: Mapping[str, Any] = TRAINING,
     encoder: str | os.PathLike[str] | None = None,
+    questions: Sequence[str] | None = None,
     **options: Any,
 ) -> AuditResult:
     """Fine-tune the packaged encoder on planted data and audit it on the splits with the cue, without and flipped.
@@ -46,6 +47,7 @@ def audit_demo(
         planted: Options of the data.
         training: Options of the training.
         encoder: Another encoder; None for that of the extra [demo].
+        questions: The questions to ask; None for all that apply.
         **options: Further options of `audit`.
 
     Returns:
@@ -73,7 +75,8 @@ def audit_demo(
         split=("test", "test_absent", "test_flipped"),
         seed=seed,
         progress=progress,
-        options=options.pop("options", QUESTIONS),
+        options={name: its for name, its in QUESTIONS.items() if questions is None or name in questions},
+        questions=questions,
         command=f"rightreasons demo{'' if seed == 0 else f' --seed {seed}'}",
         **options,
     )

@@ -1,0 +1,140 @@
+"""Options are declared once: what a report prints makes the same report, and every option can be typed."""
+
+import dataclasses
+import html
+import json
+import re
+import shlex
+import typing
+
+import pytest
+
+from rightreasons.auditing import runner
+from rightreasons.auditing.options import AuditOptions
+from rightreasons.auditing.questions import available_questions
+from rightreasons.auditing.runner import audit, audit_command
+from rightreasons.cli import main
+from rightreasons.measuring.options import QUESTIONS
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
+from tiny_suites import behavior_suite
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A classifier with train and test texts, a multiple-choice model with items, and a suite."""
+    folder = tmp_path_factory.mktemp("declared")
+    save_tiny_classifier(folder / "classifier")
+    save_tiny_multiple_choice(folder / "chooser")
+    behavior_suite().write(folder / "suite.jsonl")
+    texts, labels = tiny_texts(60)
+    rows = [
+        {"id": f"t{i}", "review": text, "verdict": ("negative", "positive")[label]}
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    (folder / "texts").mkdir()
+    for split, part in (("train", rows[:35]), ("test", rows[35:])):
+        (folder / "texts" / f"{split}.jsonl").write_text("\n".join(map(json.dumps, part)), "utf-8")
+    items = [
+        {"id": f"c{i}", "stem": f"rain fell {i % 7}", "one": f"it was {i}", "two": f"dry {i * 3}", "gold": i % 2}
+        for i in range(24)
+    ]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    return folder
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    assert (stop.value.code or 0) == 0
+
+
+TEXTS = ("classifier", "texts", "--text-column", "review", "--label-column", "verdict", "--n-resamples", "30")
+ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column", "one,two", "--label-column", "gold",
+         "--n-resamples", "30")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", *TEXTS, "--questions", "calibration,behavior", "--behavior-suite", "suite.jsonl",
+         "--behavior-max-cases", "3", "--behavior-examples", "1", "--limit", "21", "--seed", "4"),
+        ("audit", *ITEMS, "--questions", "cues,calibration", "--cues-n-folds", "3", "--cues-features", "length"),
+        ("calibration", *TEXTS, "--n-bins", "4", "--confidence-level", "0.8", "--split", "test,train"),
+        ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum"),
+        ("difficulty", *TEXTS, "--neighbors", "any", "--items", "22", "--confidence-level", "0.8", "--top", "2"),
+        ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_the_printed_command_makes_the_same_report(files, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(files)
+    run(*words, "--out", tmp_path / "first")
+    page = html.unescape((tmp_path / "first" / "index.html").read_text("utf-8"))
+    (printed,) = set(re.findall(r"rightreasons audit [^<\n]*", page))
+    run(*shlex.split(printed)[1:], "--out", tmp_path / "second")
+    first, second = (json.loads((tmp_path / name / "audit.json").read_text("utf-8")) for name in ("first", "second"))
+    assert all(answer["status"] == "answered" for answer in first["questions"])
+    assert first.pop("created")
+    assert second.pop("created")
+    assert first == second
+
+
+def another(field, kind):
+    """Return a value of an option that is not its default."""
+    if "choices" in field.metadata:
+        value = next(choice for choice in field.metadata["choices"] if choice != field.default)
+        return (value,) if typing.get_origin(kind) is tuple else value
+    if typing.get_origin(kind) is tuple:
+        return (3, 5)
+    if isinstance(field.default, float):
+        return 0.8
+    if "minimum" in field.metadata:
+        return (field.default or 5) + 1
+    return "other words"
+
+
+def changed(options):
+    hints = typing.get_type_hints(options)
+    return {field.name: another(field, hints[field.name]) for field in dataclasses.fields(options)}
+
+
+def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
+    settings = AuditOptions(**changed(AuditOptions))
+    options = {name: its(**changed(its)) for name, its in QUESTIONS.items()}
+    came = {}
+
+    def stand_in(model, dataset, **arguments):
+        came.update(arguments, model=model, dataset=dataset)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(runner, "audit", stand_in)
+    words = shlex.split(audit_command("model", "data", settings, None, options))
+    with pytest.raises(SystemExit):
+        main(words[1:])
+    assert came["options"] == options
+    assert {name: came[name] for name in AuditOptions.names()} == changed(AuditOptions)
+
+
+def test_the_questions_of_the_report_and_of_the_options_are_the_same():
+    assert sorted(QUESTIONS) == available_questions()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shortcuts": {"itmes": 5}}, "the question 'shortcuts', but got 'itmes'. Did you mean 'items'"),
+        ({"shortcts": {"items": 5}}, "Expected a question, but got 'shortcts'|Did you mean 'shortcuts'"),
+        ({"difficulty": {"items": 5}}, r"questions asked \(shortcuts, cues\), but got options of 'difficulty'"),
+        ({"cues": {"features": ["colour"]}}, "colour"),
+        ({"shortcuts": {"items": 0}}, "Expected `items` to be at least 1, but got 0"),
+    ],
+)
+def test_options_that_nobody_reads_are_refused_before_anything_is_opened(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit("no/model", "no/data", out=tmp_path / "report", questions=["shortcuts", "cues"], options=options)
+    assert not (tmp_path / "report").exists()
+
+
+def test_settings_that_nobody_reads_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="an option of audit, but got 'n_resample'. Did you mean 'n_resamples'"):
+        audit("no/model", "no/data", out=tmp_path / "report", n_resample=3)
