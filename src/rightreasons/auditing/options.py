@@ -48,8 +48,6 @@ class AuditOptions(Options):
     def __post_init__(self) -> None:
         from rightreasons.foundations.validation import check_fraction
 
-        if not isinstance(self.split, (str, type(None))):  # a list, as code names splits
-            object.__setattr__(self, "split", ",".join(self.split))
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
 

@@ -124,6 +124,8 @@ def audit(
     """
     sections = load_sections(questions)
     asked = [section.question for section in sections]
+    if not isinstance(settings.get("split", ""), (str, type(None))):  # a list, as code names splits
+        settings["split"] = ",".join(settings["split"])
     given = AuditOptions.read(settings, "audit")
     chosen = question_options(asked, options)
     folder = _check_out(out)

@@ -34,6 +34,7 @@ def open_items(
         The items that have a label, and in words what was taken.
     """
     from rightreasons.data.opening.splits import choose_split, labeled_items, open_splits
+    from rightreasons.foundations.options import listed, one_or_more
 
     splits = open_splits(
         dataset,
@@ -49,14 +50,3 @@ def open_items(
         raise ValueError(f"Expected items with a label in {dataset}, but none of split {name!r} has one.")
     without = len(splits[name]) - len(items)
     return items, name if without == 0 else f"{name} without {without:,} items that have no label"
-
-
-def listed(names: str | None) -> list[str] | None:
-    """Read comma-separated names."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
-
-
-def one_or_more(names: str | None) -> str | list[str] | None:
-    """Read one name, or several that are comma-separated."""
-    parts = listed(names)
-    return parts[0] if parts is not None and len(parts) == 1 else parts

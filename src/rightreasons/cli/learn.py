@@ -64,9 +64,9 @@ def plan(
     ] = None,
 ) -> None:
     """Plan the runs of an experiment and store them in a folder."""
-    from rightreasons.cli._choices import listed
     from rightreasons.cli._learning_task import absolute, open_task
     from rightreasons.data.builders.catalog import CATALOG
+    from rightreasons.foundations.options import listed
     from rightreasons.training.behavior import plan as behavior_plan
     from rightreasons.training.behavior.grid import parse_grid
 

@@ -111,8 +111,8 @@ def _open(
     seed: int,
 ) -> Any:
     """Open the labeled items of each split that has some."""
-    from rightreasons.cli._choices import listed, one_or_more
     from rightreasons.data.opening.splits import labeled_items, open_splits
+    from rightreasons.foundations.options import listed, one_or_more
     from rightreasons.foundations.validation import check_one_of
 
     check_one_of(task, ("multiple_choice", "classification"), "--task")
