@@ -7,36 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import datasets
-
-from rightreasons.data.builders.builder import Builder, Config, Hub, classification_features
+from rightreasons.data.builders.builder import ClassificationBuilder, Config, Hub
 from rightreasons.data.builders.sources import Source
 
-LABELS = ("World", "Sports", "Business", "Sci/Tech")
-
-_LICENCE = "research, non-commercial"
-_CITATION = "Zhang, Zhao, LeCun (2015). Character-level Convolutional Networks for Text Classification. NeurIPS."
 _URL = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv/"
-_TRAIN = Source("train.csv", f"{_URL}train.csv", None, None, _LICENCE, _CITATION)
-_TEST = Source(
-    "test.csv",
-    f"{_URL}test.csv",
-    1857427,
-    "521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",
-    _LICENCE,
-    _CITATION,
-)
+_TRAIN = Source("train.csv", _URL)
+_TEST = Source("test.csv", _URL, 1857427, "521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699")
 _SAMPLE = Source(
     "alps_train.tsv",
     "https://raw.githubusercontent.com/forest-snow/alps/43232f234087cdbb4b06cd0e3997460610a0dbfd/data/agnews/dev.tsv",
     2030410,
     "7a0811e0006080bf4de17752c5466450ff3db778be71bc5bcf3c4e99b5f0803d",
-    _LICENCE,
-    "Yuan, Lin, Boyd-Graber (2020). Cold-start Active Learning through Self-supervised Language Modeling. EMNLP.",
+    citation="Yuan, Lin, Boyd-Graber (2020). Cold-start Active Learning through Self-supervised Language Modeling.",
 )
 
 
-class AGNews(Builder):
+class AGNews(ClassificationBuilder):
     """News items of four topics.
 
     `default` is the data set as it is used everywhere: title and description in one text, 120,000 training and 7,600
@@ -48,8 +34,9 @@ class AGNews(Builder):
     NAME = "ag_news"
     FOLDER = "ag_news"
     DESCRIPTION = "AG's corpus of news articles, four topics."
-    CITATION = _CITATION
-    LICENSE = _LICENCE
+    CITATION = "Zhang, Zhao, LeCun (2015). Character-level Convolutional Networks for Text Classification. NeurIPS."
+    LICENSE = "research, non-commercial"
+    LABELS = ("World", "Sports", "Business", "Sci/Tech")
     HOMEPAGE = "http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html"
     BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="default"), Config(name="descriptions")]
     SOURCES = (_TRAIN, _TEST, _SAMPLE)
@@ -69,10 +56,6 @@ class AGNews(Builder):
         """Return the files of a configuration; the published training file may be absent."""
         return ((_TRAIN, _TEST), (_TEST,)) if config_name == "default" else ((_SAMPLE, _TEST),)
 
-    def features(self) -> datasets.Features:
-        """Return the columns."""
-        return classification_features(LABELS)
-
     def splits(self) -> Mapping[str, Sequence[str]]:
         """Return the files of each split; the sample is read beside the test items that it must not hold."""
         train = (_TRAIN.path,) if self.config.name == "default" else (_SAMPLE.path, _TEST.path)
@@ -90,10 +73,6 @@ class AGNews(Builder):
         for number, (label, title, description) in enumerate(_rows(file, ",", columns=3)):
             text = description if self.config.name == "descriptions" else f"{title} {description}"
             yield {"id": f"{split}-{number}", "text": text.strip(), "label": int(label) - 1}
-
-    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any]:
-        """Turn a row of the hub into an example."""
-        return {"id": f"{split}-{number}", "text": row["text"].strip(), "label": row["label"]}
 
 
 def _rows(file: Path, delimiter: str, *, columns: int) -> Iterator[list[str]]:

@@ -27,7 +27,6 @@ from rightreasons.data.suites.suite import Case, Functionality, Suite, example_f
 
 Row = dict[str, Any]
 
-CITATION = "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
 _RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
 
 ALLOWED = frozenset(
@@ -89,7 +88,9 @@ class CheckList(Builder):
     BUILDER_CONFIG_CLASS = SuiteConfig
     BUILDER_CONFIGS: ClassVar[list[Config]] = [SuiteConfig(name="default")]
     FOLDER = "checklist"
-    CITATION = CITATION
+    CITATION = (
+        "Ribeiro, Wu, Guestrin, Singh (2020). Beyond Accuracy: Behavioral Testing of NLP Models with CheckList. ACL."
+    )
     LICENSE = "MIT"
     HOMEPAGE = "https://github.com/marcotcr/checklist"
 
@@ -104,7 +105,7 @@ class CheckList(Builder):
         address = f"{_RELEASE}/{cls.STEM}_suite.tar.gz"
         names = (f"release/{cls.STEM}_suite.tar.gz", f"suites/{cls.STEM}_suite.jsonl.gz")
         return tuple(
-            (Source(name, address, size, sha256, cls.LICENSE, CITATION),)
+            (Source(name, address, size, sha256),)
             for name, (size, sha256) in zip(names, (cls.ARCHIVE, cls.JSON_LINES), strict=True)
         )
 

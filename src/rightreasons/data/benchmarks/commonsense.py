@@ -19,6 +19,8 @@ from rightreasons.data.builders.sources import Source, members
 
 Row = dict[str, Any]
 
+_PIQA = "https://raw.githubusercontent.com/ybisk/ybisk.github.io/21edab43/piqa/data/"
+
 
 class MultipleChoiceBuilder(Builder):
     """What the four sets share: their columns, and a check of every item."""
@@ -83,16 +85,12 @@ class Anli(MultipleChoiceBuilder):
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        official = tuple(
-            Source(name, cls._URL, None, None, cls.LICENSE, cls.CITATION) for name in ("dev.jsonl", "dev-labels.lst")
-        )
+        official = tuple(Source(name, cls._URL) for name in ("dev.jsonl", "dev-labels.lst"))
         recast = Source(
             "anli_dev.jsonl",
             "https://raw.githubusercontent.com/Mayer123/HyKAS-CSKG/fa72d01b/tasks/anli_dev.jsonl",
             1094066,
             "2865962ae79e400187bb45089a001e256c6b01de33cd7525b9d0974a4e782c33",
-            cls.LICENSE,
-            cls.CITATION,
         )
         return ((recast,), official)
 
@@ -141,18 +139,12 @@ class HellaSwag(MultipleChoiceBuilder):
         official = Source(
             "hellaswag_val.jsonl",
             "https://raw.githubusercontent.com/rowanz/hellaswag/master/data/hellaswag_val.jsonl",
-            None,
-            None,
-            cls.LICENSE,
-            cls.CITATION,
         )
         as_text = Source(
             "hellaswag_val_full.txt.bz2",
             "https://raw.githubusercontent.com/klosax/hellaswag_text_data/1105d370/hellaswag_val_full.txt.bz2",
             1964544,
             "50b637899e4263c2bc456c2dc726c95d2c8cd8e2a552ea5bd7719ce3cb03fe5b",
-            cls.LICENSE,
-            cls.CITATION,
         )
         return ((as_text,), (official,))
 
@@ -202,28 +194,16 @@ class Piqa(MultipleChoiceBuilder):
             }
         },
     )
-    SOURCES = tuple(
-        Source(
-            name,
-            f"https://raw.githubusercontent.com/ybisk/ybisk.github.io/21edab43/piqa/data/{name}",
-            size,
-            sha256,
-            "AFL-3.0",
-            "Bisk et al. (2020)",
-        )
-        for name, size, sha256 in (
-            ("valid.jsonl", 495929, "93503cc97c679e459b065c3d13e848282e44b2a25213985bed3e5d458abef72d"),
-            ("valid-labels.lst", 3676, "b4192dc3a2a0363d9d60ccf79800cbbe2f32ebb17726efdde6970e0b8131bceb"),
-            ("tests.jsonl", 814616, "402f1e2e61347db773e6e5e0a6b24f97396b59f6fd046dcdcbc12f483ac8553b"),
-        )
+    SOURCES = (
+        Source("valid.jsonl", _PIQA, 495929, "93503cc97c679e459b065c3d13e848282e44b2a25213985bed3e5d458abef72d"),
+        Source("valid-labels.lst", _PIQA, 3676, "b4192dc3a2a0363d9d60ccf79800cbbe2f32ebb17726efdde6970e0b8131bceb"),
+        Source("tests.jsonl", _PIQA, 814616, "402f1e2e61347db773e6e5e0a6b24f97396b59f6fd046dcdcbc12f483ac8553b"),
     )
+    SPLITS: ClassVar = {"validation": ("valid.jsonl", "valid-labels.lst"), "test": ("tests.jsonl",)}
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
         return (cls.SOURCES, cls.SOURCES[:2])
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        return {"validation": ("valid.jsonl", "valid-labels.lst"), "test": ("tests.jsonl",)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         rows = list(self.json_lines(files["tests.jsonl" if split == "test" else "valid.jsonl"]))
@@ -252,18 +232,15 @@ class SocialIqa(MultipleChoiceBuilder):
         "refs/convert/parquet",
         {"default": {"validation": ("default/validation/0000.parquet",), "train": ("default/train/0000.parquet",)}},
     )
-    _URL = "https://storage.googleapis.com/ai2-mosaic/public/socialiqa/socialiqa-train-dev.zip"
+    ARCHIVE = "socialiqa-train-dev.zip"
+    _URL = f"https://storage.googleapis.com/ai2-mosaic/public/socialiqa/{ARCHIVE}"
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
         archive, items, labels = (
-            Source(name, cls._URL, size, sha256, cls.LICENSE, cls.CITATION)
+            Source(name, cls._URL, size, sha256)
             for name, size, sha256 in (
-                (
-                    "socialiqa-train-dev.zip",
-                    2198056,
-                    "ee073914a0fc33265cfbcfc50ec20df9b2e07809c3f420f599138d1f394ef5c3",
-                ),
+                (cls.ARCHIVE, 2198056, "ee073914a0fc33265cfbcfc50ec20df9b2e07809c3f420f599138d1f394ef5c3"),
                 ("dev.jsonl", 474440, "d8128dfe60783a9971b954ca82dd57b87b05d5d40468876d51a8e1ad2c557465"),
                 ("dev-labels.lst", 3908, "2d882ff71969d3980d37dd07aecdf9093c6e63e27c670f3a203bcf3b9b74bc05"),
             )
@@ -273,14 +250,12 @@ class SocialIqa(MultipleChoiceBuilder):
     def splits(self) -> Mapping[str, Sequence[str]]:
         if "dev.jsonl" in self.files:
             return {"validation": ("dev.jsonl", "dev-labels.lst")}
-        return {"train": ("socialiqa-train-dev.zip",), "validation": ("socialiqa-train-dev.zip",)}
+        return {"train": (self.ARCHIVE,), "validation": (self.ARCHIVE,)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         part = "train" if split == "train" else "dev"
-        if "socialiqa-train-dev.zip" in files:
-            texts = {
-                Path(name).name: content.decode("utf-8") for name, content in members(files["socialiqa-train-dev.zip"])
-            }
+        if self.ARCHIVE in files:
+            texts = {Path(name).name: content.decode("utf-8") for name, content in members(files[self.ARCHIVE])}
         else:
             texts = {name: file.read_text("utf-8") for name, file in files.items()}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]

@@ -27,7 +27,7 @@ _BALANCED = (
     "When Choosing Plausible Alternatives, Clever Hans can be Clever. COIN. arXiv:1911.00225."
 )
 _CE = "Han and Wang (2021). Doing Good or Doing Right? ACL. arXiv:2107.01791."
-_SITE = "https://raw.githubusercontent.com/Balanced-COPA/Balanced-COPA.github.io/6e031959/downloads"
+_SITE = "https://raw.githubusercontent.com/Balanced-COPA/Balanced-COPA.github.io/6e031959/downloads/"
 _COPA_ARCHIVE_URL = "https://people.ict.usc.edu/~gordon/downloads/COPA-resources.tgz"
 
 TRAIN_XML = "balacopa-dev-all.xml"
@@ -35,48 +35,40 @@ TEST_XML = "copa-test.xml"
 
 BALANCED_XML = Source(
     TRAIN_XML,
-    f"{_SITE}/balanced_copa.tar.bz2",
+    f"{_SITE}balanced_copa.tar.bz2",
     208323,
     "2091dce8a2923b8530804644780ebe01fd1ae30342eb2562a3821786274b5b25",
-    "MIT",
-    _BALANCED,
+    licence="MIT",
 )
 BALANCED_ARCHIVE = Source(
     "balanced_copa.tar.bz2",
-    f"{_SITE}/balanced_copa.tar.bz2",
+    _SITE,
     27908,
     "b27bbec0950b4bd8e76155c2297c045b03de059222ae08f794e61f1444c50ceb",
-    "MIT",
-    _BALANCED,
+    licence="MIT",
 )
 EASY_HARD_IDS = Source(
     "easy_hard_subsets.json",
-    f"{_SITE}/easy_hard_subsets.json",
+    _SITE,
     6543,
     "f9f1bb7bf0266ad9f2175d0f5b8da638af89475c693e54a78b7ca7f262a2d1bb",
-    "MIT",
-    _BALANCED,
+    licence="MIT",
 )
 COPA_TEST_XML = Source(
     TEST_XML,
     _COPA_ARCHIVE_URL,
     101972,
     "640824681bde78a7592726504d7d9bab294e5de26072d973307fa80d34919d92",
-    "BSD-2-Clause",
-    _COPA,
+    licence="BSD-2-Clause",
 )
 # No copy of these could be had to take a checksum from: what they hold is checked instead, item by item.
-COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, None, None, "BSD-2-Clause", _COPA)
+COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, licence="BSD-2-Clause")
 _HUB_PAGE = "https://huggingface.co/datasets/pkavumba/balanced-copa"
-HUB_TRAIN = Source("train.csv", _HUB_PAGE, None, None, "CC-BY-4.0", _BALANCED)
-HUB_TEST = Source("test.csv", _HUB_PAGE, None, None, "CC-BY-4.0", _BALANCED)
+HUB_TRAIN = Source("train.csv", _HUB_PAGE, licence="CC-BY-4.0")
+HUB_TEST = Source("test.csv", _HUB_PAGE, licence="CC-BY-4.0")
 BCOPA_CE_XML = Source(
     "BCOPA-CE.xml",
     "https://raw.githubusercontent.com/badbadcode/weakCOPA/HEAD/data/BCOPA-CE.xml",
-    None,
-    None,
-    "none stated",
-    _CE,
 )
 
 ORIGINALS = range(1, 501)
@@ -122,6 +114,9 @@ class CopaBuilder(Builder):
                 "source_id": datasets.Value("int64"),
             }
         )
+
+    def splits(self) -> Mapping[str, Sequence[str]]:
+        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
 
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         # An item is checked against its mirror, so hub rows too are read whole and not one by one.
@@ -186,8 +181,8 @@ class BalancedCopa(CopaBuilder):
         check_seed(self.config.seed)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        split = "test" if self.config.name == "test" else "train"
-        return {split: tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
+        ((test, files),) = super().splits().items()
+        return {test if self.config.name == "test" else "train": files}
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         (file,) = files.values()
@@ -227,9 +222,6 @@ class CopaEasyHard(CopaBuilder):
     def features(self) -> datasets.Features:
         return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
 
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
-
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         by_name = {PurePosixPath(path).name: file for path, file in files.items()}
         easy = easy_ids(by_name.pop(EASY_HARD_IDS.path))
@@ -255,9 +247,6 @@ class BcopaCe(CopaBuilder):
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
         return _places(("bcopa_ce", BCOPA_CE_XML))
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         (file,) = files.values()

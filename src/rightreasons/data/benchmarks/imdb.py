@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 
@@ -17,6 +17,10 @@ Row = dict[str, Any]
 LABELS = ("Negative", "Positive")
 ROLES = ("original", "perturbed")
 _BREAK = re.compile(r"<br\s*/?>?")  # some revisions broke a tag
+
+
+_CONTRAST = "https://raw.githubusercontent.com/allenai/contrast-sets/e2b87316/IMDb/data/"
+_PAIRED = "https://raw.githubusercontent.com/acmi-lab/counterfactually-augmented-data/6f232a1d/sentiment/"
 
 
 class PairedReviews(Builder):
@@ -64,28 +68,25 @@ class ImdbContrast(PairedReviews):
     CITATION = (
         "Gardner et al. (2020). Evaluating Models' Local Decision Boundaries via Contrast Sets. Findings of EMNLP."
     )
-    SOURCES = tuple(
+    LICENSE = "none stated"
+    SOURCES = (
         Source(
-            name,
-            f"https://raw.githubusercontent.com/allenai/contrast-sets/e2b87316/IMDb/data/{name}",
-            size,
-            sha256,
-            "none stated",
-            "Gardner et al. (2020)",
-        )
-        for name, size, sha256 in (
-            ("dev_original.tsv", 92558, "349a8821bb8932d7ad236e4a6d3ed01fd9b99fdae1c7c6a1a9f3d442de4a4304"),
-            ("dev_contrast.tsv", 95036, "ec5c984b43c045613dc00c4fd044f362e78351eef82bf07e4429583decaa0e92"),
-            ("test_original.tsv", 452024, "9dc78ddeb5cb6ff6060d24df33a83b6d29f9828994f4b1a5e0086f7e774713bd"),
-            ("test_contrast.tsv", 453717, "3bcb3bd41218b6a5d7bef7fe020a243919f3df0f12f55291b25ef8bbdbe04173"),
-        )
+            "dev_original.tsv", _CONTRAST, 92558, "349a8821bb8932d7ad236e4a6d3ed01fd9b99fdae1c7c6a1a9f3d442de4a4304"
+        ),
+        Source(
+            "dev_contrast.tsv", _CONTRAST, 95036, "ec5c984b43c045613dc00c4fd044f362e78351eef82bf07e4429583decaa0e92"
+        ),
+        Source(
+            "test_original.tsv", _CONTRAST, 452024, "9dc78ddeb5cb6ff6060d24df33a83b6d29f9828994f4b1a5e0086f7e774713bd"
+        ),
+        Source(
+            "test_contrast.tsv", _CONTRAST, 453717, "3bcb3bd41218b6a5d7bef7fe020a243919f3df0f12f55291b25ef8bbdbe04173"
+        ),
     )
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        return {
-            "validation": ("dev_original.tsv", "dev_contrast.tsv"),
-            "test": ("test_original.tsv", "test_contrast.tsv"),
-        }
+    SPLITS: ClassVar = {
+        "validation": ("dev_original.tsv", "dev_contrast.tsv"),
+        "test": ("test_original.tsv", "test_contrast.tsv"),
+    }
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         originals, contrasts = (_rows(file) for file in files.values())
@@ -109,37 +110,30 @@ class ImdbCounterfactual(PairedReviews):
         "Data. ICLR."
     )
     LICENSE = "Apache-2.0"
-    SOURCES = tuple(
+    SOURCES = (
         Source(
-            name,
-            f"https://raw.githubusercontent.com/acmi-lab/counterfactually-augmented-data/6f232a1d/sentiment/{name}",
-            size,
-            sha256,
-            "Apache-2.0",
-            "Kaushik et al. (2020)",
-        )
-        for name, size, sha256 in (
-            (
-                "combined/paired/train_paired.tsv",
-                3179425,
-                "7ac50ca3d70890f80e11ee59955cdbfc43f26b5078d0603717817ab224d2af18",
-            ),
-            (
-                "combined/paired/dev_paired.tsv",
-                466175,
-                "4c2d8a70cbce23eba27fb1f0bb5043cf044811912435cf8d10c3ea6fc7a51363",
-            ),
-            (
-                "combined/paired/test_paired.tsv",
-                907811,
-                "9534b20850205c59015b313983cae7afb31c54c04ffcbd19cea7f1bce5011275",
-            ),
-        )
+            "combined/paired/train_paired.tsv",
+            _PAIRED,
+            3179425,
+            "7ac50ca3d70890f80e11ee59955cdbfc43f26b5078d0603717817ab224d2af18",
+        ),
+        Source(
+            "combined/paired/dev_paired.tsv",
+            _PAIRED,
+            466175,
+            "4c2d8a70cbce23eba27fb1f0bb5043cf044811912435cf8d10c3ea6fc7a51363",
+        ),
+        Source(
+            "combined/paired/test_paired.tsv",
+            _PAIRED,
+            907811,
+            "9534b20850205c59015b313983cae7afb31c54c04ffcbd19cea7f1bce5011275",
+        ),
     )
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        names = {"train": "train", "validation": "dev", "test": "test"}
-        return {split: (f"combined/paired/{name}_paired.tsv",) for split, name in names.items()}
+    SPLITS: ClassVar = {
+        split: (f"combined/paired/{stem}_paired.tsv",)
+        for split, stem in (("train", "train"), ("validation", "dev"), ("test", "test"))
+    }
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         pairs: dict[str, list[list[str]]] = {}

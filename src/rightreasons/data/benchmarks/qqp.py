@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 
@@ -14,8 +14,6 @@ from rightreasons.data.builders.sources import Source
 
 LABELS = ("not_duplicate", "duplicate")
 
-_LICENCE = "Quora's terms of service; for non-commercial use"
-_CITATION = "Iyer, Dandekar, Csernai (2017). First Quora Dataset Release: Question Pairs."
 _URL = "https://raw.githubusercontent.com/ZhengxiangShi/PowerfulPromptFT/b4ecdea0/data/glue_pretrain/QQP/"
 
 
@@ -30,26 +28,13 @@ class QQP(Builder):
     NAME = "qqp"
     FOLDER = "qqp"
     DESCRIPTION = "Quora question pairs, duplicates or not."
-    CITATION = _CITATION
-    LICENSE = _LICENCE
+    CITATION = "Iyer, Dandekar, Csernai (2017). First Quora Dataset Release: Question Pairs."
+    LICENSE = "Quora's terms of service; for non-commercial use"
+    SPLITS: ClassVar = {"train": ("train.json",), "validation": ("dev.json",)}
     HOMEPAGE = "https://quoradata.quora.com/First-Quora-Dataset-Release-Question-Pairs"
     SOURCES = (
-        Source(
-            "train.json",
-            f"{_URL}train.json",
-            1861637,
-            "90d61eea319216f1968490fe1fcd3d3e3aba6003ad0b1792dba235c2909042c2",
-            _LICENCE,
-            _CITATION,
-        ),
-        Source(
-            "dev.json",
-            f"{_URL}dev.json",
-            203372,
-            "d3f19553e7842d0bf6369dcb4972a1a093a9ab95cb4de9eda1dd2101daa6a04d",
-            _LICENCE,
-            _CITATION,
-        ),
+        Source("train.json", _URL, 1861637, "90d61eea319216f1968490fe1fcd3d3e3aba6003ad0b1792dba235c2909042c2"),
+        Source("dev.json", _URL, 203372, "d3f19553e7842d0bf6369dcb4972a1a093a9ab95cb4de9eda1dd2101daa6a04d"),
     )
     HUB = Hub(
         "nyu-mll/glue",
@@ -65,10 +50,6 @@ class QQP(Builder):
     def features(self) -> datasets.Features:
         """Return the columns."""
         return classification_features(LABELS, text_pair=datasets.Value("string"))
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return the file of each split."""
-        return {"train": ("train.json",), "validation": ("dev.json",)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
         """Yield one example an entry: number -> text_a, text_b, and the label as a digit."""

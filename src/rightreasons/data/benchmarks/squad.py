@@ -13,35 +13,16 @@ import datasets
 from rightreasons.data.builders.builder import Builder, Hub
 from rightreasons.data.builders.sources import Source
 
-_LICENCE = "CC-BY-SA-4.0"
-_CITATION = (
-    "Rajpurkar, Zhang, Lopyrev, Liang (2016). SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP."
-)
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset/"
 
-_TRAIN = Source(
-    "train-v1.1.json",
-    f"{_URL}train-v1.1.json",
-    30288272,
-    "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
-    _LICENCE,
-    _CITATION,
-)
-_DEV = Source(
-    "dev-v1.1.json",
-    f"{_URL}dev-v1.1.json",
-    4854279,
-    "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
-    _LICENCE,
-    _CITATION,
-)
+_TRAIN = Source("train-v1.1.json", _URL, 30288272, "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955")
+_DEV = Source("dev-v1.1.json", _URL, 4854279, "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9")
 _XQUAD = Source(
     "xquad.en.json",
     "https://raw.githubusercontent.com/deepmind/xquad/60cac411/xquad.en.json",
     609383,
     "e4c57d1c9143aaa1c5d265ba5987a65f4e69528d2a98f29d6e75019b10344f29",
-    _LICENCE,
-    "Artetxe, Ruder, Yogatama (2020). On the Cross-lingual Transferability of Monolingual Representations. ACL.",
+    citation="Artetxe, Ruder, Yogatama (2020). On the Cross-lingual Transferability of Monolingual Representations.",
 )
 
 ARTICLE_SHARES = {"train": 4 / 6, "validation": 1 / 6, "test": 1 / 6}
@@ -61,8 +42,10 @@ class SQuAD(Builder):
     NAME = "squad"
     FOLDER = "squad_en"
     DESCRIPTION = "SQuAD 1.1, or the part of it that XQuAD took: extractive question answering on Wikipedia."
-    CITATION = _CITATION
-    LICENSE = _LICENCE
+    CITATION = (
+        "Rajpurkar, Zhang, Lopyrev, Liang (2016). SQuAD: 100,000+ Questions for Machine Comprehension of Text. EMNLP."
+    )
+    LICENSE = "CC-BY-SA-4.0"
     HOMEPAGE = "https://rajpurkar.github.io/SQuAD-explorer/"
     SOURCES = (_TRAIN, _DEV)
     HUB = Hub(

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import datasets
-
-from rightreasons.data.builders.builder import Builder, Hub, classification_features, read_table
+from rightreasons.data.builders.builder import ClassificationBuilder, Hub, read_table
 from rightreasons.data.builders.sources import Source
 
-_LICENCE = "none stated"
-_CITATION = (
-    "Socher, Perelygin, Wu, Chuang, Manning, Ng, Potts (2013). Recursive Deep Models for Semantic Compositionality "
-    "Over a Sentiment Treebank. EMNLP."
-)
 _URL = (
     "https://raw.githubusercontent.com/clairett/pytorch-sentiment-classification/"
     "457ffd83de90a9d6d472d8ffc31bbffe40a8b236/data/SST2/"
 )
 
 
-class SST2(Builder):
+class SST2(ClassificationBuilder):
     """The whole sentences of SST-2 with labels on all three splits: 6,920, 872 and 1,821.
 
     The publisher's copy is cleaned of most punctuation; that on the hub (SetFit/sst2) has the same sentences as the
@@ -32,34 +25,18 @@ class SST2(Builder):
     NAME = "sst2"
     FOLDER = "sst2"
     DESCRIPTION = "Stanford Sentiment Treebank, whole sentences, negative or positive."
-    CITATION = _CITATION
-    LICENSE = _LICENCE
+    CITATION = (
+        "Socher, Perelygin, Wu, Chuang, Manning, Ng, Potts (2013). Recursive Deep Models for Semantic Compositionality "
+        "Over a Sentiment Treebank. EMNLP."
+    )
+    LICENSE = "none stated"
+    LABELS = ("negative", "positive")
+    SPLITS: ClassVar = {"train": ("train.tsv",), "validation": ("dev.tsv",), "test": ("test.tsv",)}
     HOMEPAGE = "https://nlp.stanford.edu/sentiment/"
     SOURCES = (
-        Source(
-            "train.tsv",
-            f"{_URL}train.tsv",
-            720259,
-            "ec192f833a64da08f475488a77b0d0b47db47acd0f458bd18433fc793b569920",
-            _LICENCE,
-            _CITATION,
-        ),
-        Source(
-            "dev.tsv",
-            f"{_URL}dev.tsv",
-            92057,
-            "eddea6b39e601dd4e7a672b53cc40fdf6019fa80522f351206c24340ca5d9359",
-            _LICENCE,
-            _CITATION,
-        ),
-        Source(
-            "test.tsv",
-            f"{_URL}test.tsv",
-            188749,
-            "831169c7e2e429d6026e1bdbb542f33b636e3e596caad9602ebc953c205928b7",
-            _LICENCE,
-            _CITATION,
-        ),
+        Source("train.tsv", _URL, 720259, "ec192f833a64da08f475488a77b0d0b47db47acd0f458bd18433fc793b569920"),
+        Source("dev.tsv", _URL, 92057, "eddea6b39e601dd4e7a672b53cc40fdf6019fa80522f351206c24340ca5d9359"),
+        Source("test.tsv", _URL, 188749, "831169c7e2e429d6026e1bdbb542f33b636e3e596caad9602ebc953c205928b7"),
     )
     HUB = Hub(
         "SetFit/sst2",
@@ -67,20 +44,8 @@ class SST2(Builder):
         files={"default": {"train": ("train.jsonl",), "validation": ("dev.jsonl",), "test": ("test.jsonl",)}},
     )
 
-    def features(self) -> datasets.Features:
-        """Return the columns."""
-        return classification_features(["negative", "positive"])
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return the file of each split."""
-        return {"train": ("train.tsv",), "validation": ("dev.tsv",), "test": ("test.tsv",)}
-
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
         """Yield one example a line."""
         (file,) = files.values()
         for number, (text, label) in enumerate(read_table(file, columns=2)):
             yield {"id": f"{split}-{number}", "text": text.strip(), "label": int(label)}
-
-    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any]:
-        """Turn a row of the hub into an example."""
-        return {"id": f"{split}-{number}", "text": row["text"].strip(), "label": row["label"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,8 +24,6 @@ _FINE = {
 }
 FINE = tuple(f"{coarse}:{fine}" for coarse in COARSE for fine in _FINE[coarse].split())
 
-_LICENCE = "none stated"
-_CITATION = "Li, Roth (2002). Learning Question Classifiers. COLING."
 _URL = "https://raw.githubusercontent.com/FreedomIntelligence/qnn/"
 _FILES = {"train": ("default/train/0000.parquet",), "test": ("default/test/0000.parquet",)}
 
@@ -39,26 +37,23 @@ class TREC(Builder):
     NAME = "trec"
     FOLDER = "trec"
     DESCRIPTION = "TREC question classification."
-    CITATION = _CITATION
-    LICENSE = _LICENCE
+    CITATION = "Li, Roth (2002). Learning Question Classifiers. COLING."
+    LICENSE = "none stated"
+    SPLITS: ClassVar = {"train": ("train_5500.label",), "test": ("TREC_10.label",)}
     HOMEPAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
     BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="coarse"), Config(name="fine")]
     SOURCES = (
         Source(
             "train_5500.label",
-            f"{_URL}b47a07f232fee6b71a38efaa50a3f467a2cc7885/data/TREC/train_5500.label",
+            f"{_URL}b47a07f232fee6b71a38efaa50a3f467a2cc7885/data/TREC/",
             333379,
             "8bd6e79493f43bbd22c364587366a1dced54e1e31259eaa92721a0f526031116",
-            _LICENCE,
-            _CITATION,
         ),
         Source(
             "TREC_10.label",
-            f"{_URL}a45c6ae2535d12a191858907ead860eefd499f16/data/TREC/TREC_10.label",
+            f"{_URL}a45c6ae2535d12a191858907ead860eefd499f16/data/TREC/",
             23269,
             "86ad53c8fc9d397ab2f4be7c967d8efb470b260140557d3e57afad69d1b88b76",
-            _LICENCE,
-            _CITATION,
         ),
     )
     # The repository itself holds a loading script; this commit is the hub's own conversion of it to parquet.
@@ -71,10 +66,6 @@ class TREC(Builder):
     def features(self) -> datasets.Features:
         """Return the columns."""
         return classification_features(COARSE if self.config.name == "coarse" else FINE)
-
-    def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return the file of each split."""
-        return {"train": ("train_5500.label",), "test": ("TREC_10.label",)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
         """Yield one example a line: `COARSE:fine question`."""

@@ -2,28 +2,30 @@ r"""The base of every dataset builder: finds the files, verifies them, keys the 
 
 How to add a data set: write one class in one file of this folder and one line in `catalog.py`.
 
-    class Toy(Builder):
+    class Toy(ClassificationBuilder):
         NAME = "toy"                                    # the name in the catalog and in the cache
         FOLDER = "toy"                                  # its folder below the data directory; "a/b" works too
         DESCRIPTION = "Toys, good and bad."
         CITATION = "Maker (1999). Toys."
         LICENSE = "MIT"
         HOMEPAGE = "https://example.org/toys"
-        SOURCES = (Source("train.tsv", "https://…", size, sha256, licence, citation),)
+        SOURCES = (Source("train.tsv", "https://…", size, sha256),)   # `rightreasons data source FILE` prints this line
+        SPLITS = {"train": ("train.tsv",)}              # split -> the paths of the sources that hold it
+        LABELS = ("bad", "good")
         HUB = Hub("maker/toy", revision="<commit>", files={"default": {"train": ("train.parquet",)}})   # optional
-
-        def features(self):                             # the columns; label names are ClassLabel names
-            return classification_features(["bad", "good"])
-
-        def splits(self):                               # split -> the paths of the sources that it is read from
-            return {"train": ("train.tsv",)}
+        HUB_TEXT = "sentence"                           # the column of the texts there
 
         def examples(self, split, files):               # files: path of a source -> verified local Path
             for number, (text, label) in enumerate(read_table(files["train.tsv"], columns=2)):
                 yield {"id": f"train-{number}", "text": text, "label": int(label)}
 
+`ClassificationBuilder` has the columns id, text and label. Other data sets extend `Builder` and say more:
+
+        def features(self):                             # the columns
+            return multiple_choice_features()
+
         def from_hub(self, split, row, number):         # one row of the hub's files -> one example; None drops it
-            return {"id": f"train-{number}", "text": row["sentence"], "label": row["label"]}
+            return {"id": f"train-{number}", "prompt": row["goal"], "choices": row["ends"], "label": row["label"]}
 
 Several configurations: `BUILDER_CONFIGS = [Config(name=…), …]`; the first is the default. Options beyond the name: a
 dataclass that extends `Config`, set as `BUILDER_CONFIG_CLASS`; read them from `self.config`, and check them in
@@ -72,8 +74,8 @@ class Hub:
 
     Attributes:
         repo_id: The dataset repository, or a local folder laid out like it (a mirror).
-        revision: A commit, so that the data cannot change under a cache; `refs/convert/parquet` where the repository
-            itself holds only a loading script.
+        revision: A commit, or a branch, which is resolved to its commit before anything is read, so that the data
+            cannot change under a cache; `refs/convert/parquet` where the repository holds only a loading script.
         files: Configuration -> split -> the files that hold it.
     """
 
@@ -116,6 +118,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     LICENSE: ClassVar[str] = ""
     HOMEPAGE: ClassVar[str] = ""
     SOURCES: ClassVar[tuple[Source, ...]] = ()
+    SPLITS: ClassVar[Mapping[str, Sequence[str]]] = {}
     HUB: ClassVar[Hub | None] = None
 
     def __init__(
@@ -156,8 +159,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return each split with the paths of the sources that it is read from."""
-        raise NotImplementedError
+        """Return each split with the paths of the sources that hold it."""
+        return self.SPLITS
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
         """Yield the examples of a split from its verified files."""
@@ -370,6 +373,20 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
             f"{self._two_ways(source)}."
         )
+
+
+class ClassificationBuilder(Builder):
+    """A data set of texts with named labels: columns id, text and label."""
+
+    LABELS: ClassVar[tuple[str, ...]]
+    HUB_TEXT: ClassVar[str] = "text"
+
+    def features(self) -> datasets.Features:
+        return classification_features(self.LABELS)
+
+    def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
+        text = row[self.HUB_TEXT].strip()
+        return {"id": f"{split}-{number}", "text": text, "label": row["label"]} if text else None
 
 
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:

@@ -45,19 +45,36 @@ class Source:
 
     Attributes:
         path: Its path inside the data set's own folder, with forward slashes.
-        url: Where its publisher keeps it, pinned to a version where that is possible.
+        url: Its official address, pinned to a version where possible; one that ends in a slash is that of the folder
+            that holds `path`.
         size: Its length in bytes; None with an unknown checksum.
-        sha256: Its checksum, 64 hexadecimal digits; None where it is not known to us, so that no copy can be verified.
-        licence: The licence of the data, or what is said about it.
-        citation: Whom to cite: authors, year, title.
+        sha256: Its checksum, 64 hexadecimal digits; None where it is unknown, so that no copy can be verified.
+        licence: The license of the file; empty where it is that of the data set.
+        citation: Whom to cite: authors, year, title; empty where it is the citation of the data set.
     """
 
     path: str
     url: str
-    size: int | None
-    sha256: str | None
-    licence: str
-    citation: str
+    size: int | None = None
+    sha256: str | None = None
+    licence: str = ""
+    citation: str = ""
+
+    def __post_init__(self) -> None:
+        if self.url.endswith("/"):
+            object.__setattr__(self, "url", f"{self.url}{self.path}")
+
+    @classmethod
+    def of(cls, file: str | os.PathLike[str], url: str) -> Source:
+        """Declare a file by its own name, size and checksum.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+        """
+        path = Path(file)
+        if not path.is_file():
+            raise FileNotFoundError(f"Expected a file at {path}, but there is none.")
+        return cls(path.name, url, path.stat().st_size, sha256_of(path))
 
     def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
         """Check a copy of this file and return its sha256.
