@@ -1,8 +1,12 @@
 """What the documents name exists: every dotted name of the package, and every command."""
 
+import doctest
 import importlib
 import re
 import shlex
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +15,15 @@ import pytest
 import typer.main
 
 import rightreasons.cli
-from rightreasons.data.suites.files import FORMAT
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
+SUITE_FORMAT = "rightreasons.suite"
+"""What the header of a suite file names its format; not a module."""
+
+EXAMPLE = "mean_margin"
+"""The metric that CONTRIBUTING.md adds as an example."""
+
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
 IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
 
@@ -37,10 +46,10 @@ def resolve(name: str) -> None:
 def dotted_names(text: str) -> Iterator[str]:
     """Yield what a document names: dotted names, and the names of imports."""
     for name in DOTTED.findall(text):
-        if name != FORMAT:
+        if name != SUITE_FORMAT and EXAMPLE not in name:
             yield name
     for module, names in IMPORT.findall(text):
-        for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0]):
+        for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0] if EXAMPLE not in module else ""):
             yield f"{module}.{name}"
 
 
@@ -53,6 +62,36 @@ def test_dotted_names_exist(path):
         except (ImportError, AttributeError):
             missing.append(name)
     assert not missing
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_are_named_exist(path):
+    """Links, relative to the document, and paths from the root in code."""
+    text = path.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if "://" not in link]
+    paths = re.findall(r"`((?:src|tests|docs|experiments|benchmarks|datasets_scripts|spaces)/[\w./-]+)`", text)
+    missing = [link for link in links if not path.parent.joinpath(link).exists()]
+    missing += [name for name in paths if not ROOT.joinpath(name).exists() and EXAMPLE not in name]
+    assert not missing
+
+
+def test_examples_of_contributing_pass_our_linters(tmp_path, monkeypatch):
+    """They are indented in lists; the first two are the kernel and the module of one metric."""
+    text = ROOT.joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = [
+        textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+    ]
+    places = ["src/rightreasons/analysis/calibration/mean_margin.py", "metrics/mean_margin/mean_margin.py"]
+    assert len(blocks) == len(places)
+    for place, block in zip(places, blocks, strict=True):
+        for command in (["check"], ["format", "--check"]):
+            ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(ROOT / place), "-"]
+            result = subprocess.run(ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False)
+            assert result.returncode == 0, result.stdout + result.stderr
+    tmp_path.joinpath("mean_margin_example.py").write_text(blocks[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    results = doctest.testmod(importlib.import_module("mean_margin_example"))
+    assert (results.failed, results.attempted) == (0, 1)
 
 
 def command_lines(text: str) -> Iterator[list[str]]:
