@@ -93,7 +93,7 @@ class TestCues:
         first = token_sensitivity(bert, PROMPTS, CHOICES, progress=False, out=tmp_path)
         again = token_sensitivity(bert, PROMPTS, CHOICES, progress=False, out=tmp_path)
         assert (first.shares == again.shares).all()
-        with pytest.raises(ValueError, match="another texts"):
+        with pytest.raises(ValueError, match="differs in ids and texts"):
             token_sensitivity(bert, PROMPTS[:1], CHOICES[:1], progress=False, out=tmp_path)
 
     @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ class TestCues:
     def test_bad_input(self, bert, prompts, choices, message):
         with pytest.raises(ValueError, match=message):
             token_sensitivity(bert, prompts, choices, progress=False)
-        with pytest.raises(ValueError, match="is a classifier"):
+        with pytest.raises(ValueError, match="for the classifier bert"):
             token_sensitivity(tiny_encoder("bert"), ["a"], [["x", "y"]], progress=False)
 
 

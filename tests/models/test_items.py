@@ -74,15 +74,15 @@ def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
         (lambda: input_norms(Items.of(bert, TEXTS, ids="abcdef"), **options), "ids"),
         (lambda: input_norms(Items.of(bert, TEXTS, max_length=5), **options), "texts"),
         (lambda: input_norms(Items.of(tiny_encoder("bert", seed=1), TEXTS), **options), "model"),
-        (lambda: predict(bert, TEXTS, out=tmp_path / "run", progress=False), "kind and another options"),
+        (lambda: predict(bert, TEXTS, out=tmp_path / "run", progress=False), "kind and options"),
     ):
-        with pytest.raises(ValueError, match=f"another {what}:"):
+        with pytest.raises(ValueError, match=f"differs in {what}:"):
             change()
 
 
 def test_choices_that_are_grouped_otherwise_are_other_items(chooser, tmp_path):
     input_norms(Items.of(chooser, ["a", "a"], choices=[["x", "y"], ["x", "y", "x"]]), out=tmp_path)
-    with pytest.raises(ValueError, match="another texts"):
+    with pytest.raises(ValueError, match="differs in texts"):
         input_norms(Items.of(chooser, ["a", "a"], choices=[["x", "y", "x"], ["y", "x"]]), out=tmp_path)
 
 

@@ -93,14 +93,16 @@ class Items:
         columns: dict[str, Any] = {}
         if classifier.label_names is not None:
             if choices is not None:
-                raise ValueError(f"Expected no `choices`, because {classifier.name} is a classifier of texts.")
+                raise ValueError(f"Expected no `choices` for the classifier {classifier.name}, but got some.")
             first = columns[name] = check_texts(texts, name, allow_empty=allow_empty or text_pairs is not None)
             if text_pairs is not None:
                 second = columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
             counts = np.ones(len(first), dtype=np.int64)
         elif choices is None or text_pairs is not None:
+            what = "no `choices`" if choices is None else "`text_pairs`"
             raise ValueError(
-                f"Expected `choices` and no `text_pairs`, because {classifier.name} is a multiple-choice model."
+                f"Expected `choices`, and no `text_pairs`, for the multiple-choice model {classifier.name}, but got "
+                f"{what}."
             )
         else:
             prompts, rows, counts = check_choices(texts, choices, name, allow_empty=True)
@@ -125,7 +127,7 @@ class Items:
     def places(self) -> Places:
         """Where each token of `encoded` is in its text."""
         if self._places is None:
-            raise RuntimeError("Expected items that were made with places=True.")
+            raise RuntimeError("Expected items made with places=True, but their places were not kept.")
         return self._places
 
     @cached_property

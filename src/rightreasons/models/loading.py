@@ -118,11 +118,11 @@ def as_classifier(
         return model
     if isinstance(model, torch.nn.Module):
         if tokenizer is None:
-            raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but there is none.")
+            raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
         config = getattr(model, "config", None)
         if getattr(config, "num_labels", 0) < 2:
             raise ValueError(
-                f"Expected a classifier of at least two classes in `model`, but {type(model).__name__} is none."
+                f"Expected a classifier of at least two classes in `model`, but got {type(model).__name__}."
             )
         agree_on_padding(model, tokenizer)
         names = tuple(str(config.id2label[k]) for k in range(config.num_labels))  # type: ignore[union-attr]

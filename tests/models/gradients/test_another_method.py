@@ -34,5 +34,5 @@ def test_equals_one_text_at_a_time_and_resumes(gradient_times_input, tmp_path, m
     monkeypatch.setattr(classifier.model, "forward", None)  # a second run asks the model nothing
     again = gradient_times_input(classifier, texts, progress=False, out=tmp_path)
     np.testing.assert_array_equal(again.scores.values, words.scores.values)
-    with pytest.raises(ValueError, match="another texts"):
+    with pytest.raises(ValueError, match="differs in ids and texts"):
         gradient_times_input(classifier, texts[:-1], progress=False, out=tmp_path)

@@ -185,7 +185,7 @@ def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
     # A finished run is opened, for other units too.
     integrated_gradients(bert, texts, out=tmp_path / "run", unit="word", **QUICK)
     assert killed.calls == 10
-    with pytest.raises(ValueError, match="it was begun with another options"):
+    with pytest.raises(ValueError, match="its run differs in options"):
         integrated_gradients(bert, texts, out=tmp_path / "run", **{**QUICK, "steps": 5})
 
 
@@ -229,7 +229,7 @@ def test_multiple_choice_with_different_numbers_of_choices():
         ({"labels": [0, 1, 2, -1, 0, 0], "label": "gold"}, ValueError, "between 0 and 2, but item 3 is -1"),
         ({"ids": ["a"] * 6}, ValueError, "Expected each `ids` once, but 'a' comes again at item 1."),
         ({"max_length": 500}, ValueError, "Expected `max_length` to be at most 32, which bert takes, but got 500."),
-        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices`, because bert is a classifier of texts."),
+        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices` for the classifier bert, but got some."),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
         ({"texts": []}, ValueError, "Expected at least one text"),
@@ -263,9 +263,7 @@ def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
-    with pytest.raises(
-        ValueError, match="Expected `choices` and no `text_pairs`, because bert is a multiple-choice model"
-    ):
+    with pytest.raises(ValueError, match="for the multiple-choice model bert, but got no `choices`"):
         integrated_gradients(chooser, ["good"], **QUICK)
     with pytest.raises(ValueError, match="Expected at least two choices in each item of `choices`, but item 0 has 1"):
         integrated_gradients(chooser, ["good"], choices=[["a"]], **QUICK)

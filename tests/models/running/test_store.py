@@ -36,9 +36,9 @@ def test_an_item_that_comes_twice_is_kept_once():
 
 def test_a_folder_of_another_run_is_refused_with_what_differs(tmp_path):
     Store(tmp_path, RUN)
-    with pytest.raises(ValueError, match="begun with another model: choose another folder, or delete this one"):
+    with pytest.raises(ValueError, match="differs in model: choose another folder, or delete this one"):
         Store(tmp_path, {**RUN, "model": "xyz"})
-    with pytest.raises(ValueError, match="another kind and another model"):
+    with pytest.raises(ValueError, match="differs in kind and model"):
         Store(tmp_path, {"kind": "other", "model": "xyz"})
 
 

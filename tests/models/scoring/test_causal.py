@@ -108,7 +108,7 @@ def test_resumes(scorer, tmp_path):
     first = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     again = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     assert np.array_equal(first.logits.values, again.logits.values)
-    with pytest.raises(ValueError, match="another texts"):
+    with pytest.raises(ValueError, match="differs in texts"):
         choose_causal(scorer, ["the dog", *PROMPTS[1:]], CHOICES, out=tmp_path, progress=False)
 
 

@@ -122,12 +122,12 @@ def test_choices_are_kept_and_opened_again(chooser, tmp_path):
 def test_a_folder_of_other_predictions_is_refused(classifier, tmp_path):
     texts, _ = tiny_texts(6)
     predict(classifier, texts, out=tmp_path, progress=False)
-    with pytest.raises(ValueError, match="begun with another texts"):
+    with pytest.raises(ValueError, match="differs in texts"):
         predict(classifier, [*texts[:-1], "the sun"], out=tmp_path, progress=False)
-    with pytest.raises(ValueError, match="begun with another ids"):
+    with pytest.raises(ValueError, match="differs in ids"):
         predict(classifier, texts, ids="abcdef", out=tmp_path, progress=False)
     changed = load_classifier(save_tiny_classifier(tmp_path / ".other", seed=1), device="cpu")
-    with pytest.raises(ValueError, match="begun with another model"):
+    with pytest.raises(ValueError, match="differs in model"):
         predict(changed, texts, out=tmp_path, progress=False)
 
 

@@ -108,7 +108,7 @@ def test_a_stored_run_knows_the_characters_of_its_answers(reader, tmp_path):
     """The spaces of a context move the answer's characters, though no token changes."""
     options = {"progress": False, "out": tmp_path / "answers"}
     predict_answers(reader, ["what"], ["the film was good"], **options)
-    with pytest.raises(ValueError, match="another places"):
+    with pytest.raises(ValueError, match="differs in places"):
         predict_answers(reader, ["what"], ["the   film was good"], **options)
 
 

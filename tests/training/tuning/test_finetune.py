@@ -127,11 +127,11 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     options = {**QUICK, "epochs": 1, "validation": table(10), "out": tmp_path / "model"}
     first = fine_tune(encoder_folder, table(20), **options)
     assert fine_tune(encoder_folder, table(20), **options) == first
-    with pytest.raises(ValueError, match="begun with another learning rate"):
+    with pytest.raises(ValueError, match="differs in learning rate"):
         fine_tune(encoder_folder, table(20), **{**options, "learning_rate": 1e-4})
-    with pytest.raises(ValueError, match="begun with another training set"):
+    with pytest.raises(ValueError, match="differs in training set"):
         fine_tune(encoder_folder, table(21), **options)
-    with pytest.raises(ValueError, match="begun with another record"):
+    with pytest.raises(ValueError, match="differs in record"):
         fine_tune(encoder_folder, table(20), record={"beta": 0.5}, **options)
 
 

@@ -117,7 +117,7 @@ class TestScoredRun:
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
         scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)
-        with pytest.raises(ValueError, match="another options"):
+        with pytest.raises(ValueError, match="differs in options"):
             scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **{**options, "epochs": 2})
-        with pytest.raises(ValueError, match="another training set"):
+        with pytest.raises(ValueError, match="differs in training set"):
             scored_run(encoder, train[1:], {"test": test}, out=tmp_path / "r", **options)

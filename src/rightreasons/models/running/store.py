@@ -139,8 +139,8 @@ class Store:
         differ = sorted(key for key in {*run, *self.run} if run.get(key) != self.run.get(key))
         if differ:
             raise ValueError(
-                f"Expected {self.folder} to hold results of this run, but it was begun with another "
-                f"{' and another '.join(differ)}: choose another folder, or delete this one."
+                f"Expected {self.folder} to hold results of this run, but its run differs in {' and '.join(differ)}: "
+                "choose another folder, or delete this one."
             )
 
     def _read(self, path: Path) -> Chunk:

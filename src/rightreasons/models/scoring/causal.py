@@ -76,7 +76,9 @@ class CausalLM:
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
             if token is not None:
                 return int(token)
-        raise ValueError(f"Expected the tokenizer of {self.name} to have a begin- or end-of-sequence token.")
+        raise ValueError(
+            f"Expected the tokenizer of {self.name} to have a begin- or end-of-sequence token, but it has neither."
+        )
 
 
 def load_causal(
