@@ -55,6 +55,40 @@ def test_a_source_that_is_missing_leaves_no_half_behind(tmp_path, real_data):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_card_that_is_missing_leaves_nothing_behind(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"):
+        publish("planted_shortcuts", tmp_path / "out", card=tmp_path / "README.md", **SIZES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
+    written = []
+
+    def fail(self, path):
+        written.append(path)
+        if len(written) == 2:
+            raise OSError("no space left")
+
+    monkeypatch.setattr(datasets.Dataset, "to_parquet", fail)
+    with pytest.raises(OSError, match="no space left"):
+        publish("planted_shortcuts", tmp_path / "out", configs=["mixed"], cache_dir=tmp_path / "cache", **SIZES)
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+@pytest.mark.real_data
+def test_other_versions_on_demand(tmp_path, real_data, capsys):
+    (tmp_path / "copies").mkdir()
+    for name in ("dev.tsv", "test.tsv", "train.tsv"):
+        lines = (real_data / "sst2" / name).read_text("utf-8").splitlines(keepends=True)
+        (tmp_path / "copies" / name).write_text("".join(lines[:5]), "utf-8")
+    arguments = ["--data-dir", str(tmp_path / "copies"), "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit):
+        main("sst2", arguments=arguments)
+    assert "to be the published file" in capsys.readouterr().err
+    main("sst2", arguments=[*arguments, "--other-versions"])
+    assert len(datasets.load_dataset(str(tmp_path / "out"), split="train")) == 5
+
+
 def test_the_front_matter_is_written_anew_and_the_text_kept(tmp_path):
     (tmp_path / "card.md").write_text("---\nlicense: old\n---\n\n# Mine\n\n---\nmore\n", "utf-8")
     folder = publish("planted_shortcuts", tmp_path / "out", configs=["mixed"], card=tmp_path / "card.md", **SIZES)

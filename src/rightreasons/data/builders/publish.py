@@ -1,12 +1,14 @@
 """Writes a data set in its data-only form: parquet files and a card.
 
-`datasets.load_dataset(folder)` opens what is written with no code at all, and so it is what goes to the hub.
+`datasets.load_dataset(folder)` opens this form without any code, so it is the form to put on the hub.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,22 +32,25 @@ def publish(
     overwrite: bool = False,
     **options: Any,
 ) -> Path:
-    """Write a data set of the catalog as `<config>/<split>.parquet` with a card that names them.
+    """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
+
+    The folder appears when all of it is written: an error leaves nothing behind.
 
     Args:
         name: One of `available_datasets()`.
-        folder: Where to; made if it is not there.
+        folder: The folder to write; created if it does not exist.
         configs: The configurations to write; None for all.
-        card: A README.md whose text becomes that of the card; its front matter is written anew. None for a short card
-            of what the builder says about itself.
-        data_dir: Where local copies are.
-        overwrite: Whether the folder may hold something already.
+        card: A README.md whose text becomes that of the card, under new front matter. None for a short card made from
+            the builder's own description.
+        data_dir: The folder of local copies of the sources.
+        overwrite: Whether the folder may hold files already.
         **options: As in `load_dataset`.
 
     Returns:
         The folder.
 
     Raises:
+        FileNotFoundError: If the card or a source is missing.
         ValueError: If the folder is not empty and `overwrite` is not set, or as `load_dataset` raises.
 
     Example:
@@ -62,7 +67,8 @@ def publish(
     root = Path(folder)
     if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
         raise ValueError(f"Expected an empty folder to write {name!r} to, but {root} holds something already.")
-    # All are read before any is written: a source that fails leaves no half of the data set behind.
+    if card is not None and not Path(card).is_file():
+        raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
     for config in known if configs is None else configs:
@@ -73,19 +79,22 @@ def publish(
             task = "multiple-choice"
     files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
     counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
-    for config, splits in prepared.items():
-        (root / config).mkdir(parents=True, exist_ok=True)
-        for split, rows in splits.items():
-            rows.to_parquet(str(root / files[config][split]))
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
-    (root / "README.md").write_text(f"{front_matter(builder_type, files, task)}\n{body}", "utf-8")
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root.parent) as work:
+        for config, splits in prepared.items():
+            (Path(work) / config).mkdir()
+            for split, rows in splits.items():
+                rows.to_parquet(os.path.join(work, files[config][split]))
+        (Path(work) / "README.md").write_text(f"{front_matter(builder_type, files, task)}\n{body}", "utf-8")
+        shutil.copytree(work, root, copy_function=shutil.move, dirs_exist_ok=True)
     return root
 
 
 def front_matter(
     builder: type[Builder], files: Mapping[str, Mapping[str, str]], task: str = "text-classification"
 ) -> str:
-    """Return the front matter of a card: what datasets needs to open the files, and what the hub shows.
+    """Return the front matter of a card: for `datasets` to open the files, and for the hub's page.
 
     Args:
         builder: The builder of the data set.
@@ -119,17 +128,16 @@ def card_body(text: str) -> str:
 
 
 def main(name: str, card: str | os.PathLike[str] | None = None, arguments: Sequence[str] | None = None) -> None:
-    """Run `publish` from a command line; the scripts in datasets_scripts/ are this call."""
+    """Run `publish` from a command line; each script in datasets_scripts/ is this call."""
     parser = argparse.ArgumentParser(description=f"Write {name} as parquet files with a card.")
     parser.add_argument("--out", required=True, help="the folder to write")
     parser.add_argument("--data-dir", help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--config", action="append", dest="configs", help="a configuration; may come several times")
+    parser.add_argument("--config", action="append", dest="configs", help="a configuration; may be repeated")
     parser.add_argument("--overwrite", action="store_true", help="write into a folder that is not empty")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--other-versions", action="store_true", help="read local files other than the published ones")
+    options = vars(parser.parse_args(arguments))
     try:
-        written = publish(
-            name, given.out, configs=given.configs, card=card, data_dir=given.data_dir, overwrite=given.overwrite
-        )
+        written = publish(name, options.pop("out"), card=card, **options)
     except (OSError, ValueError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     print(f"{name}: written to {written}")
