@@ -1,4 +1,4 @@
-"""`rightreasons probe`, as a user types it."""
+"""`rightreasons probes`, as a user types it."""
 
 import json
 
