@@ -74,6 +74,14 @@ class TestBootstrap:
         sums = intervals._cluster_sums(values[:, None], names, None)
         assert sums[:, 0].tolist() == [6, 9]
 
+    def test_basic_mirrors_the_quantiles_at_the_mean(self):
+        # Skewed, so that the two arms differ: for 2 θ̂ - θ* the long arm of the percentile interval changes its side.
+        values = [0.0] * 12 + [1.0, 2.0, 3.0, 40.0]
+        mean = 46 / 16
+        percentile, basic = (bootstrap_mean(values, method=method) for method in ("percentile", "basic"))
+        assert percentile.high - mean > 1.5 * (mean - percentile.low)
+        assert (basic.low, basic.high) == pytest.approx((2 * mean - percentile.high, 2 * mean - percentile.low))
+
     def test_seed(self):
         values = np.arange(20.0)
         first, again, other = (bootstrap_mean(values, resampling=Resampling(seed=seed)) for seed in (3, 3, 4))
@@ -183,6 +191,11 @@ class TestPaired:
         rng = np.random.default_rng(0)
         rejected = sum(test(rng.normal(size=40), rng.normal(size=40), seed=i).p_value <= 0.1 for i in range(300))
         assert 0.06 <= rejected / 300 <= 0.15
+
+    def test_bootstrap_p_value_is_never_0(self):
+        # No resample of twelve differences of 1 is at or below 0: 2 (0 + 1) / (99 + 1).
+        test = paired_bootstrap([1] * 12, [0] * 12, resampling=Resampling(resamples=99))
+        assert test.p_value == pytest.approx(0.02)
 
     def test_bootstrap_interval_and_p_value_agree(self):
         rng = np.random.default_rng(1)

@@ -406,6 +406,17 @@ class TestInterval:
             )
             yield found.interval.low, found.interval.high
 
+    def test_the_sum_of_a_cell_is_drawn_with_the_spread_of_its_mean(self):
+        # One bin, two cells: events are 300 pairs of 0.3 and 100 of 0.7, the others 50 of 0.2 and 50 of 0.6.
+        scores = np.repeat([0.3, 0.7, 0.2, 0.6], [300, 100, 50, 50])
+        sums = BinSums.empty(uniform_edges(1)[None])
+        sums.add(0, scores, np.arange(500) < 400, uniform=True)
+        count, total, _ = sums.resample(20_000, np.random.default_rng(0))
+        assert (count == 500).all()
+        # A row bootstrap's sum of 500 scores has variance 500 var(score); its share within cells is that of the means.
+        assert total.std() == pytest.approx(math.sqrt(500 * scores.var()), rel=0.02)
+        assert total.mean() == pytest.approx(scores.sum(), abs=0.1)
+
     def test_a_calibrated_model_is_drawn_from_its_scores(self):
         sums = BinSums.empty(uniform_edges(2)[None])
         sums.add(0, np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]), uniform=True)

@@ -50,6 +50,14 @@ class TestOverlap:
         assert (found.histogram, found.kde) == (1.0, None)
         assert distribution_overlap([1, 1], [2, 3]).kde is None
 
+    def test_an_interval_that_lies_above_is_extended_to_the_estimate(self):
+        # The overlap of resamples is lower than that of the samples, so mirrored it lies above where the two are alike.
+        first, second = np.random.default_rng(0).normal(size=(2, 60))
+        second = np.concatenate((first[:55], second[:5]))
+        found = distribution_overlap(first, second, resampling=Resampling(level=0.5))
+        assert found.interval.low == found.histogram < found.interval.high
+        assert found.kde_interval.low == found.kde < found.kde_interval.high
+
     def test_seed(self):
         first, second = np.random.default_rng(0).normal(size=(2, 40))
         one, again, other = (

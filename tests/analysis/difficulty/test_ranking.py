@@ -79,6 +79,8 @@ class TestOtherDifficulties:
         np.testing.assert_allclose(entropy(table), [1.5 * math.log(2), 0, math.log(3)], atol=1e-12)
 
     def test_logits(self):
+        # Three classes that all differ: the largest minus the second, not the least.
+        np.testing.assert_allclose(margin([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.05, 0.05, 0.9]]), [0.2, 0.3, 0.85])
         # Two classes with logits 0 and 2: p = 1 / (1 + e^-2), and the margin is tanh(1).
         assert margin([[0.0, 2.0]], scores="logits")[0] == pytest.approx(math.tanh(1))
 

@@ -53,6 +53,17 @@ def test_presence_counts_texts():
     )
 
 
+def test_presence_takes_the_prior_of_texts_of_any_length():
+    # Texts of 3, 1 and 2 tokens; one of three has label 0, but three of six tokens have.
+    result = lmi(["a b c", "a", "a d"], [0, 1, 1], count="presence")
+    assert [table.prior for table in result.by_label] == pytest.approx([1 / 3, 2 / 3])
+    # LMI(b, 0) = 1/3 ln(1 / (1/3)), LMI(a, 1) = 2/3 ln((2/3) / (2/3)) = 0.
+    assert figure(result, 0, "b") == pytest.approx(math.log(3) / 3)
+    assert figure(result, 1, "a") == pytest.approx(0)
+    # Of occurrences, three of six are in a text of label 0: LMI(b, 0) = 1/6 ln(1 / (1/2)).
+    assert figure(lmi(["a b c", "a", "a d"], [0, 1, 1]), 0, "b") == pytest.approx(math.log(2) / 6)
+
+
 def test_pmi_with_and_without_smoothing():
     # ln( p(good, 0) / (p(good) p(0)) ) = ln( (3/9) / ((3/9)(5/9)) ) = ln(9/5)
     assert figure(lmi(TEXTS, LABELS, pmi_smoothing=0), 0, "good", "pmi") == pytest.approx(math.log(9 / 5))

@@ -60,6 +60,14 @@ def test_wrong_question(items):
         assert (row["label"], row["pseudo_label"]) == (-1, source["label"])
 
 
+def test_wrong_question_never_has_the_text_of_the_own_one():
+    # Nine of ten prompts are one question, in two spellings; it can borrow the tenth alone.
+    prompts = ["Why?", "why?  "] * 4 + ["Why?", "What for?"]
+    rows = [{**row, "prompt": prompt} for row, prompt in zip(ITEMS, prompts, strict=False)]
+    for row in perturb(datasets.Dataset.from_list(rows), "wrong_question"):
+        assert (row["prompt"] == "What for?") == (row["source_id"] != "item-09")
+
+
 def test_no_right_answer(items):
     for row, source in zip(perturb(items, "no_right_answer"), ITEMS, strict=True):
         right = source["choices"][source["label"]]

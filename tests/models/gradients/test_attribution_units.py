@@ -43,21 +43,23 @@ def test_words_are_those_of_the_statistics(architecture):
 
 
 def test_a_word_takes_the_largest_the_sum_or_the_mean_of_its_pieces(roberta):
-    text = "unwatchable good!"
-    options = {**QUICK, "reduce": "sum"}
-    pieces = integrated_gradients(roberta, [text], **options)
-    # The pieces of the first word are those that end before its end.
-    inside = pieces.ends <= len("unwatchable")
-    assert inside.sum() > 1
-    first = pieces.scores[0][inside]
-    for merge, expected in (
-        ("absmax", first[np.abs(first).argmax()]),
-        ("sum", first.sum()),
-        ("mean", first.mean()),
-    ):
-        by_word = integrated_gradients(roberta, [text], unit="word", merge=merge, **options)
-        assert by_word.tokens[0] == ("unwatchable", "good", "!")
-        assert by_word.scores[0][0] == pytest.approx(expected)
+    text = "unforgettable plots, untalented"
+    largest = []
+    for label in (0, 1, 2):
+        options = {**QUICK, "reduce": "sum", "label": "gold", "labels": [label]}
+        pieces = integrated_gradients(roberta, [text], **options)
+        # The pieces of the first word are those that end before its end.
+        inside = pieces.ends <= len("unforgettable")
+        assert inside.sum() > 1
+        first = pieces.scores[0][inside]
+        assert first.min() < 0 < first.max()
+        largest.append(first[np.abs(first).argmax()])
+        for merge, expected in (("absmax", largest[-1]), ("sum", first.sum()), ("mean", first.mean())):
+            by_word = integrated_gradients(roberta, [text], unit="word", merge=merge, **options)
+            assert by_word.tokens[0] == ("unforgettable", "plots", ",", "untalented")
+            assert by_word.scores[0][0] == pytest.approx(expected)
+    # The largest in magnitude is positive for some classes and negative for others.
+    assert min(largest) < 0 < max(largest)
 
 
 def test_pieces_that_touch_no_word_or_two():

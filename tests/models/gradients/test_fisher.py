@@ -81,6 +81,17 @@ def test_power_iteration_agrees_and_states_its_error(n_labels):
     assert (exact.error == 0).all()
 
 
+def test_power_iteration_goes_on_until_every_item_has_converged():
+    # At z = 0 the matrix of item i is W_i (I/3 - 1/9) W_i^T. Item 0 has one direction: done at once. The two leading
+    # eigenvalues of item 1 are close, so it takes many rounds.
+    weights = torch.tensor([[[3.0, 0.0, 0.0], [0.0] * 3], [[1.0, 0.0, -1.0], [0.55, -1.1, 0.55]]]).double()
+    x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
+    logits = torch.einsum("bi,bik->bk", x, weights) + torch.tensor([[0.0] * 3, [0.3, 0.1, 0.0]]).double()
+    found = Solver(power=True, tolerance=1e-8, max_iterations=5000)(logits, x)
+    assert (found.error <= 1e-8 * found.eigenvalues).all()
+    assert found.eigenvalues.tolist() == pytest.approx(Solver()(logits, x).eigenvalues.tolist(), rel=1e-8)
+
+
 def test_very_many_classes_take_power_iteration():
     classifier = tiny_encoder("bert", n_labels=60)
     found = fisher_information(classifier, TEXTS[:2], max_iterations=300, progress=False)

@@ -37,3 +37,11 @@ def test_batches_hold_examples_of_like_length_in_no_order_of_length(count):
     assert batches[0].max() == lengths.max()
     tops = np.array([batch.max() for batch in batches])
     assert abs(np.corrcoef(tops, np.arange(len(tops)))[0, 1]) < 0.5
+
+
+def test_the_longest_example_is_in_the_first_batch_and_the_shortest_in_the_one_that_is_not_full():
+    # 50 different lengths in batches of 8: six full ones, and the two shortest examples at the end.
+    lengths = np.random.default_rng(0).permutation(50) + 1
+    order = np.array(list(LengthGroupedSampler(lengths, 8, seed=0)))
+    assert sorted(lengths[order[:8]]) == list(range(43, 51))
+    assert sorted(lengths[order[-2:]]) == [1, 2]
