@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn, label_points
+from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
 
@@ -90,3 +91,27 @@ def embedding_panels(
                 axis.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal")
                 axis.set_title(f"{model}\n{subset}: {right.mean():.0%} right", fontsize=9)
         return drawn(figure, key)
+
+
+def label_points(axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
+    """Write names beside points of a finished axis, each at the first place where it covers no other name."""
+    axis.figure.draw_without_rendering()  # lays the axis out, so that places on it are known
+    renderer = axis.figure.canvas.get_renderer()
+    placed: list[Any] = []
+    places = [(4, 4), (4, -11), (-4, 4), (-4, -11), (8, 15), (8, -22), (-8, 15), (-8, -22), (14, 27), (14, -34)]
+    for name, point in points.items():
+        written = axis.annotate(
+            name,
+            point,
+            xytext=places[0],
+            textcoords="offset points",
+            fontsize=8,
+            color=PALETTE["ink"],
+            zorder=3,
+        )
+        for place in places:
+            written.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
+            box = written.get_window_extent(renderer).padded(1)
+            if not any(box.overlaps(other) for other in placed):
+                break
+        placed.append(box)

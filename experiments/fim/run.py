@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from figures import boundary_map
 from numpy.typing import NDArray
 from tables import MODELS, draw, tell
 from torch import nn
@@ -28,7 +29,6 @@ from torch import nn
 from rightreasons.analysis.difficulty import ranking as measures
 from rightreasons.analysis.difficulty.flips import flip_rates
 from rightreasons.analysis.difficulty.overlap import distribution_overlap
-from rightreasons.auditing.questions.difficulty import plots
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.perturbing.substitutions import find_names, substitution_lookups
 from rightreasons.data.perturbing.wordnet import find_wordnet
@@ -165,7 +165,7 @@ def synthetic() -> dict[str, Any]:
             plane = np.stack(np.meshgrid(axes, axes), axis=-1)
             with torch.no_grad():
                 p = network(torch.from_numpy(plane)).softmax(-1)[..., 1].numpy()
-            drawing = plots.boundary_map(
+            drawing = boundary_map(
                 "synthetic",
                 points=points,
                 difficulty=values,

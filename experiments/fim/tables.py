@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import difficulty_overlap, paired_differences
 
-from rightreasons.auditing.questions.difficulty import plots
+from rightreasons.auditing.questions.difficulty.plots import accuracy_steps
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).
 PAPER = {
@@ -32,7 +33,7 @@ MODELS = {"cnn": "CNN, 50-d GloVe", "encoder": "MiniLM encoder"}
 def draw(name: str, found: dict[str, Any], folder: Path) -> None:
     """Draw our Figures 1 and 2 and the flip rates of a model."""
     pairs = {key: (np.array(row["original"]), np.array(row["perturbed"])) for key, row in found["pairs"].items()}
-    figure = plots.paired_differences(
+    figure = paired_differences(
         f"differences_{name}", panels={key: a - b for key, (a, b) in pairs.items()}, title=MODELS[name]
     )
     folder.joinpath(f"differences_{name}.png").write_bytes(figure.png)
@@ -41,10 +42,10 @@ def draw(name: str, found: dict[str, Any], folder: Path) -> None:
         for key in ("contrast test", "counterfactual test")
     }
     folder.joinpath(f"overlap_{name}.png").write_bytes(
-        plots.difficulty_overlap(f"overlap_{name}", panels=panels, title=MODELS[name]).png
+        difficulty_overlap(f"overlap_{name}", panels=panels, title=MODELS[name]).png
     )
     groups = found["rates"]["all"]["groups"]
-    drawing = plots.accuracy_steps(
+    drawing = accuracy_steps(
         f"flips_{name}",
         accuracies=[group["rate"] for group in groups],
         lows=[group["low"] for group in groups],

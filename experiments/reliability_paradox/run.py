@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from figures import Change, before_after
 from ltgr import fine_tune_ltgr
 from mistaken_error import positive_vs_correctness_error
 from scipy import stats
@@ -418,8 +419,8 @@ def draw(results: dict[str, Any], out: Path) -> None:
     ]
     (out / "figure1.png").write_bytes(plots.type_bars("figure1", rows=rows).png)
 
-    def change(row: dict[str, Any], key: str) -> plots.Change:
-        return plots.Change(
+    def change(row: dict[str, Any], key: str) -> Change:
+        return Change(
             *(tuple(row[when][key][part] for part in ("value", "low", "high")) for when in ("before", "after"))
         )
 
@@ -427,7 +428,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
         (title, [change(row, key) for row in data.values()])
         for title, key in (("F1", "f1"), ("ECE", "ece"), ("shortcut rate", "shortcut_rate"))
     ]
-    (out / "figure2.png").write_bytes(plots.before_after("figure2", names=list(data), panels=panels).png)
+    (out / "figure2.png").write_bytes(before_after("figure2", names=list(data), panels=panels).png)
     for label in ("TREC", "AG News"):
         if label not in data:
             continue

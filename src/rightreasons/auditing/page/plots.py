@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -171,8 +171,7 @@ def reliability_diagram(
     left, width = edges[:-1][full], np.diff(edges)[full]
     mean, right = confidence[full], accuracy[full]
     with canvas(4.9, 5.3, nrows=2, ncols=1, sharex=True, height_ratios=[3.4, 1]) as (figure, (top, bottom)):
-        top.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
-        top.bar(left, right, width, align="edge", color=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], linewidth=0.8)
+        draw_accuracies(top, left, width, mean, right, accuracy_low[full], accuracy_high[full])
         top.bar(
             mean,
             band_high[full] - band_low[full],
@@ -181,18 +180,6 @@ def reliability_diagram(
             color=PALETTE["band"],
             alpha=0.85,
             zorder=3,
-        )
-        whisker = np.abs(np.stack((right - accuracy_low[full], accuracy_high[full] - right)))
-        top.errorbar(
-            mean,
-            right,
-            yerr=whisker,
-            fmt="o",
-            markersize=4.5,
-            color=PALETTE["ink"],
-            elinewidth=1.2,
-            capsize=2.5,
-            zorder=4,
         )
         over = mean > right
         for mask, color in ((over, "orange"), (~over, "green")):
@@ -206,21 +193,37 @@ def reliability_diagram(
         ]
         top.legend(handles=handles, loc="upper left", handlelength=1.2)
         bottom.bar(left, counts[full], width, align="edge", color=PALETTE["blue"], alpha=0.85)
-        for x, w, count in zip(left, width, counts[full], strict=True):
-            bottom.annotate(
-                _short_count(int(count)),
-                (x + w / 2, count),
-                xytext=(0, 1.5),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=7,
-                color=PALETTE["muted"],
-            )
+        write_counts(bottom, left + width / 2, counts[full], counts[full])
         bottom.set(xlabel="confidence", ylabel="items", ylim=(0, counts.max() * 1.22))
         bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         bottom.grid(axis="x", visible=False)
         return drawn(figure, key)
+
+
+def draw_accuracies(
+    axis: Any, left: Floats, width: Floats, mean: Floats, accuracy: Floats, low: Floats, high: Floats
+) -> None:
+    """Draw the accuracy of each bin as a bar, with its interval at the bin's mean confidence, and the diagonal."""
+    axis.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
+    axis.bar(left, accuracy, width, align="edge", color=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], linewidth=0.8)
+    whisker = np.abs(np.stack((accuracy - low, high - accuracy)))
+    style = {"fmt": "o", "markersize": 4.5, "color": PALETTE["ink"], "elinewidth": 1.2, "capsize": 2.5, "zorder": 4}
+    axis.errorbar(mean, accuracy, yerr=whisker, **style)
+
+
+def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDArray[np.int64]) -> None:
+    """Write the number of items above each bar."""
+    for x, y, count in zip(centers, heights, counts.tolist(), strict=True):
+        axis.annotate(
+            f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k",
+            (x, y),
+            xytext=(0, 1.5),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            color=PALETTE["muted"],
+        )
 
 
 def confidence_histogram(key: str, *, confidence: Floats, correct: NDArray[np.bool_], n_bins: int = 20) -> Drawing:
@@ -318,31 +321,3 @@ def _for_page(svg: str, key: str) -> str:
     for name, color in PALETTE.items():
         svg = svg.replace(color, f"var(--plot-{name})")
     return svg
-
-
-def _short_count(count: int) -> str:
-    return f"{count:,}" if count < 10_000 else f"{count / 1000:.0f}k"
-
-
-def label_points(axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
-    """Write names beside points of a finished axis, each at the first place where it covers no other name."""
-    axis.figure.draw_without_rendering()  # lays the axis out, so that places on it are known
-    renderer = axis.figure.canvas.get_renderer()
-    placed: list[Any] = []
-    places = [(4, 4), (4, -11), (-4, 4), (-4, -11), (8, 15), (8, -22), (-8, 15), (-8, -22), (14, 27), (14, -34)]
-    for name, point in points.items():
-        written = axis.annotate(
-            name,
-            point,
-            xytext=places[0],
-            textcoords="offset points",
-            fontsize=8,
-            color=PALETTE["ink"],
-            zorder=3,
-        )
-        for place in places:
-            written.set(position=place, horizontalalignment="left" if place[0] > 0 else "right")
-            box = written.get_window_extent(renderer).padded(1)
-            if not any(box.overlaps(other) for other in placed):
-                break
-        placed.append(box)

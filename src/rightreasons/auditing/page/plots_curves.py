@@ -9,6 +9,9 @@ import numpy as np
 
 from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
 
+MOST_TICKS = 9
+"""Up to this number, each value of the quantity has a tick."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
@@ -64,6 +67,7 @@ def curves(
                 zorder=3,
             )
         axis.set(ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
-        axis.set_xticks(list(x))
+        if len(x) <= MOST_TICKS:
+            axis.set_xticks(list(x))
         axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
         return drawn(figure, key)

@@ -1,4 +1,4 @@
-"""The pictures about shortcuts: their share by confidence, their types, and what fine-tuning does to them."""
+"""The pictures about shortcuts: their share by confidence, and their types."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, draw_accuracies, drawn, write_counts
 
 Floats = NDArray[np.float64]
 
@@ -39,19 +39,6 @@ class TypeBar:
     low: float
     high: float
     null: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """A figure before and after fine-tuning, with intervals.
-
-    Attributes:
-        before: Value, low and high before; None where undefined.
-        after: The same after.
-    """
-
-    before: tuple[float, float, float] | None
-    after: tuple[float, float, float] | None
 
 
 def shortcut_bins(
@@ -89,28 +76,7 @@ def shortcut_bins(
     full = counts > 0
     left, width = edges[:-1][full], np.diff(edges)[full]
     with canvas(4.9, 5.6, nrows=2, ncols=1, sharex=True, height_ratios=[1.25, 1]) as (figure, (top, bottom)):
-        top.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=2)
-        top.bar(
-            left,
-            accuracy[full],
-            width,
-            align="edge",
-            color=PALETTE["blue-soft"],
-            edgecolor=PALETTE["blue"],
-            linewidth=0.8,
-        )
-        whisker = np.abs(np.stack((accuracy[full] - accuracy_low[full], accuracy_high[full] - accuracy[full])))
-        top.errorbar(
-            confidence[full],
-            accuracy[full],
-            yerr=whisker,
-            fmt="o",
-            markersize=4.5,
-            color=PALETTE["ink"],
-            elinewidth=1.2,
-            capsize=2.5,
-            zorder=4,
-        )
+        draw_accuracies(top, left, width, confidence[full], accuracy[full], accuracy_low[full], accuracy_high[full])
         top.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="accuracy", title=title)
         rest = 1 - lexicon[full] - grammar[full]
         base = np.zeros(int(full.sum()))
@@ -118,16 +84,7 @@ def shortcut_bins(
             bottom.bar(left, share, width, bottom=base, align="edge", color=PALETTE[color], edgecolor=PALETTE["paper"])
             base = base + share
         bottom.axhline(null, color=PALETTE["ink"], linewidth=1.1, linestyle=(0, (2, 2)))
-        for x, w, count in zip(left, width, counts[full], strict=True):
-            bottom.annotate(
-                f"{int(count):,}",
-                (x + w / 2, 1.0),
-                xytext=(0, 1.5),
-                textcoords="offset points",
-                ha="center",
-                fontsize=7,
-                color=PALETTE["muted"],
-            )
+        write_counts(bottom, left + width / 2, np.ones(len(left)), counts[full])
         bottom.set(xlabel="confidence", ylabel="share of the bin", ylim=(0, 1.1))
         bottom.grid(axis="x", visible=False)
         figure.legend(handles=_types_legend(), loc="outside lower center", ncols=4, handlelength=1.2)
@@ -166,74 +123,6 @@ def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
             borderaxespad=0.2,
             handlelength=1.2,
         )
-        return drawn(figure, key)
-
-
-def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]) -> Drawing:
-    """Draw figures before and after fine-tuning, one row a data set and one panel a figure.
-
-    Args:
-        key: The key of the picture.
-        names: The data sets.
-        panels: The name of each figure with one `Change` a data set.
-
-    Returns:
-        The drawing.
-    """
-    with canvas(
-        2.9 * len(panels) + 0.9, 1.25 + 0.4 * len(names), nrows=1, ncols=len(panels), sharey=True, squeeze=False
-    ) as (figure, axes):
-        for axis, (title, changes) in zip(axes[0], panels, strict=True):
-            for y, change in enumerate(changes):
-                if change.before is not None and change.after is not None:
-                    axis.annotate(
-                        "",
-                        (change.after[0], y),
-                        (change.before[0], y),
-                        arrowprops={"arrowstyle": "-|>", "color": PALETTE["band"], "linewidth": 2.2, "shrinkB": 4},
-                    )
-                for value, color, marker, shift in (
-                    (change.before, "muted", "o", 0.13),
-                    (change.after, "blue", "D", -0.13),
-                ):
-                    if value is not None:
-                        axis.hlines(y + shift, value[1], value[2], color=PALETTE[color], linewidth=1.4)
-                        axis.plot(value[0], y, marker=marker, color=PALETTE[color], markersize=5, linestyle="none")
-            axis.set(title=title, xlim=(0, 1.02))
-            axis.grid(axis="y", visible=False)
-        axes[0][0].set_yticks(range(len(names)), names)
-        axes[0][0].set_ylim(len(names) - 0.5, -0.5)
-        handles = [
-            Patch(facecolor=PALETTE["muted"], label="before fine-tuning"),
-            Patch(facecolor=PALETTE["blue"], label="after"),
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=2)
-        return drawn(figure, key)
-
-
-def over_training(
-    key: str, *, steps: Floats, series: Sequence[tuple[str, Sequence[tuple[float, float, float] | None]]]
-) -> Drawing:
-    """Draw figures over the steps of training, each with its interval.
-
-    Args:
-        key: The key of the picture.
-        steps: (R,) optimizer steps; 0 is before fine-tuning.
-        series: The name of each figure with R triples of value, low and high; None where undefined.
-
-    Returns:
-        The drawing.
-    """
-    with canvas(5.6, 3.5) as (figure, axis):
-        for index, (name, values) in enumerate(series):
-            color = PALETTE[SERIES[index % len(SERIES)]]
-            known = [(step, *value) for step, value in zip(steps, values, strict=True) if value is not None]
-            x, y, low, high = np.array(known).T
-            axis.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-            axis.plot(x, y, color=color, marker=MARKERS[index % len(MARKERS)], markersize=5, linewidth=1.6, label=name)
-        axis.set(xlabel="optimizer steps (0: before fine-tuning)", ylim=(0, 1.02))
-        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(4, len(series)), borderaxespad=0.2)
         return drawn(figure, key)
 
 

@@ -17,6 +17,7 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.plots import column
+from rightreasons.auditing.page.plots_curves import Curve, curves
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import plots
@@ -390,14 +391,11 @@ def _cue_part(context: AuditContext, cues: list[Cue], quality: DetectionQuality 
 
 
 def _training_part(records: list[ShortcutRecord]) -> p.Part:
-    def triple(value: float | None, interval: tuple[float, float] | None = None) -> tuple[float, float, float] | None:
-        return None if value is None else (value, *(interval or (value, value)))
-
-    series = [
-        ("shortcut rate", [triple(row.shortcut_rate, row.shortcut_rate_interval) for row in records]),
-        ("F1", [triple(row.f1) for row in records]),
-        ("ECE", [triple(row.ece, row.ece_interval) for row in records]),
-        ("blind picks", [triple(row.null_rate) for row in records]),
+    lines = [
+        Curve("shortcut rate", [row.shortcut_rate for row in records], [row.shortcut_rate_interval for row in records]),
+        Curve("F1", [row.f1 for row in records]),
+        Curve("ECE", [row.ece for row in records], [row.ece_interval for row in records]),
+        Curve("blind picks", [row.null_rate for row in records], dashed=True),
     ]
     words = "; ".join(
         f"step {row.step}: shortcut rate {fraction(row.shortcut_rate)}, F1 {fraction(row.f1 or 0.0)}, ECE "
@@ -411,8 +409,12 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
         f"{fraction(after.shortcut_rate)} and the calibration error from {fraction(before.ece)} to "
         f"{fraction(after.ece)}.",
         plots=(
-            plots.over_training(
-                "shortcuts_over_training", steps=column([float(row.step) for row in records]), series=series
+            curves(
+                "shortcuts_over_training",
+                [row.step for row in records],
+                lines,
+                xlabel="optimizer steps (0: before fine-tuning)",
+                ylabel="share",
             ).plot(
                 key="shortcuts_over_training",
                 title="Shortcuts, F1 and calibration over training",
