@@ -38,21 +38,21 @@ def one_pair(classifier, prompt, choice):
 
 class TestSensitivity:
     def test_equals_one_pair_at_a_time(self, classifier):
-        found = token_sensitivity(classifier, PROMPTS, CHOICES, batch_size=7, progress=False)
+        result = token_sensitivity(classifier, PROMPTS, CHOICES, batch_size=7, progress=False)
         pairs = [(p, c) for p, row in zip(PROMPTS, CHOICES, strict=True) for c in row]
         for k, (prompt, choice) in enumerate(pairs):
             shares, offsets, second, score = one_pair(classifier, prompt, choice)
-            assert found.scores[k] == pytest.approx(score, abs=1e-9)
-            part = slice(found.offsets[k], found.offsets[k + 1])
+            assert result.scores[k] == pytest.approx(score, abs=1e-9)
+            part = slice(result.offsets[k], result.offsets[k + 1])
             words = [(m.group().lower(), *m.span()) for m in WORD_PATTERN.finditer(choice)]
-            assert list(found.words[part]) == [word for word, _, _ in words]
+            assert list(result.words[part]) == [word for word, _, _ in words]
             expected = [
                 sum(s for s, (a, b), of_choice in zip(shares, offsets, second, strict=True)
                     if of_choice and a < end and b > max(start, a))
                 for _, start, end in words
             ]  # fmt: skip
-            np.testing.assert_allclose(found.shares[part], expected, atol=1e-9)
-        assert found.item.tolist() == [0, 0, 1, 1, 2, 2, 2]
+            np.testing.assert_allclose(result.shares[part], expected, atol=1e-9)
+        assert result.item.tolist() == [0, 0, 1, 1, 2, 2, 2]
 
     def test_the_model_is_left_as_it_was(self, classifier):
         classifier.model.train()
@@ -68,26 +68,28 @@ class TestCues:
         return tiny_encoder("bert", n_labels=None)
 
     def test_mean_over_occurrences_in_choices(self, bert):
-        found = token_sensitivity(bert, PROMPTS, CHOICES, progress=False)
-        words = np.array(found.words)
-        (the,) = cue_sensitivity(found, ["the"])
+        result = token_sensitivity(bert, PROMPTS, CHOICES, progress=False)
+        words = np.array(result.words)
+        (the,) = cue_sensitivity(result, ["the"])
         assert the.count == 4
-        assert the.sensitivity == pytest.approx(found.shares[words == "the"].mean())
+        assert the.sensitivity == pytest.approx(result.shares[words == "the"].mean())
         # Words of the prompts alone are no cues of the choices.
-        assert cue_sensitivity(found, ["rain", "unknown"]) == ()
-        every = cue_sensitivity(found)
+        assert cue_sensitivity(result, ["rain", "unknown"]) == ()
+        every = cue_sensitivity(result)
         assert sum(cue.count for cue in every) == len(words)
         assert [cue.count for cue in every] == sorted((cue.count for cue in every), reverse=True)
 
     def test_shares_are_parts_of_one(self, bert):
-        found = token_sensitivity(bert, PROMPTS, CHOICES, progress=False)
-        sums = np.add.reduceat(found.shares, found.offsets[:-1])
+        result = token_sensitivity(bert, PROMPTS, CHOICES, progress=False)
+        sums = np.add.reduceat(result.shares, result.offsets[:-1])
         assert ((sums > 0) & (sums < 1)).all()
 
     def test_long_choices_are_cut(self, bert):
-        found = token_sensitivity(bert, ["the man"], [["the film was good " * 9, "sun"]], max_length=12, progress=False)
-        assert found.words[-1] == "sun"
-        assert len(found.words) == found.offsets[-1] < 12
+        result = token_sensitivity(
+            bert, ["the man"], [["the film was good " * 9, "sun"]], max_length=12, progress=False
+        )
+        assert result.words[-1] == "sun"
+        assert len(result.words) == result.offsets[-1] < 12
 
     def test_resumes(self, bert, tmp_path):
         first = token_sensitivity(bert, PROMPTS, CHOICES, progress=False, out=tmp_path)
@@ -99,7 +101,7 @@ class TestCues:
     @pytest.mark.parametrize(
         ("prompts", "choices", "message"),
         [
-            (["a"], [["x"]], "two choices in each item, but item 0 has 1"),
+            (["a"], [["x"]], "two choices in each item of `choices`, but item 0 has 1"),
             (["a", "b"], [["x", "y"]], "`prompts` and `choices` of one length"),
         ],
     )
@@ -112,7 +114,7 @@ class TestCues:
 
 class TestDifferences:
     def test_equals_one_pair_at_a_time(self, classifier):
-        found = choice_differences(classifier, PROMPTS, CHOICES, LABELS, progress=False)
+        result = choice_differences(classifier, PROMPTS, CHOICES, LABELS, progress=False)
         for i, (prompt, row, label) in enumerate(zip(PROMPTS, CHOICES, LABELS, strict=True)):
             embeddings, scores = [], []
             for choice in row:
@@ -124,8 +126,8 @@ class TestDifferences:
                 embeddings.append(states[0, 0].numpy())
             wrong = [k for k in range(len(row)) if k != label]
             expected = embeddings[label] - np.mean([embeddings[k] for k in wrong], axis=0)
-            np.testing.assert_allclose(found.embeddings[i], expected, atol=1e-9)
-            assert found.scores[i] == pytest.approx(scores[label] - max(scores[k] for k in wrong), abs=1e-9)
+            np.testing.assert_allclose(result.embeddings[i], expected, atol=1e-9)
+            assert result.scores[i] == pytest.approx(scores[label] - max(scores[k] for k in wrong), abs=1e-9)
 
     def test_bad_labels(self):
         with pytest.raises(ValueError, match="between 0 and 1, but item 0 is 2"):

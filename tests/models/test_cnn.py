@@ -77,17 +77,17 @@ def test_embeddings_are_as_good_as_words(folder):
 
 def test_gradients_reach_the_words(folder):
     model = load_classifier(folder)
-    found = fisher_information(model, TEXTS, eigenvector=True, progress=False)
-    assert not found.failures
-    assert (found.eigenvalues > 0).all()
-    assert found.tokens[0] == ("a", "good", "film")
+    information = fisher_information(model, TEXTS, eigenvector=True, progress=False)
+    assert not information.failures
+    assert (information.eigenvalues > 0).all()
+    assert information.tokens[0] == ("a", "good", "film")
     # p (1 - p) |grad (z_1 - z_0)|^2, with the gradient of autograd on the text alone.
     ids = model.tokenizer(TEXTS[1], return_tensors="pt")["input_ids"]
     vectors = model.model.get_input_embeddings()(ids).detach().requires_grad_()
     logits = model.model(inputs_embeds=vectors).logits[0]
     (gradient,) = torch.autograd.grad(logits[1] - logits[0], vectors)
     p = logits.softmax(0)
-    assert found.eigenvalues[1] == pytest.approx((p[0] * p[1] * gradient.square().sum()).item(), rel=1e-5)
+    assert information.eigenvalues[1] == pytest.approx((p[0] * p[1] * gradient.square().sum()).item(), rel=1e-5)
     explained = integrated_gradients(model, TEXTS, unit="word", progress=False)
     assert np.abs(explained.gap).max() < 0.02
 

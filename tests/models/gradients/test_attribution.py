@@ -188,10 +188,10 @@ def test_a_padded_batch_equals_one_example_at_a_time(encoders, architecture, met
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_adaptive_keeps_its_word_where_the_steps_allow(encoders, architecture):
-    found = integrated_gradients(
+    attributions = integrated_gradients(
         encoders(architecture, double=True), TEXTS, tolerance=0.002, steps=200, reduce="sum", progress=False
     )
-    assert (np.abs(found.gap) <= 0.002).all()
-    assert (found.nodes < 200).all()
+    assert (np.abs(attributions.gap) <= 0.002).all()
+    assert (attributions.nodes < 200).all()
     capped = integrated_gradients(encoders(architecture), TEXTS, tolerance=0.0, steps=9, progress=False)
     assert (capped.nodes <= 9).all()

@@ -34,11 +34,11 @@ def test_words_are_those_of_the_statistics(architecture):
     texts = ["the   rain, the sun!", "a\nlovely plot", "NOT great, fine!"]
     if architecture not in ("albert", "deberta_v2"):  # theirs, tiny as they are, make one <unk> of "..."
         texts.append("It's not a WELL-known film... 2.5")
-    found = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
+    attributions = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
     for row, text in enumerate(texts):
-        assert list(found.tokens[row]) == words(text)
-        cut = slice(*found.scores.offsets[row : row + 2])
-        marked = [text[a:b].lower() for a, b in zip(found.starts[cut], found.ends[cut], strict=True)]
+        assert list(attributions.tokens[row]) == words(text)
+        cut = slice(*attributions.scores.offsets[row : row + 2])
+        marked = [text[a:b].lower() for a, b in zip(attributions.starts[cut], attributions.ends[cut], strict=True)]
         assert marked == words(text)
 
 
@@ -70,51 +70,56 @@ def test_pieces_that_touch_no_word_or_two():
 
 
 def test_special_tokens_are_left_out_and_their_share_is_told(bert):
-    found = integrated_gradients(bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False)
-    assert not {"[CLS]", "[SEP]", "[PAD]"} & {token for row in found.tokens for token in row}
-    assert [len(row) for row in found.tokens] == found.scores.lengths.tolist()
+    attributions = integrated_gradients(bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False)
+    assert not {"[CLS]", "[SEP]", "[PAD]"} & {token for row in attributions.tokens for token in row}
+    assert [len(row) for row in attributions.tokens] == attributions.scores.lengths.tolist()
     # Completeness: all tokens together make up value - baseline_value + gap, so the special ones make up the rest.
-    rest = found.value - found.baseline_value + found.gap - np.array([row.sum() for row in found.scores])
-    assert (found.special_share > 0).all()
-    assert (found.special_share < 1).all()
-    absolute = np.array([np.abs(row).sum() for row in found.scores])
+    rest = (
+        attributions.value
+        - attributions.baseline_value
+        + attributions.gap
+        - np.array([row.sum() for row in attributions.scores])
+    )
+    assert (attributions.special_share > 0).all()
+    assert (attributions.special_share < 1).all()
+    absolute = np.array([np.abs(row).sum() for row in attributions.scores])
     # |[CLS]| + |[SEP]| >= |[CLS] + [SEP]|
-    special = found.special_share * absolute / (1 - found.special_share)
+    special = attributions.special_share * absolute / (1 - attributions.special_share)
     assert (special >= np.abs(rest) - 1e-6).all()
 
 
 def test_pairs_keep_their_two_texts_apart(bert):
-    found = integrated_gradients(bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK)
-    assert found.tokens[0] == ("a", "good", "film", "the", "plot")
-    assert found.parts[:5].tolist() == [0, 0, 0, 1, 1]
-    assert found.starts[:5].tolist() == [0, 2, 7, 0, 4]
+    attributions = integrated_gradients(bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK)
+    assert attributions.tokens[0] == ("a", "good", "film", "the", "plot")
+    assert attributions.parts[:5].tolist() == [0, 0, 0, 1, 1]
+    assert attributions.starts[:5].tolist() == [0, 2, 7, 0, 4]
     by_word = integrated_gradients(
         bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], unit="word", **QUICK
     )
-    assert by_word.tokens == found.tokens
-    np.testing.assert_allclose(by_word.scores.values, found.scores.values)
+    assert by_word.tokens == attributions.tokens
+    np.testing.assert_allclose(by_word.scores.values, attributions.scores.values)
 
 
 def test_long_texts_are_cut_and_counted(bert):
     texts = ["good " * 40, "a film"]
-    found = integrated_gradients(bert, texts, **QUICK)
-    assert found.truncated.tolist() == [True, False]
-    assert found.n_truncated == 1
-    assert len(found.tokens[0]) == 30  # 32 places, two of them special
+    attributions = integrated_gradients(bert, texts, **QUICK)
+    assert attributions.truncated.tolist() == [True, False]
+    assert attributions.n_truncated == 1
+    assert len(attributions.tokens[0]) == 30  # 32 places, two of them special
     by_word = integrated_gradients(bert, texts, unit="word", **QUICK)
     assert len(by_word.tokens[0]) == 30
 
 
 def test_logits_labels_and_predictions(bert):
     gold = [0, 1, 2, 0, 1, -1]
-    found = integrated_gradients(bert, TEXTS, ids="abcdef", labels=gold, **QUICK)
+    attributions = integrated_gradients(bert, TEXTS, ids="abcdef", labels=gold, **QUICK)
     scores = predict(bert, TEXTS, progress=False)
-    np.testing.assert_allclose(found.logits, scores.logits, atol=1e-5)
-    assert found.explained.tolist() == scores.logits.argmax(axis=1).tolist()
-    assert found.ids == tuple("abcdef")
-    assert found.labels.tolist() == gold
+    np.testing.assert_allclose(attributions.logits, scores.logits, atol=1e-5)
+    assert attributions.explained.tolist() == scores.logits.argmax(axis=1).tolist()
+    assert attributions.ids == tuple("abcdef")
+    assert attributions.labels.tolist() == gold
     probability = np.exp(scores.logits) / np.exp(scores.logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.value, probability.max(axis=1), atol=1e-6)
+    np.testing.assert_allclose(attributions.value, probability.max(axis=1), atol=1e-6)
 
 
 def test_reductions_agree_where_they_must(bert):
@@ -192,9 +197,9 @@ def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
 
 
 def test_attributions_feed_the_shortcut_kernel(bert):
-    found = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
+    attributions = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
     shortcuts = find_shortcuts(
-        found.tokens, found.scores, found.explained, {0: ["the"], 1: ["the"], 2: ["the"]}, top_n=99
+        attributions.tokens, attributions.scores, attributions.explained, {0: ["the"], 1: ["the"], 2: ["the"]}, top_n=99
     )
     assert shortcuts.cued.tolist() == ["the" in words(text) for text in TEXTS]
 
@@ -203,14 +208,14 @@ def test_multiple_choice_with_different_numbers_of_choices():
     chooser = tiny_encoder("bert", n_labels=None)
     prompts = ["the glass broke", "what", "the rain"]
     choices = [["the man fell", "fine"], ["a", "the film", "good story"], ["was wet", "was dry"]]
-    found = integrated_gradients(chooser, prompts, choices=choices, **QUICK)
-    assert found.logits.lengths.tolist() == [2, 3, 2]
-    assert found.label_names is None
+    attributions = integrated_gradients(chooser, prompts, choices=choices, **QUICK)
+    assert attributions.logits.lengths.tolist() == [2, 3, 2]
+    assert attributions.label_names is None
     for row in range(3):
         alone = integrated_gradients(chooser, [prompts[row]], choices=[choices[row]], **QUICK)
-        assert alone.tokens[0] == found.tokens[row]
-        np.testing.assert_allclose(alone.scores[0], found.scores[row], rtol=1e-3, atol=1e-6)
-        assert alone.logits[0].argmax() == found.explained[row]
+        assert alone.tokens[0] == attributions.tokens[row]
+        np.testing.assert_allclose(alone.scores[0], attributions.scores[row], rtol=1e-3, atol=1e-6)
+        assert alone.logits[0].argmax() == attributions.explained[row]
 
 
 @pytest.mark.parametrize(

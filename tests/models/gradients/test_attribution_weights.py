@@ -55,10 +55,10 @@ def test_equal_to_captum_on_a_padded_batch(classifier):
 
 
 def test_adaptive_keeps_its_gap_with_fewer_nodes_than_the_papers(classifier):
-    found = integrated_gradients(classifier, TEXTS, tolerance=0.05, progress=False)
-    assert (np.abs(found.gap) <= 0.05).all()
-    assert found.nodes.max() < 50
+    attributions = integrated_gradients(classifier, TEXTS, tolerance=0.05, progress=False)
+    assert (np.abs(attributions.gap) <= 0.05).all()
+    assert attributions.nodes.max() < 50
     paper = integrated_gradients(classifier, TEXTS, method="riemann_right", steps=50, progress=False)
-    for one, two in zip(found.scores, paper.scores, strict=True):
+    for one, two in zip(attributions.scores, paper.scores, strict=True):
         top = [set(np.argsort(-scores, kind="stable")[:3].tolist()) for scores in (one, two)]
         assert len(top[0] & top[1]) >= min(2, len(one))

@@ -69,7 +69,7 @@ def test_equal_to_a_loop_over_items_and_fractions(bert, removal):
     # The scores fall from left to right, so the top k tokens are the first k.
     explained = np.array([0, 1, 2, 0, 1, 2])
     fractions = (0.3, 1.0)
-    found = faithfulness(bert, TEXTS, _ones(TEXTS), explained, fractions=fractions, removal=removal, progress=False)
+    result = faithfulness(bert, TEXTS, _ones(TEXTS), explained, fractions=fractions, removal=removal, progress=False)
     for row, text in enumerate(TEXTS):
         tokens = bert.tokenizer.tokenize(text)
         whole = _probability(bert, tokens, explained[row])
@@ -83,25 +83,25 @@ def test_equal_to_a_loop_over_items_and_fractions(bert, removal):
                 alone = tokens[:k] + ["[MASK]"] * (len(tokens) - k)
             comprehensiveness += (whole - _probability(bert, without, explained[row])) / 2
             sufficiency += (whole - _probability(bert, alone, explained[row])) / 2
-        assert found.comprehensiveness_of[row] == pytest.approx(comprehensiveness, abs=1e-5)
-        assert found.sufficiency_of[row] == pytest.approx(sufficiency, abs=1e-5)
-    assert found.comprehensiveness == pytest.approx(found.comprehensiveness_of.mean())
-    assert found.random_sufficiency == pytest.approx(found.random_sufficiency_of.mean())
+        assert result.comprehensiveness_of[row] == pytest.approx(comprehensiveness, abs=1e-5)
+        assert result.sufficiency_of[row] == pytest.approx(sufficiency, abs=1e-5)
+    assert result.comprehensiveness == pytest.approx(result.comprehensiveness_of.mean())
+    assert result.random_sufficiency == pytest.approx(result.random_sufficiency_of.mean())
 
 
 def test_integrated_gradients_beat_chance_where_one_word_decides(trained):
     texts, labels = _told_by_one_word(60, seed=1)
-    found = integrated_gradients(trained, texts, reduce="sum", progress=False)
-    assert (found.explained == labels).mean() > 0.9
+    result = integrated_gradients(trained, texts, reduce="sum", progress=False)
+    assert (result.explained == labels).mean() > 0.9
     told = set(POSITIVE) | set(NEGATIVE)
-    top = [row[int(scores.argmax())] for row, scores in zip(found.tokens, found.scores, strict=True)]
+    top = [row[int(scores.argmax())] for row, scores in zip(result.tokens, result.scores, strict=True)]
     assert np.mean([token in told for token in top]) > 0.4  # 1 in 5 to 10 by chance
-    measured = faithfulness(trained, texts, found.scores, found.explained, fractions=(0.1,), progress=False)
+    measured = faithfulness(trained, texts, result.scores, result.explained, fractions=(0.1,), progress=False)
     assert measured.comprehensiveness > measured.random_comprehensiveness + 0.1
     assert measured.sufficiency < measured.random_sufficiency - 0.1
     # An attribution that names the least important tokens first does worse than the right one in both.
-    worst = Ragged(-found.scores.values, found.scores.offsets)
-    reverse = faithfulness(trained, texts, worst, found.explained, fractions=(0.1,), progress=False)
+    worst = Ragged(-result.scores.values, result.scores.offsets)
+    reverse = faithfulness(trained, texts, worst, result.explained, fractions=(0.1,), progress=False)
     assert reverse.comprehensiveness < measured.random_comprehensiveness
     assert reverse.sufficiency > measured.random_sufficiency
     assert measured.to_dict()["fractions"] == [0.1]

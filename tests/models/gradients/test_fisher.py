@@ -42,30 +42,30 @@ def sequence(classifier, text):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_equals_algorithm_1_on_padded_batches(architecture, n_labels, double):
     classifier = tiny_encoder(architecture, n_labels=n_labels, double=double)
-    found = fisher_information(classifier, TEXTS, spectrum=True, eigenvector=True, batch_size=4, progress=False)
-    assert not found.failures
+    information = fisher_information(classifier, TEXTS, spectrum=True, eigenvector=True, batch_size=4, progress=False)
+    assert not information.failures
     for index, text in enumerate(TEXTS[:4]):
         values, vector, p = literal(classifier, sequence(classifier, text))
-        assert found.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
+        assert information.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
         expected = values[::-1][: n_labels - 1]
-        assert found.spectrum[index] == pytest.approx(expected, rel=1e-3, abs=1e-4 * values[-1])
+        assert information.spectrum[index] == pytest.approx(expected, rel=1e-3, abs=1e-4 * values[-1])
         norms = vector[0].norm(dim=-1).numpy()
         added = [part is None for part in classifier.tokenizer(text).sequence_ids(0)]
         plain = norms[[not flag for flag in added]]
-        assert found.token_norms[index] == pytest.approx(plain, abs=2e-3)
-        softmax = np.exp(found.logits[index] - found.logits[index].max())
+        assert information.token_norms[index] == pytest.approx(plain, abs=2e-3)
+        softmax = np.exp(information.logits[index] - information.logits[index].max())
         assert softmax / softmax.sum() == pytest.approx(p, abs=1e-5)
 
 
 @pytest.mark.parametrize("architecture", CHOICE_ARCHITECTURES)
 def test_multiple_choice_heads(architecture):
     classifier = tiny_encoder(architecture, n_labels=None)
-    found = fisher_information(classifier, PROMPTS, choices=ENDINGS, progress=False)
-    assert isinstance(found.logits, Ragged)
+    information = fisher_information(classifier, PROMPTS, choices=ENDINGS, progress=False)
+    assert isinstance(information.logits, Ragged)
     for index, (prompt, row) in enumerate(zip(PROMPTS, ENDINGS, strict=True)):
         pairs = classifier.tokenizer([prompt] * len(row), row, return_tensors="pt", padding=True)
         values, _, _ = literal(classifier, {name: tensor[None] for name, tensor in pairs.items()})
-        assert found.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
+        assert information.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
 
 
 @pytest.mark.parametrize("n_labels", [2, 5])
@@ -94,10 +94,10 @@ def test_power_iteration_goes_on_until_every_item_has_converged():
 
 def test_very_many_classes_take_power_iteration():
     classifier = tiny_encoder("bert", n_labels=60)
-    found = fisher_information(classifier, TEXTS[:2], max_iterations=300, progress=False)
+    information = fisher_information(classifier, TEXTS[:2], max_iterations=300, progress=False)
     for index in range(2):
         values, _, _ = literal(classifier, sequence(classifier, TEXTS[index]))
-        assert abs(found.eigenvalues[index] - values[-1]) <= found.error[index] + 1e-3 * values[-1]
+        assert abs(information.eigenvalues[index] - values[-1]) <= information.error[index] + 1e-3 * values[-1]
     with pytest.raises(ValueError, match="method='gram' with spectrum=True"):
         fisher_information(classifier, TEXTS[:2], spectrum=True)
 
@@ -111,19 +111,19 @@ def test_worked_values():
     weights = torch.tensor([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]], dtype=torch.float64)
     x = torch.tensor([[0.5, -0.25]], dtype=torch.float64, requires_grad=True)
     for solver in (Solver(spectrum=True, eigenvector=True), Solver(power=True, eigenvector=True, tolerance=1e-9)):
-        found = solver(x @ weights, x)
-        assert found.eigenvalues.item() == pytest.approx(0.846882, abs=1e-6)
-        if found.spectrum is not None:
-            assert found.spectrum[0].tolist() == pytest.approx([0.846882, 0.322402], abs=1e-6)
+        information = solver(x @ weights, x)
+        assert information.eigenvalues.item() == pytest.approx(0.846882, abs=1e-6)
+        if information.spectrum is not None:
+            assert information.spectrum[0].tolist() == pytest.approx([0.846882, 0.322402], abs=1e-6)
         # KL at 1e-3 along the eigenvector is 4.2359e-7, half lambda eps^2 is 4.2344e-7; which of the two signs the
         # eigenvector has decides the third-order term.
-        step = 1e-3 * found.eigenvector
+        step = 1e-3 * information.eigenvector
         log_p = (x.detach() @ weights).log_softmax(-1)
         kl = [
             float((log_p.exp() * (log_p - ((x.detach() + s * step) @ weights).log_softmax(-1))).sum()) for s in (1, -1)
         ]
         assert max(kl) == pytest.approx(4.2359e-7, rel=1e-4)
-        assert sum(kl) / 2 == pytest.approx(0.5 * found.eigenvalues.item() * 1e-6, rel=1e-4)
+        assert sum(kl) / 2 == pytest.approx(0.5 * information.eigenvalues.item() * 1e-6, rel=1e-4)
 
 
 def test_measured_divergence_along_the_eigenvector():
@@ -137,14 +137,14 @@ def test_measured_divergence_along_the_eigenvector():
             return classifier.model(**inputs).logits.log_softmax(-1)
 
     with feed.feed(x):
-        found = Solver(eigenvector=True)(classifier.model(**inputs).logits, x)
-    assert found.eigenvector.norm().item() == pytest.approx(1)
+        information = Solver(eigenvector=True)(classifier.model(**inputs).logits, x)
+    assert information.eigenvector.norm().item() == pytest.approx(1)
     before = log_p(x).detach()
     random = torch.randn(x.shape, dtype=x.dtype, generator=torch.Generator().manual_seed(0))
     for epsilon in (1e-3, 1e-4):
-        moved = [log_p(x + sign * epsilon * found.eigenvector).detach() for sign in (1, -1)]
+        moved = [log_p(x + sign * epsilon * information.eigenvector).detach() for sign in (1, -1)]
         both = [float((before.exp() * (before - other)).sum()) for other in moved]
-        half = 0.5 * found.eigenvalues.item() * epsilon**2
+        half = 0.5 * information.eigenvalues.item() * epsilon**2
         assert sum(both) / 2 == pytest.approx(half, rel=1e-3)
         other = before.exp() * (before - log_p(x + epsilon * random / random.norm()).detach())
         assert float(other.sum()) < half
@@ -157,12 +157,12 @@ def test_bad_items_cost_no_other_its_result():
     with torch.no_grad():
         classifier.model.get_input_embeddings().weight[poisoned] = torch.nan
     texts = ["the film was good", "awful", "", "a dull plot"]
-    found = fisher_information(classifier, texts, ids=["w", "x", "y", "z"], progress=False)
-    assert [item for item, _ in found.failures] == ["x", "y"]
-    assert "NaN or infinity for item 'x'" in found.failures[0][1]
-    assert "item 'y' has none" in found.failures[1][1]
-    assert np.isnan(found.eigenvalues[[1, 2]]).all()
-    assert found.eigenvalues[[0, 3]] == pytest.approx(clean.eigenvalues, rel=1e-5)
+    information = fisher_information(classifier, texts, ids=["w", "x", "y", "z"], progress=False)
+    assert [item for item, _ in information.failures] == ["x", "y"]
+    assert "NaN or infinity for item 'x'" in information.failures[0][1]
+    assert "item 'y' has none" in information.failures[1][1]
+    assert np.isnan(information.eigenvalues[[1, 2]]).all()
+    assert information.eigenvalues[[0, 3]] == pytest.approx(clean.eigenvalues, rel=1e-5)
 
 
 def test_a_model_that_refuses_inputs_embeds():
@@ -186,8 +186,8 @@ def test_a_model_that_refuses_inputs_embeds():
     classifier = tiny_encoder("bert", n_labels=2)
     expected = fisher_information(classifier, TEXTS, progress=False)
     strict = Classifier(Strict(classifier.model), classifier.tokenizer, classifier.label_names, "strict")
-    found = fisher_information(strict, TEXTS, progress=False)
-    assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-6)
+    information = fisher_information(strict, TEXTS, progress=False)
+    assert information.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-6)
     tableless = Classifier(Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless")
     with pytest.raises(ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"):
         fisher_information(tableless, TEXTS, progress=False)
@@ -211,10 +211,10 @@ def test_a_quantised_model():
 @pytest.mark.parametrize("text", ["", "   ", "\u200b", "\x00\x01"])
 def test_texts_that_are_empty_after_tokenization(text):
     classifier = tiny_encoder("bert", n_labels=2)
-    found = fisher_information(classifier, ["the film was good", text], ids=["a", "b"], progress=False)
-    assert found.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
-    assert np.isfinite(found.eigenvalues[0])
-    assert np.isnan(found.eigenvalues[1])
+    information = fisher_information(classifier, ["the film was good", text], ids=["a", "b"], progress=False)
+    assert information.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
+    assert np.isfinite(information.eigenvalues[0])
+    assert np.isnan(information.eigenvalues[1])
 
 
 def test_a_model_through_which_no_gradient_flows():
@@ -249,7 +249,7 @@ def test_resumes_and_leaves_the_model_as_it_was(tmp_path):
 
 def test_scale_free_does_not_see_the_size_of_embeddings():
     classifier = tiny_encoder("albert", n_labels=2)
-    found = fisher_information(classifier, TEXTS[:2], progress=False)
+    information = fisher_information(classifier, TEXTS[:2], progress=False)
     ids = classifier.tokenizer(TEXTS[0], return_tensors="pt")["input_ids"]
     norm = EmbeddingInput(classifier.model).look_up(ids)[0].norm(dim=-1).mean().item()
-    assert found.scale_free[0] == pytest.approx(found.eigenvalues[0] * norm**2, rel=1e-5)
+    assert information.scale_free[0] == pytest.approx(information.eigenvalues[0] * norm**2, rel=1e-5)

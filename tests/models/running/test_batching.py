@@ -46,10 +46,10 @@ def test_padding_is_that_of_the_tokenizer(side, paired):
     expected = tokenizer(
         [texts[i] for i in items], [pairs[i] for i in items] if pairs else None, padding=True, return_tensors="pt"
     )
-    found = pad(encode(tokenizer, texts, pairs, max_length=32), items)
-    assert found.keys() == expected.keys()
-    for name in found:
-        assert torch.equal(found[name], expected[name]), name
+    tokens = pad(encode(tokenizer, texts, pairs, max_length=32), items)
+    assert tokens.keys() == expected.keys()
+    for name in tokens:
+        assert torch.equal(tokens[name], expected[name]), name
 
 
 def test_what_is_cut_is_told(tokenizer):
@@ -73,9 +73,9 @@ class Slow:
         return getattr(self._tokenizer, name)
 
     def __call__(self, *args, **kwargs):
-        found = self._tokenizer(*args, **kwargs)
-        found._encodings = None
-        return found
+        tokens = self._tokenizer(*args, **kwargs)
+        tokens._encodings = None
+        return tokens
 
 
 def test_what_a_slow_tokenizer_cuts_is_told_too(tokenizer):

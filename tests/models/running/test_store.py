@@ -23,10 +23,10 @@ def test_chunks_come_back_in_order(tmp_path):
     store = Store(tmp_path / "out", RUN)
     store.write(Chunk(np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}))
     store.write(Chunk(np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}))
-    found = Store(tmp_path / "out", RUN).read()
-    assert found.items.tolist() == [0, 1, 2, 3]
-    assert found.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
-    assert [row.tolist() for row in found.columns["r"]] == [[], [1], [2, 2], [3, 3, 3]]
+    chunk = Store(tmp_path / "out", RUN).read()
+    assert chunk.items.tolist() == [0, 1, 2, 3]
+    assert chunk.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
+    assert [row.tolist() for row in chunk.columns["r"]] == [[], [1], [2, 2], [3, 3, 3]]
 
 
 def test_an_item_that_comes_twice_is_kept_once():
@@ -96,13 +96,13 @@ def test_an_error_loses_nothing_and_a_second_run_repeats_nothing(tmp_path):
     with pytest.raises(RuntimeError, match="out of memory"):
         run_batches(lambda items: square(items, 12), batches, store=Store(tmp_path, RUN), progress=False)
     assert len(asked) == 12
-    found = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
+    columns = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
     assert sorted(asked) == list(range(23))  # each item once, over both runs
-    assert found["y"].tolist() == [i**2 for i in range(23)]
-    assert [row.tolist() for row in found["r"]] == [[i, i] for i in range(23)]
+    assert columns["y"].tolist() == [i**2 for i in range(23)]
+    assert [row.tolist() for row in columns["r"]] == [[i, i] for i in range(23)]
     again = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
     assert len(asked) == 23
-    assert again["y"].tolist() == found["y"].tolist()
+    assert again["y"].tolist() == columns["y"].tolist()
 
 
 def test_other_batches_may_finish_a_run(tmp_path):
@@ -111,8 +111,8 @@ def test_other_batches_may_finish_a_run(tmp_path):
 
     store = Store(tmp_path, RUN)
     store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
-    found = run_batches(square, batches_of(10, 3), store=store, progress=False)
-    assert found["y"].tolist() == [i**2 for i in range(10)]
+    columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
+    assert columns["y"].tolist() == [i**2 for i in range(10)]
 
 
 def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):
@@ -135,8 +135,8 @@ def slow(items):
 
 order = np.random.default_rng(0).permutation(80)
 batches = [order[start:start + 4] for start in range(0, 80, 4)]
-found = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False, flush_seconds=0)
-print(found["y"].tolist() == [i**2 for i in range(80)])
+columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False, flush_seconds=0)
+print(columns["y"].tolist() == [i**2 for i in range(80)])
 """
 
 

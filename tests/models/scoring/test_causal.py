@@ -55,8 +55,8 @@ def rows(scores):
 def test_shared_prefix_equals_plain_passes(scorer):
     want = [[plain(scorer, prompt, choice) for choice in row] for prompt, row in zip(PROMPTS, CHOICES, strict=True)]
     for max_tokens in (1, 40, 4096):
-        found = choose_causal(scorer, PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False)
-        for row, expected in zip(rows(found), want, strict=True):
+        scores = choose_causal(scorer, PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False)
+        for row, expected in zip(rows(scores), want, strict=True):
             assert row == pytest.approx([total for total, _ in expected], abs=1e-4)
     mean = choose_causal(scorer, PROMPTS, CHOICES, method="mean", progress=False)
     for row, expected in zip(rows(mean), want, strict=True):
@@ -74,17 +74,17 @@ def test_without_sharing_the_prefix(scorer, method):
 
 
 def test_unconditional_is_zero_without_a_prompt(scorer):
-    found = choose_causal(scorer, PROMPTS, CHOICES, method="unconditional", progress=False)
-    assert rows(found)[2] == pytest.approx([0, 0], abs=1e-5)
+    scores = choose_causal(scorer, PROMPTS, CHOICES, method="unconditional", progress=False)
+    assert rows(scores)[2] == pytest.approx([0, 0], abs=1e-5)
     conditional = plain(scorer, PROMPTS[0], CHOICES[0][0])[0] - plain(scorer, "", CHOICES[0][0])[0]
-    assert rows(found)[0][0] == pytest.approx(conditional, abs=1e-4)
+    assert rows(scores)[0][0] == pytest.approx(conditional, abs=1e-4)
 
 
 def test_letters_are_read_after_all_choices(scorer):
-    found = choose_causal(scorer, PROMPTS[:1], CHOICES[:1], method="letters", progress=False)
+    scores = choose_causal(scorer, PROMPTS[:1], CHOICES[:1], method="letters", progress=False)
     asked = "the cat sat on the mat because\nA. it was tired\nB. the dog\nAnswer:"
     want = [plain(scorer, asked, letter)[0] for letter in "AB"]
-    assert found.logits[0] == pytest.approx(want, abs=1e-4)
+    assert scores.logits[0] == pytest.approx(want, abs=1e-4)
 
 
 def test_order_and_subset_do_not_matter(scorer):
@@ -96,12 +96,12 @@ def test_order_and_subset_do_not_matter(scorer):
 
 def test_long_prompts_lose_their_beginning(scorer):
     long = " ".join(["the cat sat on a hill and"] * 20)
-    found = choose_causal(scorer, [long], CHOICES[:1], method="sum", progress=False)
-    assert found.truncated == 1
+    scores = choose_causal(scorer, [long], CHOICES[:1], method="sum", progress=False)
+    assert scores.truncated == 1
     longest = max(len(choice.split()) for choice in CHOICES[0])
     kept = " ".join(long.split()[-(64 - longest) :])
     want = [plain(scorer, kept, choice)[0] for choice in CHOICES[0]]
-    assert found.logits[0] == pytest.approx(want, abs=1e-4)
+    assert scores.logits[0] == pytest.approx(want, abs=1e-4)
 
 
 def test_resumes(scorer, tmp_path):

@@ -40,9 +40,9 @@ def test_a_head_scores_as_predict_choices(choice_folder):
     head = load_chooser(choice_folder)
     want = rows(predict_choices(load_multiple_choice(choice_folder), PROMPTS, CHOICES, progress=False))
     for distinct in (True, False):
-        found = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], distinct=distinct, progress=False)
-        assert found.labels.tolist() == [0, 2, -1, 1]
-        for row, expected in zip(rows(found), want, strict=True):
+        scores = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], distinct=distinct, progress=False)
+        assert scores.labels.tolist() == [0, 2, -1, 1]
+        for row, expected in zip(rows(scores), want, strict=True):
             assert row == pytest.approx(expected, abs=1e-5)
 
 
@@ -50,9 +50,9 @@ def test_a_head_scores_as_predict_choices(choice_folder):
 def test_a_causal_model_scores_as_choose_causal(causal_folder, method):
     model = load_causal(causal_folder)
     want = rows(choose_causal(model, PROMPTS, CHOICES, method=method, progress=False))
-    found = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
+    scores = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
     named = rows(choose(model, PROMPTS, CHOICES, method=method, progress=False))
-    for row, again, expected in zip(found, named, want, strict=True):
+    for row, again, expected in zip(scores, named, want, strict=True):
         assert row == pytest.approx(expected, abs=1e-4)
         assert again == row
 
@@ -67,10 +67,10 @@ def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp
         return predict_choices(scorer, prompts, choices, **options)
 
     monkeypatch.setattr(module, "predict_choices", counted)
-    found = choose(load_chooser(choice_folder), PROMPTS, CHOICES, progress=False)
+    scores = choose(load_chooser(choice_folder), PROMPTS, CHOICES, progress=False)
     # 3 distinct choices after "the rain fell", 2 after nothing, and "rain" twice, since an item has two choices.
     assert asked == [7]
-    first, second, _, twice = rows(found)
+    first, second, _, twice = rows(scores)
     assert first == [second[2], second[0]]
     assert twice[0] == pytest.approx(twice[1])
 
@@ -79,10 +79,10 @@ def test_many_choices_of_one_prompt(causal_folder):
     model = load_chooser(causal_folder)
     words = ["sun", "rain", "wet", "dry", "man", "woman", "film", "story", "plot"]
     pairs = [[a, b] for a in words for b in ("glass", "floor", f"{a} fell", f"{a} broke")]
-    found = choose(model, [""] * len(pairs), pairs, progress=False)
+    scores = choose(model, [""] * len(pairs), pairs, progress=False)
     want = choose(model, [""] * len(pairs), pairs, distinct=False, progress=False)
-    assert found.logits == pytest.approx(want.logits, abs=1e-4)
-    assert found.logits.shape == (len(pairs), 2)
+    assert scores.logits == pytest.approx(want.logits, abs=1e-4)
+    assert scores.logits.shape == (len(pairs), 2)
 
 
 def test_goes_on_from_its_folder(choice_folder, tmp_path):

@@ -252,10 +252,10 @@ def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, 
     texts, labels = tiny_texts(50)
     one = predict(load_classifier(classifier_folder, device="cpu"), texts, labels=labels, batch_size=7, progress=False)
     for rank in (0, 1):
-        found = np.load(tmp_path / f"rank{rank}.npz")
-        np.testing.assert_allclose(found["scores"], one.logits, atol=1e-6)
-        np.testing.assert_array_equal(found["kept"], found["scores"])
-        assert len(found["choices"]) == 5
+        arrays = np.load(tmp_path / f"rank{rank}.npz")
+        np.testing.assert_allclose(arrays["scores"], one.logits, atol=1e-6)
+        np.testing.assert_array_equal(arrays["kept"], arrays["scores"])
+        assert len(arrays["choices"]) == 5
         assert f"rank {rank}: Expected finite logits" in done.stdout
         assert f"rank {rank}: Expected {tmp_path}/scores to hold results of this run" in done.stdout
-    np.testing.assert_array_equal(load_scores(tmp_path / "scores").logits, found["scores"])
+    np.testing.assert_array_equal(load_scores(tmp_path / "scores").logits, arrays["scores"])

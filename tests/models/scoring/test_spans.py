@@ -46,15 +46,15 @@ def test_a_question_that_leaves_no_room_is_cut():
 
 def by_loops(start, end, windows, contexts, most, n_best):
     """Every span of every window, by its characters, with its highest score."""
-    found = [{} for _ in contexts]
+    scores = [{} for _ in contexts]
     for window, owner in enumerate(windows.owner):
         first, last = windows.tokens_of(window)
         for i in range(len(first)):
             for j in range(i, min(i + most, len(first))):
                 if first[i] >= 0 and first[j] >= 0:
                     key, score = (int(first[i]), int(last[j])), float(start[window, i] + end[window, j])
-                    found[owner][key] = max(score, found[owner].get(key, -np.inf))
-    return [sorted(spans.items(), key=lambda item: -item[1])[:n_best] for spans in found]
+                    scores[owner][key] = max(score, scores[owner].get(key, -np.inf))
+    return [sorted(spans.items(), key=lambda item: -item[1])[:n_best] for spans in scores]
 
 
 def test_the_best_spans_are_those_of_a_loop_over_all():
@@ -63,19 +63,19 @@ def test_the_best_spans_are_those_of_a_loop_over_all():
     generator = torch.Generator().manual_seed(0)
     start, end = (torch.randn(len(windows), 32, generator=generator) for _ in range(2))
     batch = np.arange(len(windows))
-    found = join_windows(
+    answers = join_windows(
         windows, best_spans(start, end, windows, batch, max_answer_tokens=4, n_best=7), contexts, n_best=7
     )
     for number, wanted in enumerate(by_loops(start, end, windows, contexts, 4, 7)):
-        spans = list(zip(found.starts[number].tolist(), found.ends[number].tolist(), strict=True))
+        spans = list(zip(answers.starts[number].tolist(), answers.ends[number].tolist(), strict=True))
         assert spans[: len(wanted)] == [span for span, _ in wanted]
-        np.testing.assert_allclose(found.scores[number, : len(wanted)], [score for _, score in wanted], rtol=1e-6)
+        np.testing.assert_allclose(answers.scores[number, : len(wanted)], [score for _, score in wanted], rtol=1e-6)
         assert spans[len(wanted) :] == [(-1, -1)] * (7 - len(wanted))
         (first, last), _ = wanted[0]
-        assert found.texts[number] == contexts[number][first:last]
+        assert answers.texts[number] == contexts[number][first:last]
     # one span of one token, "bad"; it is sure of that
-    assert found.scores[2].tolist()[1:] == [-np.inf] * 6
-    assert found.confidence[2] == 1
+    assert answers.scores[2].tolist()[1:] == [-np.inf] * 6
+    assert answers.confidence[2] == 1
 
 
 def test_answers_do_not_depend_on_the_batches(reader):
@@ -99,9 +99,9 @@ def test_a_killed_run_goes_on(reader, tmp_path, monkeypatch):
         patch.setattr(reader.model, "forward", killed)
         with pytest.raises(KeyboardInterrupt):
             predict_answers(reader, rows["question"], rows["context"], **options)
-        found = predict_answers(reader, rows["question"], rows["context"], **options)
+        answers = predict_answers(reader, rows["question"], rows["context"], **options)
     assert killed.calls == 3 + 2  # 4 batches, 2 of them done before
-    assert found.texts == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
+    assert answers.texts == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
 
 
 def test_a_stored_run_knows_the_characters_of_its_answers(reader, tmp_path):
