@@ -18,9 +18,9 @@ from rightreasons.measuring.behavior import open_suite
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.batching import encode
-from rightreasons.training.behavior.items import suite_items
+from rightreasons.training.behavior.class_items import suite_items
+from rightreasons.training.behavior.heads import head_features, linear_head, train_heads
 from rightreasons.training.behavior.plan import partition
-from rightreasons.training.behavior.trainer import head_features, linear_head, train_heads
 
 
 def seconds(classifier, items, held, epochs):

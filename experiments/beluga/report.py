@@ -16,7 +16,8 @@ from PIL import Image
 from rightreasons.analysis.behavior.generalization import compare_generalization
 from rightreasons.analysis.intervals import mcnemar
 from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
-from rightreasons.training.behavior.plan import PARTITIONS, Plan, Row, collect
+from rightreasons.training.behavior.options import PARTITIONS
+from rightreasons.training.behavior.plan import Plan, PlanScores, collect_scores
 
 SHUFFLE_SEED = 42  # as in the published analysis
 SHORT = {"seen": "seen", "functionality": "func", "class": "class", "type": "type"}
@@ -39,7 +40,7 @@ def write_report(plans: Mapping[str, Plan], out: Path) -> None:
 
 def one_task(plan: Plan) -> dict[str, Any]:
     """Collect the scores of a task, and compare every row with the model of independent data alone."""
-    collected = collect(plan)
+    collected = collect_scores(plan)
     runs = plan.results()
     places = case_places(plan)
     baseline = next(run for run in runs if run["configuration"] == "IID")
@@ -64,7 +65,7 @@ def case_places(plan: Plan) -> dict[str, slice]:
 
 
 def comparisons(
-    row: Row, runs: list[dict[str, Any]], baseline: dict[str, Any], places: Mapping[str, slice]
+    row: PlanScores, runs: list[dict[str, Any]], baseline: dict[str, Any], places: Mapping[str, slice]
 ) -> dict[str, float]:
     """Test a row against IID: McNemar's test of accuracy, and approximate randomization of G in each setting.
 

@@ -31,8 +31,11 @@ from rightreasons.data.opening.questions import open_questions
 from rightreasons.data.suites.cases import Case
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import open_suite
-from rightreasons.training.behavior.plan import PARTITIONS, Plan, Run, lay_out
-from rightreasons.training.behavior.runner import Data, Task, run_plan
+from rightreasons.training.behavior.kind import IidData
+from rightreasons.training.behavior.options import PARTITIONS
+from rightreasons.training.behavior.plan import Plan, PlannedRun, plan_runs
+from rightreasons.training.behavior.runner import run_plan
+from rightreasons.training.behavior.task import LearningTask
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,7 +48,7 @@ class Scale:
         suite: Name of the suite.
         data: Name of the independent data.
         splits: Its training and test split.
-        labels: As in `Task`.
+        labels: As in `LearningTask`.
         methods: Methods of cross-functional learning.
         n_layers: Layers of the encoder.
         max_cases: Cases of each functionality; half are trained on, a quarter is tested on.
@@ -147,15 +150,15 @@ SCALES = {
 }
 
 
-def sample(scale: Scale, split: str, size: int, data_dir: str | None) -> Data:
+def sample(scale: Scale, split: str, size: int, data_dir: str | None) -> IidData:
     """Draw independent data by (seed, id)."""
     if scale.labels == "answers":
         asked = open_questions(scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED)
-        return Data(asked["question"][:], asked["answers"][:], asked["context"][:])
+        return IidData(asked["question"][:], asked["answers"][:], asked["context"][:])
     data: Any = load_dataset(scale.data, split=split, data_dir=data_dir)
     rows = data.select(chosen_rows(data["id"][:], size, seed=SEED))
     pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
-    return Data(rows["text"][:], rows["label"][:], pairs)
+    return IidData(rows["text"][:], rows["label"][:], pairs)
 
 
 def shortened(suite: Suite, size: int) -> Suite:
@@ -172,7 +175,7 @@ def shortened(suite: Suite, size: int) -> Suite:
     return Suite(suite.name, suite.text_columns, functionalities)
 
 
-def make_task(name: str, data_dir: str | None, work: Path) -> Task:
+def make_task(name: str, data_dir: str | None, work: Path) -> LearningTask:
     """Prepare what all runs of a task share; the options are those of a configuration, and come with its plan."""
     scale = SCALES[name]
     suite = open_suite(scale.suite, data_dir=data_dir, paper_labels=name == "PARA", max_cases=scale.max_cases)
@@ -184,7 +187,7 @@ def make_task(name: str, data_dir: str | None, work: Path) -> Task:
     texts = [text for row in suite.texts() for text in row]
     for part in (train, test):
         texts += [*part.texts, *(part.text_pairs or ())]
-    return Task(
+    return LearningTask(
         str(small_encoder(work / name / "encoder", texts, scale.n_layers)),
         suite,
         train,
@@ -197,7 +200,7 @@ def make_task(name: str, data_dir: str | None, work: Path) -> Task:
     )
 
 
-def open_plans(name: str, task: Task, work: Path) -> list[tuple[Plan, Task]]:
+def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, LearningTask]]:
     """Lay out the runs of a task, a plan for each configuration, or find them again."""
     scale = SCALES[name]
     functionalities = [[f.name, f.functionality_class, f.test_type] for f in task.suite.functionalities]
@@ -211,14 +214,14 @@ def open_plans(name: str, task: Task, work: Path) -> list[tuple[Plan, Task]]:
         own = dataclasses.replace(task, options=options)
         configurations = ("IID", configuration) if place == 0 else (configuration,)
         partitions = ("seen", "type") if configuration in scale.coarse else PARTITIONS
-        runs = lay_out(
+        runs = plan_runs(
             task.suite, configurations=configurations, methods=scale.methods, partitions=partitions, seeds=(SEED,)
         )
         plans.append((Plan.create(work / name / f"plan-{place}", runs, {**own.settings(), **about}), own))
     return plans
 
 
-def run_all(plans: Sequence[tuple[Plan, Task]], shard: str) -> int:
+def run_all(plans: Sequence[tuple[Plan, LearningTask]], shard: str) -> int:
     """Make the runs of a shard; the model of independent data is trained once, for all plans."""
     made = 0
     first = plans[0][0].folder / "models"
@@ -230,7 +233,7 @@ def run_all(plans: Sequence[tuple[Plan, Task]], shard: str) -> int:
     return made
 
 
-def store(name: str, plans: Sequence[tuple[Plan, Task]], folder: Path) -> None:
+def store(name: str, plans: Sequence[tuple[Plan, LearningTask]], folder: Path) -> None:
     """Keep the finished runs of a task in one file."""
     folder.mkdir(exist_ok=True)
     settings = {**plans[0][0].settings, "model": "all-MiniLM-L6-v2, shortened", "options": SCALES[name].options}
@@ -243,8 +246,8 @@ def store(name: str, plans: Sequence[tuple[Plan, Task]], folder: Path) -> None:
 def stored_plan(file: Path, folder: Path) -> Plan:
     """Make a plan again from its stored runs."""
     header, *rows = [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
-    names = [field.name for field in dataclasses.fields(Run)]
-    runs = [Run(**{n: tuple(row[n]) if n == "held_out" else row[n] for n in names}) for row in rows]
+    names = [field.name for field in dataclasses.fields(PlannedRun)]
+    runs = [PlannedRun(**{n: tuple(row[n]) if n == "held_out" else row[n] for n in names}) for row in rows]
     plan = Plan.create(folder, runs, header["settings"])
     for run, row in zip(runs, rows, strict=True):
         plan.store(run, row)

@@ -22,7 +22,7 @@ from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.running.batching import encode
 from rightreasons.models.scoring.classes import predict
-from rightreasons.training.behavior.items import suite_items
+from rightreasons.training.behavior.class_items import suite_items
 from rightreasons.training.behavior.trainer import train_on_behavior
 from rightreasons.training.tuning.finetune import fine_tune
 

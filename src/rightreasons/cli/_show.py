@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.page.parts import Estimate
     from rightreasons.auditing.runner import AuditResult
     from rightreasons.measuring.behavior_answers import SuiteAnswers
+    from rightreasons.training.behavior.plan import CollectedScores
 
 WIDTH = 100
 
@@ -67,6 +68,19 @@ def show_comparison(comparison: Comparison) -> None:
                 f"{_estimate(figure.difference):>28}{_p(figure.p_value):>10}"
             )
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+
+
+def show_scores(collected: CollectedScores) -> None:
+    """Print the i.i.d. score and the G scores of each configuration and method."""
+    from rightreasons.analysis.behavior.generalization import SETTINGS
+
+    typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)
+    typer.echo(f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>9}" + "".join(f"{s:>15}" for s in SETTINGS))
+    for row in collected.rows:
+        iid = sum(row.iid_score.values()) / len(row.iid_score)
+        scores = "".join(f"{percent(row.scores.get(setting)):>15}" for setting in SETTINGS)
+        f1 = f"   (i.i.d. F1 {sum(row.iid_f1.values()) / len(row.iid_f1):.1%})" if row.iid_f1 else ""
+        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{iid:>9.1%}{scores}{f1}")
 
 
 def percent(value: float | None) -> str:

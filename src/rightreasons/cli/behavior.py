@@ -45,10 +45,9 @@ def behavior(
     from rightreasons.foundations.validation import check_count
     from rightreasons.measuring.behavior import ask
     from rightreasons.measuring.behavior_answers import score_stored
+    from rightreasons.measuring.behavior_spans import ask_reader, is_reading
     from rightreasons.models.loading import load_classifier, load_question_answering
-    from rightreasons.training.behavior.question_answering import ask_reader
-    from rightreasons.training.behavior.span_items import is_reading
-
+    
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
     check_count(examples, "examples", minimum=0)

@@ -20,10 +20,10 @@ def test_every_combination_comes_once():
     [
         ("learning_rat=1", "Did you mean 'learning_rate'"),
         ("epochs", "option=value,value in the grid, but got 'epochs'"),
-        ("epochs=1 epochs=2", "'epochs' comes again"),
+        ("epochs=1 epochs=2", "each option of the grid once, but got 'epochs' again"),
         ("epochs=1,1", "different values of 'epochs'"),
-        ("epochs=1,", "numbers parted by commas for epochs in the grid, but got ''"),
-        ("epochs=0", "above 0, but got '0'"),
+        ("epochs=1,", "Expected numbers for epochs in the grid, but got ''"),
+        ("epochs=0", "above 0, but got 0.0"),
         ("learning_rate=-1", "at least 0.0, but got -1.0"),
         ("learning_rate=nan", "finite number, but got nan"),
         ("batch_size=2.5", "whole numbers for batch_size in the grid, but got '2.5'"),

@@ -2,19 +2,15 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
+from rightreasons.training.behavior.class_items import one_hot_targets, sentiment_targets
 from rightreasons.training.behavior.losses import (
-    aligned_positions,
     dir_error,
     dir_loss,
     inv_loss,
     mft_loss,
-    one_hot_targets,
-    sentiment_targets,
-    span_inv_loss,
 )
 
 
@@ -83,29 +79,6 @@ def test_losses_accept_further_leading_dimensions():
     )
 
 
-def test_span_alignment():
-    first, second = aligned_positions([1, 2, 3, 4], [1, 3, 4, 9])
-    assert (first.tolist(), second.tolist()) == ([0, 2, 3], [0, 1, 2])
-
-
-def test_span_invariance_with_and_without_padding():
-    rng = np.random.default_rng(0)
-    start, end, start2, end2 = (torch.from_numpy(rng.normal(size=4)) for _ in range(4))
-    positions = aligned_positions([1, 2, 3, 4], [1, 3, 4, 9])
-
-    def by_hand(width):
-        total = 0.0
-        for before, after in ((start, start2), (end, end2)):
-            z, u = np.zeros(width), np.zeros(width)
-            z[:3], u[:3] = before.numpy()[[0, 2, 3]], after.numpy()[[0, 1, 2]]
-            total -= (np.exp(z) / np.exp(z).sum() * (u - np.log(np.exp(u).sum()))).sum()
-        return total / 2
-
-    for length in (None, 6):
-        loss = span_inv_loss((start, end), (start2, end2), positions, length=length)
-        assert loss.item() == pytest.approx(by_hand(length or 3))
-
-
 def test_bad_input_is_told():
     with pytest.raises(ValueError, match="direction"):
         dir_error(torch.ones(1, 2), torch.ones(1, 2), "up")
@@ -113,6 +86,3 @@ def test_bad_input_is_told():
         sentiment_targets([7])
     with pytest.raises(ValueError, match="from 0 to 1"):
         one_hot_targets([2], 2)
-    nothing = aligned_positions([1], [2])
-    with pytest.raises(ValueError, match="share"):
-        span_inv_loss((torch.ones(1),) * 2, (torch.ones(1),) * 2, nothing)

@@ -7,7 +7,6 @@ import torch
 from rightreasons.training.behavior.methods import (
     Fish,
     GroupWeights,
-    find_method,
     fish_rate,
     irm_loss,
     irm_weight,
@@ -96,9 +95,5 @@ def test_dropout_reaches_every_layer():
     assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {0.3}
 
 
-def test_methods_by_name():
-    assert find_method("l2").weight_decay == 0.1
-    assert find_method("lp-ft").phases == ("head", "all")
-    assert fish_rate(1e-4) == pytest.approx(0.001)
-    with pytest.raises(ValueError, match="Did you mean 'fish'"):
-        find_method("fsh")
+def test_the_outer_rate_of_fish():
+    assert fish_rate(1e-4) == pytest.approx(0.001)  # 5e-7 / 1e-4 / 5

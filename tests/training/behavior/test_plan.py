@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from killing import killed_at
+from rightreasons.foundations.code_version import reached_definitions
 from rightreasons.training.behavior import plan as behavior_plan
 from rightreasons.training.behavior import runner as behavior_runner
-from rightreasons.training.behavior.plan import Plan, collect, lay_out, partition, shard_of, units
-from rightreasons.training.behavior.runner import Data, Task, run_plan
+from rightreasons.training.behavior.kind import IidData
+from rightreasons.training.behavior.kinds import KINDS
+from rightreasons.training.behavior.options import LABELS
+from rightreasons.training.behavior.plan import Plan, collect_scores, partition, plan_runs, shard_of, work_units
+from rightreasons.training.behavior.runner import run_plan
+from rightreasons.training.behavior.task import LearningTask
 from tiny_models import save_tiny_encoder, tiny_texts
 from tiny_suites import behavior_suite
 
@@ -20,11 +25,11 @@ from tiny_suites import behavior_suite
 def task(tmp_path_factory):
     folder = save_tiny_encoder(tmp_path_factory.mktemp("plan"))
     texts, labels = tiny_texts(24)
-    return Task(
+    return LearningTask(
         model=str(folder),
         suite=behavior_suite(),
-        train=Data(texts[:16], labels[:16]),
-        test=Data(texts[16:], labels[16:]),
+        train=IidData(texts[:16], labels[:16]),
+        test=IidData(texts[16:], labels[16:]),
         options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
         iid_options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
         device="cpu",
@@ -41,7 +46,7 @@ def test_partitions():
 
 def test_a_plan_lists_every_run_once():
     suite = behavior_suite()
-    runs = lay_out(suite, seeds=(1, 2))
+    runs = plan_runs(suite, seeds=(1, 2))
     held_out_sets = 1 + 5 + 4 + 3  # nothing, 5 functionalities, 4 classes (W, N, A, I), 3 types
     assert len(runs) == 2 * (1 + 3 * 8 * held_out_sets)
     assert len({run.key for run in runs}) == len(runs)
@@ -56,7 +61,7 @@ def few_cases(sizes):
 
 def test_what_leaves_no_training_case_is_left_out():
     suite = few_cases((4, 1, 1))  # only "words" (MFT, class W) has training cases
-    runs = lay_out(suite, configurations=("IID->T",), methods=("vanilla",))
+    runs = plan_runs(suite, configurations=("IID->T",), methods=("vanilla",))
     assert {(run.partition, run.held) for run in runs} == {
         ("seen", ""),
         ("functionality", "not negative"),
@@ -66,7 +71,7 @@ def test_what_leaves_no_training_case_is_left_out():
         ("type", "INV"),
     }
     with pytest.raises(ValueError, match="two cases or more in the suite 'tiny'"):
-        lay_out(few_cases((1, 1)))
+        plan_runs(few_cases((1, 1)))
 
 
 def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path):
@@ -74,7 +79,7 @@ def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path)
     # two cases: one to train on, one to test; four: validation cases of "words", which one run holds out
     for name, sizes in (("none", (2, 2, 2)), ("held", (4, 2, 2))):
         own = dataclasses.replace(task, suite=few_cases(sizes), grid=grid)
-        runs = lay_out(own.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("functionality",))
+        runs = plan_runs(own.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("functionality",))
         runs = [run for run in runs if run.held == "words"]
         plan = Plan.create(tmp_path / name, runs, own.settings())
         assert run_plan(plan, own, progress=False) == len(runs) == 2
@@ -99,7 +104,7 @@ def test_options_are_checked_before_anything_runs(task, option, value, said):
         ("iid_options", {"iid_options": {option: value}}),
         (r"grid\[1\]", {"grid": ({}, {option: value})}),
     ):
-        with pytest.raises((TypeError, ValueError), match=f"`{option} of {where}` to be .*{said}"):
+        with pytest.raises((TypeError, ValueError), match=rf"`{option}` to be .*{said}.* \(in `{where}`\)\.$"):
             dataclasses.replace(task, **given)
 
 
@@ -107,22 +112,22 @@ def test_lengths_and_seeds_are_checked_before_anything_runs(task):
     with pytest.raises(ValueError, match="`max_length` to be at least 4, but got 0"):
         dataclasses.replace(task, max_length=0)
     with pytest.raises(ValueError, match=r"`seed` to be below 2\*\*32"):
-        lay_out(task.suite, seeds=(2**32,))
+        plan_runs(task.suite, seeds=(2**32,))
     with pytest.raises(ValueError, match="shard"):
-        shard_of(lay_out(task.suite), "1/²")
+        shard_of(plan_runs(task.suite), "1/²")
 
 
 def test_another_model_in_the_same_folder_is_refused(task, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(task.model, folder)
     own = dataclasses.replace(task, model=str(folder))
-    plan = Plan.create(tmp_path / "plan", lay_out(task.suite, configurations=("IID",)), own.settings())
+    plan = Plan.create(tmp_path / "plan", plan_runs(task.suite, configurations=("IID",)), own.settings())
     assert own.settings() == plan.settings
     (folder / "merges.txt").write_text("t h\n")
     assert own.settings()["model digest"] != plan.settings["model digest"]
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
-    with pytest.raises(ValueError, match="another model digest came"):
+    with pytest.raises(ValueError, match="got another model digest"):
         run_plan(plan, own, progress=False)
     assert dataclasses.replace(task, model="some/hub-id").settings()["model digest"] == ""
 
@@ -134,8 +139,22 @@ def test_the_code_is_known_with_the_versions_it_computes_with(monkeypatch):
     assert behavior_plan.plan_code({}) != before
 
 
+def test_the_code_of_a_plan_is_that_of_its_kind():
+    runner = ("rightreasons.training.behavior.runner", "Runner")
+    reached = {}
+    for labels, kind in KINDS.items():
+        root = (type(kind).__module__, type(kind).__name__)
+        reached[labels] = {module.rpartition(".")[2] for module, _ in reached_definitions([runner, root])}
+    assert {"classes", "class_items"} <= reached["classes"] == reached["sentiment"]
+    assert not {"spans", "span_items", "windows", "sources", "plan"} & reached["classes"]
+    assert {"spans", "span_items", "windows", "trainer", "heads"} <= reached["answers"]
+    assert not {"classes", "class_items", "sources", "plan"} & reached["answers"]
+    assert behavior_plan.plan_code({"labels": "answers"}) != behavior_plan.plan_code({"labels": "classes"})
+    assert tuple(KINDS) == LABELS
+
+
 def test_a_damaged_result_is_not_finished(task, tmp_path):
-    runs = lay_out(task.suite, configurations=("IID",), seeds=(1, 2, 3, 4))
+    runs = plan_runs(task.suite, configurations=("IID",), seeds=(1, 2, 3, 4))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     for run in runs:
         plan.store(run, {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
@@ -144,21 +163,21 @@ def test_a_damaged_result_is_not_finished(task, tmp_path):
     files[1].write_text("[]")
     files[2].write_bytes(b"\xff")
     assert plan.pending() == runs[:3]
-    assert [row.seed for row in collect(plan).rows] == [4]
+    assert [row.seed for row in collect_scores(plan).rows] == [4]
 
 
 def test_shards_part_the_plan():
-    runs = lay_out(behavior_suite())
+    runs = plan_runs(behavior_suite())
     parts = [[run for unit in shard_of(runs, f"{i}/3") for run in unit] for i in (1, 2, 3)]
     assert sorted(run.key for part in parts for run in part) == sorted(run.key for run in runs)
-    assert max(len(unit) for unit in units(runs)) == 13  # the probes of one encoder
+    assert max(len(unit) for unit in work_units(runs)) == 13  # the probes of one encoder
     for wrong in ("0/3", "4/3", "3", "a/b"):
         with pytest.raises(ValueError, match="shard"):
             shard_of(runs, wrong)
 
 
 def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
-    runs = lay_out(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
+    runs = plan_runs(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     assert run_plan(plan, task, shard="1/2", progress=False) == 1
     assert len(plan.done()) == 1
@@ -171,7 +190,7 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     assert run_plan(plan, task, progress=False) == len(runs) - 1
     assert run_plan(plan, task, progress=False) == 0
 
-    found = collect(plan)
+    found = collect_scores(plan)
     assert (found.n_done, found.n_runs) == (len(runs), len(runs))
     iid, probe = found.rows
     assert list(iid.scores) == ["standard"]
@@ -187,7 +206,7 @@ def test_training_runs_with_a_grid(task, tmp_path):
     own = dataclasses.replace(task, grid=({"epochs": 1}, {"epochs": 2}))
     runs = [
         run
-        for run in lay_out(
+        for run in plan_runs(
             task.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("seen", "type")
         )
         if run.held in ("", "DIR")
@@ -201,7 +220,7 @@ def test_training_runs_with_a_grid(task, tmp_path):
 
 
 def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path):
-    runs = lay_out(task.suite, configurations=("IID",))
+    runs = plan_runs(task.suite, configurations=("IID",))
     sizes = []
     for share in (1.0, 0.5):
         shared = dataclasses.replace(task, iid_share=share)
@@ -215,18 +234,18 @@ def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path)
 
 
 def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
-    runs = lay_out(task.suite, configurations=("IID",))
+    runs = plan_runs(task.suite, configurations=("IID",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     plan.store(runs[0], {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
-    with pytest.raises(ValueError, match="another options came"):
+    with pytest.raises(ValueError, match="got another options"):
         run_plan(plan, dataclasses.replace(task, options={"epochs": 3}), progress=False)
     with pytest.raises(ValueError, match="holds another one"):
-        Plan.create(tmp_path / "plan", lay_out(task.suite), task.settings())
+        Plan.create(tmp_path / "plan", plan_runs(task.suite), task.settings())
     monkeypatch.setattr(behavior_plan, "plan_code", lambda _: "9+x")
     with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
         run_plan(plan, task, progress=False)
     # finished runs can still be collected: G = 2 (.9)(.5) / 1.4
-    assert collect(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(0.9 / 1.4)
+    assert collect_scores(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(0.9 / 1.4)
 
 
 def test_what_is_no_plan_is_told(tmp_path):
@@ -238,7 +257,7 @@ def test_what_is_no_plan_is_told(tmp_path):
 
 
 def test_a_damaged_plan_is_told_with_its_file(task, tmp_path):
-    runs = lay_out(task.suite, configurations=("IID",), seeds=(1, 2))
+    runs = plan_runs(task.suite, configurations=("IID",), seeds=(1, 2))
     Plan.create(tmp_path, runs, task.settings())
     file = tmp_path / "plan.jsonl"
     header, first, second = file.read_text().splitlines()

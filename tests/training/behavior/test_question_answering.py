@@ -9,25 +9,27 @@ import torch
 
 from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.suite import Case, Suite
+from rightreasons.measuring.behavior_spans import reading_texts, run_reading_suite
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.scoring.spans import predict_answers
 from rightreasons.models.scoring.windows import encode_windows
+from rightreasons.training.behavior.heads import head_inputs, linear_head, train_heads
 from rightreasons.training.behavior.items import IID, join_items, plan_steps
-from rightreasons.training.behavior.losses import aligned_positions, span_inv_loss
-from rightreasons.training.behavior.methods import METHODS
-from rightreasons.training.behavior.plan import Plan, collect, lay_out
-from rightreasons.training.behavior.question_answering import run_reading_suite
-from rightreasons.training.behavior.runner import Data, Task, run_plan
+from rightreasons.training.behavior.kind import IidData
+from rightreasons.training.behavior.losses import inv_loss, span_losses
+from rightreasons.training.behavior.options import METHODS
+from rightreasons.training.behavior.plan import Plan, collect_scores, plan_runs
+from rightreasons.training.behavior.runner import run_plan
 from rightreasons.training.behavior.span_items import (
+    aligned_positions,
     locate,
     question_items,
     reading_items,
-    reading_texts,
     span_target,
     window_items,
 )
-from rightreasons.training.behavior.span_losses import span_losses
-from rightreasons.training.behavior.trainer import head_inputs, linear_head, train_heads, train_on_behavior
+from rightreasons.training.behavior.task import LearningTask
+from rightreasons.training.behavior.trainer import train_on_behavior
 from tiny_models import WORDS, save_tiny_encoder, save_tiny_reader, tiny_questions, tiny_tokenizer
 from tiny_suites import behavior_suite, functionality, reading_suite
 
@@ -137,10 +139,16 @@ def test_an_invariant_pair_has_the_loss_of_its_shared_tokens(windowed):
     windows, about = span_target(encoded).describe(own, step)
     logits = torch.randn(2, int(encoded.lengths[windows].max()), 2, generator=torch.Generator().manual_seed(2))
     rows = [encoded.columns["input_ids"][encoded.offsets[w] : encoded.offsets[w + 1]].tolist() for w in windows]
-    alone = span_inv_loss(tuple(logits[0].T), tuple(logits[1].T), aligned_positions(*rows))
+    first, second = aligned_positions(*rows)
+    alone = inv_loss(logits[0].T[:, first], logits[1].T[:, second]).mean()
     torch.testing.assert_close(span_losses(logits, about)[0], alone)
     assert len(rows[1]) == len(rows[0]) + 1  # one word more, and that word is not shared
     assert (about["shared_second"] >= 0).sum() == len(rows[0])
+
+
+def test_shared_tokens_are_aligned_in_order():
+    first, second = aligned_positions([1, 2, 3, 4], [1, 3, 4, 9])
+    assert (first.tolist(), second.tolist()) == ([0, 2, 3], [0, 1, 2])
 
 
 def test_gradients_reach_the_original_unless_detached(windowed):
@@ -205,7 +213,7 @@ def test_one_step_of_a_head_by_hand(tiny, windowed):
     assert len(plan_steps(iid, objective="mean", **one_batch)) == 1
     everything = dataclasses.replace(labeled, type=np.zeros(n, dtype=np.int64))
     (alone,) = train_heads(
-        head, features, everything, np.zeros((1, n), bool), target=target, learning_rate=rate, **one_batch
+        head, features, everything, np.zeros((1, n), bool), target=target, head_learning_rate=rate, **one_batch
     )
     # A bias shifts all tokens alike: its slope is 0, and what rounding leaves of it says nothing.
     np.testing.assert_allclose(alone.weight.detach(), wanted[:, :-1], atol=2e-5)
@@ -217,10 +225,10 @@ def test_heads_trained_together_are_those_of_trainer(tiny, windowed):
     features = head_inputs(tiny.model, encoded)
     options = {"epochs": 2.0, "batch_size": 8, "seed": 3}
     held = np.stack([own.holds_out(names) for names in ((), ("negated",), ("other names", "words in the question"))])
-    together = train_heads(head, features, own, held, target=span_target(encoded), learning_rate=1e-2, **options)
+    together = train_heads(head, features, own, held, target=span_target(encoded), head_learning_rate=1e-2, **options)
     for number in (0, 1):
         (alone,) = train_heads(
-            head, features, own, held[number : number + 1], target=span_target(encoded), learning_rate=1e-2, **options
+            head, features, own, held[number : number + 1], target=span_target(encoded), head_learning_rate=1e-2, **options
         )
         torch.testing.assert_close(together[number].weight, alone.weight, atol=1e-6, rtol=1e-5)
     model = copy.deepcopy(tiny.model)
@@ -243,11 +251,11 @@ def task(tmp_path_factory):
     folder = save_tiny_encoder(tmp_path_factory.mktemp("plan"))
     rows = tiny_questions(24)
     train, test = (
-        Data(rows["question"][part], rows["answers"][part], rows["context"][part])
+        IidData(rows["question"][part], rows["answers"][part], rows["context"][part])
         for part in (slice(0, 16), slice(16, 24))
     )
     options = {"epochs": 1, "batch_size": 16, "learning_rate": 1e-3}
-    return Task(
+    return LearningTask(
         model=str(folder),
         suite=reading_suite(),
         train=train,
@@ -262,12 +270,12 @@ def task(tmp_path_factory):
 
 def test_a_plan_of_reading_from_beginning_to_end(task, tmp_path):
     probed, whole = ("IID", "IID->T", "IID->(IID+T)"), ("IID+T",)
-    runs = lay_out(task.suite, configurations=probed, methods=("lp",), partitions=("seen", "type"))
-    runs += lay_out(task.suite, configurations=whole, methods=("vanilla",), partitions=("seen",))
+    runs = plan_runs(task.suite, configurations=probed, methods=("lp",), partitions=("seen", "type"))
+    runs += plan_runs(task.suite, configurations=whole, methods=("vanilla",), partitions=("seen",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     assert run_plan(plan, task, shard="1/2", progress=False) < len(runs)
     assert run_plan(plan, task, progress=False) > 0
-    found = collect(Plan.open(tmp_path / "plan"))
+    found = collect_scores(Plan.open(tmp_path / "plan"))
     assert found.n_done == found.n_runs == len(runs)
     settings = {(row.configuration, row.method): list(row.scores) for row in found.rows}
     assert settings == {
@@ -295,7 +303,7 @@ def test_a_plan_of_reading_from_beginning_to_end(task, tmp_path):
 
 def test_probes_and_runs_of_reading_take_the_best_of_a_grid(task, tmp_path):
     own = dataclasses.replace(task, grid=({"head_learning_rate": 1e-3}, {"head_learning_rate": 0.3, "epochs": 3}))
-    runs = lay_out(task.suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
+    runs = plan_runs(task.suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
     plan = Plan.create(tmp_path / "plan", runs, own.settings())
     run_plan(plan, own, progress=False)
     assert {result["options"]["head_learning_rate"] for result in plan.results()} <= {1e-3, 0.3}
@@ -326,8 +334,8 @@ def test_bad_input_is_told(task):
     with pytest.raises(ValueError, match="equal or invariant answers for 'f' .* 'monotonic'"):
         reading_items(strange)
     with pytest.raises(ValueError, match="Expected contexts .* in the independent test data"):
-        dataclasses.replace(task, test=Data(task.test.texts, task.test.labels))
-    wrong = Data(task.test.texts, [{"text": ["film"], "answer_start": [90]}] * 8, task.test.text_pairs)
+        dataclasses.replace(task, test=IidData(task.test.texts, task.test.labels))
+    wrong = IidData(task.test.texts, [{"text": ["film"], "answer_start": [90]}] * 8, task.test.text_pairs)
     with pytest.raises(ValueError, match="'film' at 90"):
         dataclasses.replace(task, test=wrong)
     with pytest.raises(ValueError, match="`activation` to be one of 'softmax'"):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from rightreasons.measuring.behavior import open_suite
-from rightreasons.training.behavior.items import RULES, TYPES, suite_items
+from rightreasons.training.behavior.class_items import suite_items
+from rightreasons.training.behavior.items import TYPES
+from rightreasons.training.behavior.losses import RULES
 from rightreasons.training.behavior.span_items import reading_items
 
 pytestmark = pytest.mark.real_data
@@ -52,5 +54,5 @@ def test_reading(real_data):
 
 
 def test_a_suite_of_reading_is_none_for_a_classifier(real_data):
-    with pytest.raises(ValueError, match="only classifiers"):
+    with pytest.raises(ValueError, match="an answer of a question-answering model"):
         suite_items(open_suite("checklist_reading", data_dir=real_data))

@@ -10,17 +10,12 @@ from rightreasons.data.suites.suite import Case, Suite
 from rightreasons.foundations.expectation_specs import EXPECTATION_PARAMETERS, PAIRWISE
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.batching import encode
-from rightreasons.training.behavior.items import IID, RULES, iid_items, join_items, plan_steps, suite_items
-from rightreasons.training.behavior.losses import dir_loss, inv_loss, mft_loss
-from rightreasons.training.behavior.methods import METHODS
-from rightreasons.training.behavior.trainer import (
-    describe,
-    head_features,
-    item_losses,
-    linear_head,
-    train_heads,
-    train_on_behavior,
-)
+from rightreasons.training.behavior.class_items import iid_items, suite_items
+from rightreasons.training.behavior.heads import head_features, linear_head, train_heads
+from rightreasons.training.behavior.items import IID, join_items, plan_steps
+from rightreasons.training.behavior.losses import RULES, class_losses, dir_loss, inv_loss, mft_loss
+from rightreasons.training.behavior.options import METHODS
+from rightreasons.training.behavior.trainer import describe, train_on_behavior
 from tiny_models import save_tiny_classifier, tiny_texts
 from tiny_suites import behavior_suite, functionality
 
@@ -105,7 +100,7 @@ def test_every_item_has_the_loss_of_its_rule(items):
     logits = torch.randn(len(items.texts), 2, generator=torch.Generator().manual_seed(0))
     changed = np.where(items.n_changed > 0, items.changed, items.first)
     texts, about = describe(items, list(zip(range(len(items)), changed.tolist(), strict=True)))
-    losses = item_losses(logits[torch.from_numpy(texts)], about)
+    losses = class_losses(logits[torch.from_numpy(texts)], about)
     for number in range(len(items)):
         before, after = logits[items.first[number]][None], logits[changed[number]][None]
         rule = RULES[items.rule[number]]
@@ -172,6 +167,9 @@ def test_options_that_cannot_be_are_refused_before_training(tiny, items, encoded
     for wrong in ({"learning_rate": 0.0}, {"head_learning_rate": -1.0}, {"batch_size": 0}, {"activation": "relu"}):
         with pytest.raises(ValueError, match=f"Expected `{next(iter(wrong))}` to be"):
             train_on_behavior(tiny.model, encoded, items, **wrong)
+    for wrong, near in (({"method": "fsh"}, "fish"), ({"learning_rat": 1.0}, "learning_rate")):
+        with pytest.raises(ValueError, match=f"Did you mean '{near}'"):
+            train_on_behavior(tiny.model, encoded, items, **wrong)
 
 
 def numpy_adamw(weights, slopes, rate, n_steps):
@@ -209,7 +207,7 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
     start = np.c_[head.weight.detach().numpy(), head.bias.detach().numpy()].astype(np.float64)
     wanted = numpy_adamw(start, [slope_of(step) for step in steps], 1e-2, len(steps))
 
-    (alone,) = train_heads(head, features, labeled, np.zeros((1, len(labeled)), bool), learning_rate=1e-2, **options)
+    (alone,) = train_heads(head, features, labeled, np.zeros((1, len(labeled)), bool), head_learning_rate=1e-2, **options)
     np.testing.assert_allclose(np.c_[alone.weight.detach(), alone.bias.detach()], wanted, atol=2e-5)
 
     model = copy.deepcopy(tiny.model)
@@ -221,7 +219,7 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
 def test_heads_trained_together_are_those_trained_alone(tiny, encoded, items):
     features, head = head_features(tiny.model, encoded), linear_head(tiny.model)
     held = np.stack([items.holds_out(names) for names in ((), ("actors",), ("intensifiers", "add negative"), (IID,))])
-    options = {"learning_rate": 1e-2, "epochs": 2.0, "batch_size": 8}
+    options = {"head_learning_rate": 1e-2, "epochs": 2.0, "batch_size": 8}
     together = train_heads(head, features, items, held, **options)
     for number, own in enumerate(together):
         (alone,) = train_heads(head, features, items, held[number : number + 1], **options)
@@ -252,5 +250,5 @@ def test_bad_input_is_told(items):
     with pytest.raises(ValueError, match="everything is held out"):
         plan_steps(items.select(np.zeros(len(items), bool)), objective="mean", batch_size=8, epochs=1, seed=0)
     texts = Suite("read", ("text",), (functionality("f", "MFT", {"name": "equal"}, [Case("0", (("a",),), ("b",))]),))
-    with pytest.raises(ValueError, match="only classifiers"):
+    with pytest.raises(ValueError, match="an answer of a question-answering model"):
         suite_items(texts)

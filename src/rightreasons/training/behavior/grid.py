@@ -5,24 +5,21 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from rightreasons.foundations.validation import check_count, check_number, check_one_of, check_options
-from rightreasons.training.behavior.losses import ACTIVATIONS
-from rightreasons.training.behavior.runner import OPTIONS
-
-_POSITIVE = ("learning_rate", "head_learning_rate", "epochs")
+from rightreasons.foundations.validation import check_one_of, check_options
+from rightreasons.training.behavior.options import LearningOptions
 
 
 def parse_grid(text: str) -> list[dict[str, Any]]:
     """Read a grid such as "learning_rate=2e-5,5e-5 epochs=1,2".
 
     Args:
-        text: Options of `train_on_behavior`, parted by spaces, each with its values, parted by commas.
+        text: Space-separated options of `train_on_behavior`, each with its comma-separated values.
 
     Returns:
-        Every combination, the last option changing fastest; [] for a text without words.
+        Every combination, the last option changing fastest; [] for an empty text.
 
     Raises:
-        ValueError: If an option is unknown, comes twice, or has a value that it cannot take.
+        ValueError: If an option is unknown, is repeated, or has a value out of its range.
 
     Example:
         >>> parse_grid("learning_rate=2e-5,5e-5 epochs=1,2")[1]
@@ -30,36 +27,29 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
     """
     columns: dict[str, list[Any]] = {}
     for word in text.split():
-        name, equals, listed = word.partition("=")
+        name, equals, values = word.partition("=")
         if not equals or not name:
             raise ValueError(f"Expected option=value,value in the grid, but got {word!r}.")
-        check_options({name: listed}, OPTIONS, "the grid")
+        check_options({name: values}, LearningOptions.names(), "the grid")
         if name in columns:
-            raise ValueError(f"Expected each option once in the grid, but {name!r} comes again.")
-        columns[name] = [_value(name, value) for value in listed.split(",")]
+            raise ValueError(f"Expected each option of the grid once, but got {name!r} again.")
+        columns[name] = [_value(name, value) for value in values.split(",")]
         if len(set(columns[name])) < len(columns[name]):
-            raise ValueError(f"Expected different values of {name!r} in the grid, but got {listed}.")
-    return (
-        [dict(zip(columns, values, strict=True)) for values in itertools.product(*columns.values())] if columns else []
-    )
+            raise ValueError(f"Expected different values of {name!r} in the grid, but got {values}.")
+    rows = itertools.product(*columns.values()) if columns else ()
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _value(name: str, text: str) -> Any:
-    where = f"{name} in the grid"
-    if name == "activation":
-        return check_one_of(text, ACTIVATIONS, where)
-    if name == "detach":
-        return check_one_of(text.lower(), ("true", "false"), where) == "true"
-    if name not in (*_POSITIVE, "batch_size"):
-        return text  # what else there is, its own check knows
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise ValueError(f"Expected numbers parted by commas for {where}, but got {text!r}.") from error
-    if name == "batch_size":
-        if not number.is_integer():
-            raise ValueError(f"Expected whole numbers for {where}, but got {text!r}.")
-        return check_count(int(number), where)
-    if check_number(number, where, minimum=0.0) == 0:
-        raise ValueError(f"Expected `{where}` to be above 0, but got {text!r}.")
-    return number
+    """Read a value as the type of the option's default, and check it as the option does."""
+    kind = type(getattr(LearningOptions(), name))
+    value: Any = text
+    if kind is bool:
+        value = check_one_of(text.lower(), ("true", "false"), f"{name} in the grid") == "true"
+    elif kind is not str:
+        try:
+            value = kind(text)
+        except ValueError:
+            numbers = "whole numbers" if kind is int else "numbers"
+            raise ValueError(f"Expected {numbers} for {name} in the grid, but got {text!r}.") from None
+    return getattr(LearningOptions(**{name: value}), name)

@@ -1,69 +1,27 @@
 """The losses of behavioral learning: labeled examples, pairs that should agree, pairs that should move one way.
 
-Every loss gives one value an item, so that a mean over a batch, an environment or a group is taken by who asks.
+Every loss returns one value per item; callers take the mean over a batch, an environment or a group.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional
 
-from rightreasons.foundations.validation import check_one_of, unknown_name
+from rightreasons.foundations.validation import check_one_of
+from rightreasons.training.behavior.options import ACTIVATIONS
 
 DIRECTIONS = ("not_more_conf", "not_less_conf", "not_less_0", "not_less_2")
-"""What a changed text may not do: raise the confidence in the first answer, lower it, lower P(negative), lower
+"""What a changed text must not do: raise the confidence in the original's answer, lower it, lower P(negative), lower
 P(positive). The names are those of the released code."""
 
-ACTIVATIONS = ("softmax", "sigmoid")
+RULES = ("labeled", "invariant", *DIRECTIONS)
+"""What is asked of an item; `Items.rule` numbers them."""
 
-SENTIMENT_TARGETS: Mapping[Any, tuple[float, float]] = {
-    0: (1.0, 0.0),
-    1: (0.5, 0.5),
-    2: (0.0, 1.0),
-    "not negative": (1 / 3, 2 / 3),
-}
-"""A suite of three sentiments for a model of two: neutral lies in between, and so does what is not negative."""
-
-
-def sentiment_targets(labels: Sequence[Any]) -> NDArray[np.float64]:
-    """Turn labels of a sentiment suite into targets of a model of two classes.
-
-    Args:
-        labels: N labels: 0 negative, 1 neutral, 2 positive, or "not negative".
-
-    Returns:
-        (N, 2) soft labels.
-
-    Raises:
-        ValueError: If a label is unknown.
-
-    Example:
-        >>> sentiment_targets([0, 1, 2, "not negative"]).round(3).tolist()
-        [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.333, 0.667]]
-    """
-    for label in labels:
-        if label not in SENTIMENT_TARGETS:
-            raise unknown_name("sentiment", label, [str(key) for key in SENTIMENT_TARGETS])
-    return np.array([SENTIMENT_TARGETS[label] for label in labels], dtype=np.float64).reshape(-1, 2)
-
-
-def one_hot_targets(labels: Sequence[int], n_classes: int) -> NDArray[np.float64]:
-    """Turn class labels into (N, `n_classes`) rows with a single one.
-
-    Raises:
-        ValueError: If a label is not one of the classes.
-    """
-    for label in labels:
-        if not 0 <= label < n_classes:
-            raise ValueError(f"Expected labels from 0 to {n_classes - 1}, the model's classes, but got {label}.")
-    return np.eye(n_classes)[np.asarray(labels, dtype=np.int64)]
-
+# Far below any logit, and finite, so that its product with a target of 0 is 0.
+_NOWHERE = -1e4
 
 def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax") -> torch.Tensor:
     r"""Cross-entropy of soft labels.
@@ -94,18 +52,18 @@ def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "
 
 
 def inv_loss(original: torch.Tensor, changed: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
-    r"""Cross-entropy of the answers to changed texts under those to the originals.
+    r"""Cross-entropy of the predictions for changed texts under those for the originals.
 
         L_INV = -sum_c p_c(x) log p_c(x')
 
     Args:
         original: (…, n, C) logits of the originals, x.
         changed: (…, n, C) logits of the changed texts, x'.
-        detach: Whether the answers to the originals are taken as given. The released code lets gradients flow through
-            them, so this is False by default.
+        detach: Whether the predictions for the originals are constants. Default False: as in the released code,
+            gradients flow through them.
 
     Returns:
-        (…, n) losses in nats; the least is the entropy of p(x), not 0.
+        (…, n) losses in nats, at least the entropy of p(x) and so above 0.
 
     References:
         Luz de Araujo and Roth (2023), section 3.
@@ -120,9 +78,9 @@ def inv_loss(original: torch.Tensor, changed: torch.Tensor, *, detach: bool = Fa
 
 
 def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
-    """Say how far probabilities moved the wrong way.
+    """Measure how far probabilities moved the wrong way.
 
-    With the change d = p(x') - p(x) and the first answer c = argmax p(x), the error is max(0, d_c) for
+    With the change d = p(x') - p(x) and the original prediction c = argmax p(x), the error is max(0, d_c) for
     "not_more_conf", max(0, -d_c) for "not_less_conf", max(0, -d_negative) for "not_less_0" and max(0, -d_positive) for
     "not_less_2"; negative is the first class and positive the last.
 
@@ -141,13 +99,13 @@ def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> 
     elif direction == "not_less_2":
         wrong = -moved[..., -1]
     else:
-        of_first = moved.gather(-1, original.argmax(-1, keepdim=True)).squeeze(-1)
-        wrong = of_first if direction == "not_more_conf" else -of_first
+        in_prediction = moved.gather(-1, original.argmax(-1, keepdim=True)).squeeze(-1)
+        wrong = in_prediction if direction == "not_more_conf" else -in_prediction
     return wrong.clamp(min=0.0)
 
 
 def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
-    r"""Binary cross-entropy of a movement the wrong way, L_DIR = -log(1 - error).
+    r"""Binary cross-entropy of a change in the wrong direction, L_DIR = -log(1 - error).
 
     Args:
         original: (…, n, C) logits of the originals.
@@ -169,57 +127,70 @@ def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> t
     return functional.binary_cross_entropy(error, torch.zeros_like(error), reduction="none")
 
 
-def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the tokens that two texts share, in order.
-
-    Args:
-        original: Token ids of one text.
-        changed: Token ids of another.
-
-    Returns:
-        The positions in each, of the matching blocks of `difflib.SequenceMatcher`.
-
-    Example:
-        >>> first, second = aligned_positions([101, 7, 8, 9, 102], [101, 7, 5, 5, 9, 102])
-        >>> first.tolist(), second.tolist()
-        ([0, 1, 3, 4], [0, 1, 4, 5])
-    """
-    blocks = difflib.SequenceMatcher(None, list(original), list(changed), autojunk=False).get_matching_blocks()
-    first = np.concatenate([np.arange(b.a, b.a + b.size) for b in blocks]).astype(np.int64)
-    second = np.concatenate([np.arange(b.b, b.b + b.size) for b in blocks]).astype(np.int64)
-    return first, second
-
-
-def span_inv_loss(
-    original: tuple[torch.Tensor, torch.Tensor],
-    changed: tuple[torch.Tensor, torch.Tensor],
-    positions: tuple[NDArray[np.int64], NDArray[np.int64]],
-    *,
-    length: int | None = None,
-    detach: bool = False,
+def class_losses(
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
 ) -> torch.Tensor:
-    """Invariance of an answer's span: the mean of `inv_loss` over start and end, at tokens that both texts have.
+    """Compute the loss of each item of a batch of texts, by the item's rule.
 
     Args:
-        original: Start and end logits (T,) of one text.
-        changed: Start and end logits (U,) of the changed text.
-        positions: From `aligned_positions`.
-        length: Pad the shared logits with zeros to this length, as the released code does, where zeros are answers
-            too; None takes the shared tokens alone.
+        logits: (…, N, C) of the batch's texts.
+        batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers in `RULES`.
+        activation: As in `mft_loss`.
         detach: As in `inv_loss`.
 
     Returns:
-        The loss, a scalar in nats.
-
-    Raises:
-        ValueError: If the texts share no token.
+        (…, n) losses in nats.
     """
-    if not len(positions[0]):
-        raise ValueError("Expected texts that share at least one token for an invariant span, but they share none.")
-    losses = []
-    for before, after in zip(original, changed, strict=True):
-        pair = [logits[torch.from_numpy(where)] for logits, where in zip((before, after), positions, strict=True)]
-        if length is not None:
-            pair = [functional.pad(logits, (0, length - len(logits))) for logits in pair]
-        losses.append(inv_loss(pair[0], pair[1], detach=detach))
-    return torch.stack(losses).mean()
+    before, after = logits[..., batch["first"], :], logits[..., batch["second"], :]
+    losses = mft_loss(before, batch["targets"].to(logits.dtype), activation=activation)
+    for rule in torch.unique(batch["rule"]).tolist():
+        if RULES[rule] == "invariant":
+            losses = torch.where(batch["rule"] == rule, inv_loss(before, after, detach=detach), losses)
+        elif RULES[rule] in DIRECTIONS:
+            losses = torch.where(batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses)
+    return losses
+
+
+def span_losses(
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
+) -> torch.Tensor:
+    r"""Compute the loss of each item of a batch of windows, by the item's rule.
+
+        labeled:    L = -(log p_first(a) + log p_last(b)) / 2
+        invariant:  L = mean over first and last of -sum_t p(t | x) log p(t | x')
+
+    The softmax of a labeled item is over the tokens of its window; that of a pair is over the tokens that both texts
+    contain.
+
+    Args:
+        logits: (…, N, T, 2) of the batch's windows, for the first and the last token of the answer.
+        batch: `first` and `second`, (n,) windows of each item; `targets` (n, 2), tokens; `rule` (n,), 0 labeled or 1
+            invariant; `mask` (n, T), which tokens the first window has; `shared_first` and `shared_second` (n, P),
+            positions of shared tokens, padded with -1.
+        activation: "softmax", the only one.
+        detach: As in `inv_loss`.
+
+    Returns:
+        (…, n) losses in nats.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
+    """
+    check_one_of(activation, ("softmax",), "activation")
+    logits = logits.movedim(-1, -2)  # (…, N, 2, T)
+    before = logits[..., batch["first"], :, :]
+    inside = before.masked_fill(batch["mask"][:, None] == 0, _NOWHERE).log_softmax(-1)
+    targets = batch["targets"].long()[..., None].expand(*inside.shape[:-1], 1)
+    losses: torch.Tensor = -inside.gather(-1, targets).squeeze(-1).mean(-1)
+    pairs = batch["rule"] == 1
+    if pairs.any():
+        after = logits[..., batch["second"], :, :]
+        shared = [_at(table, batch[name]) for table, name in ((before, "shared_first"), (after, "shared_second"))]
+        losses = torch.where(pairs, inv_loss(shared[0], shared[1], detach=detach).mean(-1), losses)
+    return losses
+
+
+def _at(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Take (…, n, 2, P) logits at (n, P) positions; the padding gets a logit far below all others."""
+    index = positions.clamp(min=0)[:, None].expand(*logits.shape[:-1], positions.shape[-1])
+    return logits.gather(-1, index).masked_fill(positions[:, None] < 0, _NOWHERE)

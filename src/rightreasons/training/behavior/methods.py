@@ -1,69 +1,25 @@
-"""The methods of behavioral learning: what regularizes a model that is trained on a suite.
+"""What regularizes a model that is trained on a suite: the parts of the methods that `options.METHODS` combines.
 
-Each is a few lines that the one trainer of `behavior_trainer` calls; `METHODS` says what each is made of. Environments
-and groups are the functionalities, and independent data where it is trained on is one more.
+Environments and groups are the functionalities; independent data, where it is trained on, is one more.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from rightreasons.foundations.validation import check_count, check_number, unknown_name
+from rightreasons.foundations.validation import check_count, check_number
 
 Losses = Callable[[torch.Tensor], torch.Tensor]
 
 
-@dataclasses.dataclass(frozen=True)
-class Method:
-    """What a method is made of.
-
-    Attributes:
-        weight_decay: Decoupled weight decay.
-        dropout: Dropout of hidden states and attention; None keeps the model's own.
-        phases: What is trained one after another, "head" or "all", each with a fresh optimizer and an equal share of
-            the epochs.
-        objective: "mean", "irm", "dro" or "fish".
-    """
-
-    weight_decay: float = 0.0
-    dropout: float | None = None
-    phases: tuple[str, ...] = ("all",)
-    objective: str = "mean"
-
-
-METHODS = {
-    "vanilla": Method(),
-    "l2": Method(weight_decay=0.1),
-    "dropout": Method(dropout=0.3),
-    "lp": Method(phases=("head",)),
-    "lp-ft": Method(phases=("head", "all")),
-    "irm": Method(objective="irm"),
-    "dro": Method(objective="dro"),
-    "fish": Method(objective="fish"),
-}
-"""The eight methods by name, with the released code's settings."""
-
-
-def find_method(name: str) -> Method:
-    """Return a method by its name.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
-
-
 def set_dropout(model: torch.nn.Module, rate: float) -> int:
-    """Set every dropout layer to one rate, those of the attention too.
+    """Set every dropout layer to one rate, including those of the attention.
 
     Returns:
-        How many layers there are.
+        The number of layers.
     """
     check_number(rate, "rate", minimum=0.0, maximum=1.0)
     layers = [module for module in model.modules() if isinstance(module, torch.nn.Dropout)]
@@ -73,7 +29,7 @@ def set_dropout(model: torch.nn.Module, rate: float) -> int:
 
 
 def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:
-    """Return the weight of the penalty at a share of the training: 1 at first, `largest` from `warm` on.
+    """Return the weight of the penalty at a fraction of the training: 1 before `warm`, then `largest`.
 
     Example:
         >>> irm_weight(0.1), irm_weight(0.2)
@@ -89,7 +45,7 @@ def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> t
 
     Args:
         logits: (n, C) of a batch; u is a vector of C.
-        losses: For each environment, what gives its mean loss from the logits.
+        losses: For each environment, a function from the logits to its mean loss.
         weight: w, from `irm_weight`.
 
     Returns:
@@ -109,12 +65,12 @@ def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> t
 
 
 class GroupWeights:
-    r"""The weights of Group-DRO: q_g grows with the loss of group g, and the loss counts q_g times.
+    r"""The weights of Group-DRO: q_g grows with the loss of group g and multiplies it.
 
         q_g <- q_g exp(step L_g) / sum;   loss = q_g L_g
 
     Args:
-        n_groups: How many groups; all weigh the same at first.
+        n_groups: Number of groups; all weigh the same at first.
         step: Step size of the exponentiated gradient; default 0.01.
 
     References:
@@ -140,14 +96,14 @@ class GroupWeights:
 
 
 class Fish:
-    """Fish's outer step: after some inner steps, one environment each, go a little of the way they went.
+    """Fish's outer step: after some inner steps, one environment each, move a little toward where they led.
 
         theta <- theta + rate (inner - theta)
 
     Args:
-        model: The model; what of it is trained.
-        learning_rate: That of the inner steps.
-        inner_steps: Inner steps, one an environment; default 5.
+        model: The model; its trainable parameters take part.
+        learning_rate: Learning rate of the inner steps.
+        inner_steps: Inner steps, one per environment; default 5.
         rate: Of the outer step; None takes the released code's 5e-7 / `learning_rate` / 5.
 
     References:
@@ -165,14 +121,14 @@ class Fish:
         self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     def after_step(self) -> None:
-        """Count an inner step that was made; after the last one, make the outer step."""
+        """Count an inner step; after the last one of a round, take the outer step."""
         self._steps += 1
         if self._steps % self.inner_steps == 0:
             self.finish()
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Make the outer step now."""
+        """Take the outer step now."""
         for parameter, start in zip(self.parameters, self._start, strict=True):
             start.lerp_(parameter, self.rate)
             parameter.copy_(start)

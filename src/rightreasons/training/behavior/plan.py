@@ -1,7 +1,7 @@
 """The experiment of behavioral learning as a table of independent runs, kept in a folder.
 
-`plan.jsonl` says what is to be run and by which code; `results/KEY.json` appears, whole, when a run is done. So a plan
-can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
+`plan.jsonl` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished. So
+a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
 """
 
 from __future__ import annotations
@@ -18,27 +18,23 @@ from typing import Any
 import rightreasons
 from rightreasons.analysis.behavior.generalization import generalization_score
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.atomic_write import write_text
 from rightreasons.foundations.code_version import code_version
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed
-from rightreasons.training.behavior.methods import METHODS
+from rightreasons.training.behavior.kinds import KINDS
+from rightreasons.training.behavior.options import CONFIGURATIONS, METHODS, PARTITIONS
 
 FORMAT = "rightreasons.behavior-plan"
 VERSION = 1
 
-CONFIGURATIONS = ("IID", "IID->T", "IID+T", "IID->(IID+T)")
-"""What is trained on: independent data; then the suite; both at once; independent data and then both."""
-
-PARTITIONS = ("seen", "functionality", "class", "type")
-"""What is held out of the suite, one at a time: nothing, a functionality, a class, a test type."""
-
-_CLASSIFIER_RUNS = ("rightreasons.training.behavior.runner:Runner",)
-_READING_RUNS = ("rightreasons.training.behavior.question_answering:ReadingRunner",)
+# By name, as its module imports this one.
+_RUNNER = "rightreasons.training.behavior.runner:Runner"
 _PACKAGES = ("torch", "transformers")
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One training and its scores.
 
     Attributes:
@@ -46,7 +42,7 @@ class Run:
         method: One of `METHODS`.
         partition: One of `PARTITIONS`; "seen" for IID too, which holds nothing of the suite.
         held: The functionality, class or test type that is held out; "" where there is none.
-        held_out: The functionalities that this keeps from training.
+        held_out: The functionalities that this keeps out of training.
         seed: Seed of the training.
     """
 
@@ -59,13 +55,13 @@ class Run:
 
     @property
     def key(self) -> str:
-        """A short name that other runs of the plan do not have."""
+        """A short name, unique within the plan."""
         about = json.dumps([self.configuration, self.method, self.partition, self.held, self.seed])
         return hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
 
 
 def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
-    """Say what is held out, one after another, in a partition of a suite.
+    """List what is held out, one after another, in a partition of a suite.
 
     Args:
         suite: The suite.
@@ -88,18 +84,18 @@ def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
     return {held: tuple(names) for held, names in groups.items()}
 
 
-def lay_out(
+def plan_runs(
     suite: Suite,
     *,
     configurations: Sequence[str] = CONFIGURATIONS,
     methods: Sequence[str] = tuple(METHODS),
     partitions: Sequence[str] = PARTITIONS,
     seeds: Sequence[int] = (42,),
-) -> list[Run]:
+) -> list[PlannedRun]:
     """List the runs of an experiment.
 
-    IID is one run a seed. Every other configuration is run with every method and everything that a partition holds out;
-    what would leave no functionality with training cases (the only type of a suite) is left out.
+    IID is one run per seed. Every other configuration is run with every method and everything that a partition holds
+    out, unless that leaves no functionality with training cases (such as the only type of a suite).
 
     Raises:
         ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
@@ -110,26 +106,26 @@ def lay_out(
         >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, pairs)
         >>> texts = Case("0", (("e",),), (1,)), Case("1", (("f",),), (0,))
         >>> words = Functionality("words", "Vocabulary", "MFT", {"name": "equal"}, texts)
-        >>> runs = lay_out(Suite("mine", ("text",), (names, words)), methods=("vanilla",), configurations=("IID+T",))
+        >>> runs = plan_runs(Suite("mine", ("text",), (names, words)), methods=("vanilla",), configurations=("IID+T",))
         >>> [(run.partition, run.held) for run in runs][:4]
         [('seen', ''), ('functionality', 'names'), ('functionality', 'words'), ('class', 'NER')]
     """
-    for given, known, name in (
+    for values, known, name in (
         (configurations, CONFIGURATIONS, "configurations"),
         (methods, tuple(METHODS), "methods"),
         (partitions, PARTITIONS, "partitions"),
     ):
-        for value in given:
+        for value in values:
             check_one_of(value, known, name)
     trained = _trained_on(suite)
     runs = []
     for seed in map(_check_training_seed, seeds):
         for configuration in configurations:
             if configuration == "IID":
-                runs.append(Run("IID", "vanilla", "seen", "", (), seed))
+                runs.append(PlannedRun("IID", "vanilla", "seen", "", (), seed))
                 continue
             runs += [
-                Run(configuration, method, name, held, names, seed)
+                PlannedRun(configuration, method, name, held, names, seed)
                 for method in methods
                 for name in partitions
                 for held, names in partition(suite, name).items()
@@ -142,14 +138,14 @@ def _trained_on(suite: Suite) -> set[str]:
     """Name the functionalities that have training cases: one case alone is a test case."""
     if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
         raise ValueError(
-            f"Expected a functionality with two cases or more in the suite {suite.name!r}, but each has one, which "
+            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
             "leaves none to train on."
         )
     return {functionality.name for functionality in suite.split("train").functionalities}
 
 
 def _check_training_seed(seed: object) -> int:
-    """Check a seed that numpy's global random state takes, which transformers seeds."""
+    """Check a seed of numpy's global random state, which transformers seeds."""
     number = check_seed(seed)
     if number >= 2**32:
         raise ValueError(f"Expected `seed` to be below 2**32, but got {number}.")
@@ -159,34 +155,34 @@ def _check_training_seed(seed: object) -> int:
 def plan_code(settings: Mapping[str, Any]) -> str:
     """Name the code that a result depends on: the package's version and a digest of what computes it.
 
-    The digest is of the package's definitions that a run reaches, and of the versions of torch and transformers.
+    The digest covers the definitions of this package that a run reaches, and the versions of torch and transformers.
 
     Args:
-        settings: Those of the plan; plans of reading depend on other definitions.
+        settings: Those of the plan. Its runs depend on the definitions of one kind of labels.
     """
-    runs = _READING_RUNS if settings.get("labels") == "answers" else _CLASSIFIER_RUNS
-    digest = hashlib.blake2b(code_version(*runs).encode(), digest_size=6)
+    kind = KINDS[settings.get("labels", "sentiment")]
+    digest = hashlib.blake2b(code_version(_RUNNER, type(kind)).encode(), digest_size=6)
     for name in _PACKAGES:
         digest.update(f"{name}=={version(name)}".encode())
     return f"{rightreasons.__version__}+{digest.hexdigest()}"
 
 
 class Plan:
-    """A plan in its folder; made by `Plan.create`, found again by `Plan.open`.
+    """A plan in its folder, written by `Plan.create` and read by `Plan.open`.
 
     Attributes:
-        folder: Where it lies.
+        folder: The folder.
         runs: Its runs.
         settings: What all runs share, as plain values.
         code: The code that it was made for.
     """
 
-    def __init__(self, folder: Path, runs: Sequence[Run], settings: Mapping[str, Any], code: str) -> None:
+    def __init__(self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str) -> None:
         self.folder, self.runs, self.settings, self.code = folder, list(runs), dict(settings), code
 
     @classmethod
-    def create(cls, folder: str | os.PathLike[str], runs: Sequence[Run], settings: Mapping[str, Any]) -> Plan:
-        """Write a plan, or open the same one again.
+    def create(cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]) -> Plan:
+        """Write a plan, or open the same plan again.
 
         Raises:
             ValueError: If there are no runs, or the folder holds another plan.
@@ -203,7 +199,7 @@ class Plan:
         (path / "results").mkdir(parents=True, exist_ok=True)
         header = {"format": FORMAT, "version": VERSION, "code": plan.code, "settings": plan.settings}
         rows = [header, *({"key": run.key, **dataclasses.asdict(run)} for run in runs)]
-        _write(path / "plan.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_text(path / "plan.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         return plan
 
     @classmethod
@@ -212,7 +208,7 @@ class Plan:
 
         Raises:
             FileNotFoundError: If there is none.
-            ValueError: If it is none of this version, or damaged.
+            ValueError: If it has another version or is damaged.
         """
         file = Path(folder) / "plan.jsonl"
         if not file.is_file():
@@ -221,38 +217,38 @@ class Plan:
         return cls(Path(folder), runs, header["settings"], header["code"])
 
     def check_code(self) -> None:
-        """Refuse to go on with other code than the plan was made for.
+        """Refuse to continue with code other than the plan was made for.
 
         Raises:
-            ValueError: If the code has changed; finished runs are kept, and can be collected.
+            ValueError: If the code has changed; finished runs are kept and can still be collected.
         """
         now = plan_code(self.settings)
         if now != self.code:
             raise ValueError(
-                f"Expected the code {self.code} that the plan in {self.folder} was made for, but this is {now}: make a "
+                f"Expected the code {self.code} that the plan in {self.folder} was made for, but got {now}: make a "
                 f"new plan in another folder; the {len(self.done())} finished runs of this one are kept."
             )
 
     def done(self) -> set[str]:
-        """Return the keys of the runs that are finished; one whose file is damaged is not."""
+        """Return the keys of the finished runs; a run whose file is damaged is unfinished."""
         return {result["key"] for result in self.results()}
 
-    def pending(self) -> list[Run]:
-        """Return the runs that are not finished, in the plan's order."""
+    def pending(self) -> list[PlannedRun]:
+        """Return the unfinished runs, in the plan's order."""
         done = self.done()
         return [run for run in self.runs if run.key not in done]
 
-    def store(self, run: Run, result: Mapping[str, Any]) -> None:
-        """Write the result of a run; it is there whole, or not at all."""
+    def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
+        """Write the result of a run, complete or not at all."""
         row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
-        _write(self.folder / "results" / f"{run.key}.json", json.dumps(row, ensure_ascii=False, indent=1))
+        write_text(self.folder / "results" / f"{run.key}.json", json.dumps(row, ensure_ascii=False, indent=1))
 
     def results(self) -> list[dict[str, Any]]:
         """Read the results of the finished runs, in the plan's order."""
         return [result for run in self.runs if (result := self._result(run)) is not None]
 
-    def _result(self, run: Run) -> dict[str, Any] | None:
-        """Read the result of a run; None where there is none, or the file is not what `store` writes."""
+    def _result(self, run: PlannedRun) -> dict[str, Any] | None:
+        """Read the result of a run; None where there is none or the file is damaged."""
         try:
             row = json.loads((self.folder / "results" / f"{run.key}.json").read_text("utf-8"))
         except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
@@ -260,7 +256,7 @@ class Plan:
         return row if isinstance(row, dict) and row.get("key") == run.key else None
 
 
-def _read_plan(file: Path) -> tuple[dict[str, Any], list[Run]]:
+def _read_plan(file: Path) -> tuple[dict[str, Any], list[PlannedRun]]:
     """Read the header and the runs of a plan's file."""
     try:
         rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
@@ -270,7 +266,7 @@ def _read_plan(file: Path) -> tuple[dict[str, Any], list[Run]]:
         raise ValueError(f"Expected a header and runs as JSON objects in {file}, but it is empty or damaged.")
     header = rows[0]
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise ValueError(f"Expected a plan of version {VERSION} in {file}, but it is something else.")
+        raise ValueError(f"Expected a plan of version {VERSION} in {file}, but got something else.")
     if not isinstance(header.get("settings"), dict) or not isinstance(header.get("code"), str):
         raise ValueError(f"Expected the settings and the code of the plan in {file}, but its first line is damaged.")
     if not rows[1:]:
@@ -281,45 +277,45 @@ def _read_plan(file: Path) -> tuple[dict[str, Any], list[Run]]:
         raise ValueError(f"Expected a run in each line of {file} after the first, but one is damaged.") from None
 
 
-def _run(row: Mapping[str, Any]) -> Run:
-    return Run(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])})
+def _run(row: Mapping[str, Any]) -> PlannedRun:
+    return PlannedRun(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])})
 
 
-def units(runs: Sequence[Run]) -> list[list[Run]]:
-    """Group runs into what is worked on at once: linear probes of one frozen encoder share its features."""
-    groups: dict[Any, list[Run]] = {}
+def work_units(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """Group runs that are executed together: linear probes of one frozen encoder share its features."""
+    groups: dict[Any, list[PlannedRun]] = {}
     for run in runs:
         shared = run.method == "lp" and run.configuration != "IID"
         groups.setdefault((run.configuration, run.seed) if shared else run.key, []).append(run)
     return list(groups.values())
 
 
-def shard_of(runs: Sequence[Run], shard: str) -> list[list[Run]]:
-    """Return the units of one shard.
+def shard_of(runs: Sequence[PlannedRun], shard: str) -> list[list[PlannedRun]]:
+    """Return the work units of one shard.
 
     Args:
         runs: All runs of a plan, finished or not, so that shards do not depend on what is done.
         shard: "i/n": the i-th of n shards, from 1.
 
     Raises:
-        ValueError: If it is not of that form.
+        ValueError: If `shard` has another form.
     """
     number, _, count = shard.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
-    return units(runs)[int(number) - 1 :: check_count(int(count), "n")]
+    return work_units(runs)[int(number) - 1 :: check_count(int(count), "n")]
 
 
 @dataclasses.dataclass(frozen=True)
-class Row(Result):
-    """The scores of one configuration and method.
+class PlanScores(Result):
+    """The scores of one configuration, method and seed.
 
     Attributes:
         configuration: One of `CONFIGURATIONS`.
         method: One of `METHODS`.
         seed: Seed.
         iid_score: Setting -> accuracy on independent data, or exact match for reading; the mean over what is held out.
-        suite_scores: Setting -> mean pass rate, each functionality scored by the run that was kept from it.
+        suite_scores: Setting -> mean pass rate, each functionality scored by the run that held it out.
         scores: Setting -> G.
         pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
         iid_f1: Setting -> token F1 on independent data, for reading; empty for classes.
@@ -336,68 +332,69 @@ class Row(Result):
 
 
 @dataclasses.dataclass(frozen=True)
-class Collected(Result):
-    """What the finished runs of a plan say.
+class CollectedScores(Result):
+    """The scores of the finished runs of a plan.
 
     Attributes:
-        rows: One a configuration, method and seed, with the settings whose runs are all finished.
+        rows: One per configuration, method and seed, with the settings whose runs are all finished.
         n_done: Finished runs.
         n_runs: Runs of the plan.
     """
 
-    rows: list[Row]
+    rows: list[PlanScores]
     n_done: int
     n_runs: int
 
 
-def collect(plan: Plan) -> Collected:
+def collect_scores(plan: Plan) -> CollectedScores:
     """Gather the finished runs into pass rates and G scores.
 
-    In the setting "functionality" each functionality is scored by the run from whose training it was held out; so for
-    "class" and "type". A setting appears when all of its runs are finished.
+    In the settings "functionality", "class" and "type", each functionality is scored by the run that held it out of
+    training. A setting appears when all of its runs are finished.
 
     References:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL,
         section 3.
     """
     results = {result["key"]: result for result in plan.results()}
-    groups: dict[tuple[str, str, int], list[Run]] = {}
+    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
-    rows = []
-    for (configuration, method, seed), runs in groups.items():
-        rates: dict[str, dict[str, float | None]] = {}
-        iid: dict[str, float] = {}
-        f1: dict[str, float] = {}
-        for name in PARTITIONS:
-            members = [run for run in runs if run.partition == name]
-            if not members or any(run.key not in results for run in members):
-                continue
-            setting = "standard" if configuration == "IID" else name
-            found: dict[str, float | None] = {}
-            for run in members:
-                passed = results[run.key]["pass_rates"]
-                found.update({key: rate for key, rate in passed.items() if not run.held or key in run.held_out})
-            rates[setting], iid[setting] = found, _mean_of(results, members, "iid_accuracy")
-            if "iid_f1" in results[members[0].key]:
-                f1[setting] = _mean_of(results, members, "iid_f1")
-        defined = {
-            setting: kept
-            for setting, found in rates.items()
-            if (kept := [rate for rate in found.values() if rate is not None])
+    rows = [_scores_of(runs, results) for runs in groups.values()]
+    return CollectedScores([row for row in rows if row is not None], len(results), len(plan.runs))
+
+
+def _scores_of(runs: Sequence[PlannedRun], results: Mapping[str, Mapping[str, Any]]) -> PlanScores | None:
+    """Gather the runs of one configuration, method and seed; None where no setting is finished."""
+    first = runs[0]
+    rates: dict[str, dict[str, float | None]] = {}
+    figures: dict[str, dict[str, float]] = {"iid_accuracy": {}, "iid_f1": {}}
+    for name in PARTITIONS:
+        members = [run for run in runs if run.partition == name]
+        if not members or any(run.key not in results for run in members):
+            continue
+        setting = "standard" if first.configuration == "IID" else name
+        rates[setting] = {
+            functionality: rate
+            for run in members
+            for functionality, rate in results[run.key]["pass_rates"].items()
+            if not run.held or functionality in run.held_out
         }
-        if defined:
-            score = generalization_score(defined, {setting: iid[setting] for setting in defined})
-            rows.append(Row(configuration, method, seed, score.iid_scores, score.suite_scores, score.scores, rates, f1))
-    return Collected(rows, len(results), len(plan.runs))
-
-
-def _mean_of(results: Mapping[str, Any], runs: Sequence[Run], name: str) -> float:
-    values = [float(results[run.key][name]) for run in runs]
-    return sum(values) / len(values)
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+        for figure, values in figures.items():
+            if figure in results[members[0].key]:
+                values[setting] = sum(float(results[run.key][figure]) for run in members) / len(members)
+    defined = {setting: [rate for rate in of.values() if rate is not None] for setting, of in rates.items()}
+    defined = {setting: of for setting, of in defined.items() if of}
+    if not defined:
+        return None
+    score = generalization_score(defined, {setting: figures["iid_accuracy"][setting] for setting in defined})
+    return PlanScores(
+        configuration=first.configuration,
+        method=first.method,
+        seed=first.seed,
+        iid_score=score.iid_scores,
+        suite_scores=score.suite_scores,
+        scores=score.scores,
+        pass_rates=rates,
+        iid_f1=figures["iid_f1"],
+    )

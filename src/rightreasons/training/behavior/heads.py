@@ -1,0 +1,165 @@
+"""Linear probing of many held-out sets at once: one frozen encoder, one pass over the batches, one head per set."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.models.running.batching import Encoded, length_batches, pad
+from rightreasons.models.running.frozen import frozen
+from rightreasons.training.behavior.items import Items, plan_steps
+from rightreasons.training.behavior.options import LearningOptions
+from rightreasons.training.behavior.trainer import CLASSES, Target
+
+Features = Callable[[NDArray[np.int64]], torch.Tensor]
+"""From (n,) texts to their (n, …, H) features."""
+
+
+def linear_head(model: Any) -> torch.nn.Linear:
+    """Return the linear layer that a classifier ends in.
+
+    Raises:
+        ValueError: If its head is more than one linear layer.
+    """
+    parts = [(name, part) for name, part in model.named_children() if name != model.base_model_prefix]
+    layers = [part for _, part in parts if any(True for _ in part.parameters())]
+    if len(layers) != 1 or not isinstance(layers[0], torch.nn.Linear):
+        raise ValueError(
+            f"Expected a classifier with one linear layer as its head, but {type(model).__name__} has "
+            f"{', '.join(name for name, _ in parts)}."
+        )
+    return layers[0]
+
+
+def head_inputs(model: Any, encoded: Encoded) -> Features:
+    """Return a function that computes the features of some texts: float32 inputs of the linear head, on the CPU.
+
+    The model computes them in its present mode: freeze it first to keep dropout out of them.
+    """
+    head = linear_head(model)
+
+    def features(texts: NDArray[np.int64]) -> torch.Tensor:
+        inputs: list[torch.Tensor] = []
+        hook = head.register_forward_pre_hook(lambda _, args: inputs.append(args[0].float().cpu()))
+        try:
+            with torch.no_grad():
+                model(**pad(encoded, texts, model.device))
+        finally:
+            hook.remove()
+        return inputs[0]
+
+    return features
+
+
+def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torch.Tensor:
+    """Compute the inputs of the linear head for every text, without dropout.
+
+    Returns:
+        (N, H) float32 features on the CPU.
+    """
+    inputs, features = head_inputs(model, encoded), torch.empty(len(encoded), linear_head(model).in_features)
+    with frozen(model):
+        for batch in length_batches(encoded.lengths, batch_size=batch_size):
+            features[torch.from_numpy(batch)] = inputs(batch)
+    return features
+
+
+def train_heads(
+    head: torch.nn.Linear,
+    features: torch.Tensor | Features,
+    items: Items,
+    held_out: NDArray[np.bool_],
+    *,
+    target: Target = CLASSES,
+    seed: int = 0,
+    **options: Any,
+) -> list[torch.nn.Linear]:
+    """Train one head for each set of held-out items, all in one pass over the batches.
+
+    All heads see the same batches; each leaves its held-out items out of its mean, and takes no step where nothing is
+    left. AdamW without weight decay, gradients clipped to norm 1, the learning rate falling linearly: what `Trainer`
+    does to one head.
+
+    Args:
+        head: The initial head of all.
+        features: (N, H) of the items' texts, from `head_features`; or a function from texts to their features.
+        items: The items.
+        held_out: (K, n) whether item i is held out from head k.
+        target: What the heads learn; by default classes.
+        seed: Seed of the order and the changed texts.
+        **options: Those of `LearningOptions`, of which `head_learning_rate`, `epochs`, `batch_size`, `activation` and
+            `detach` apply.
+
+    Returns:
+        K heads.
+
+    Raises:
+        ValueError: If every item is held out from a head, or an option is unknown or out of range.
+    """
+    settings = LearningOptions.read(options, "train_heads")
+    if held_out.all(axis=1).any():
+        raise ValueError("Expected items to train on, but everything is held out.")
+    steps = plan_steps(items, objective="mean", batch_size=settings.batch_size, epochs=settings.epochs, seed=seed)
+    n_heads, n_classes = len(held_out), head.out_features
+    # The bias is one more column.
+    start = torch.cat((head.weight.detach(), head.bias.detach()[:, None]), dim=1).float().cpu()
+    weights = start.expand(n_heads, *start.shape).clone().requires_grad_()
+    optimizer = _HeadsAdamW(weights, settings.head_learning_rate, len(steps))
+    trained_on = torch.from_numpy(~held_out).float()
+    for step in steps:
+        texts, batch = target.describe(items, step)
+        inside = trained_on[:, [item for item, _ in step]]
+        counts = inside.sum(1)
+        rows = features[torch.from_numpy(texts)] if isinstance(features, torch.Tensor) else features(texts)
+        rows = torch.cat((rows, torch.ones(*rows.shape[:-1], 1)), dim=-1)
+        logits = rows @ weights.reshape(n_heads * n_classes, -1).T
+        logits = logits.reshape(*logits.shape[:-1], n_heads, n_classes).movedim(-2, 0)
+        losses = target.losses(logits, batch, **settings.of_loss)
+        total = ((losses * inside).sum(1) / counts.clamp(min=1)).sum()
+        (slope,) = torch.autograd.grad(total, weights)
+        optimizer.step(slope, counts > 0)
+    return list(_as_layers(weights.detach(), head))
+
+
+class _HeadsAdamW:
+    """AdamW over K heads in one tensor.
+
+    torch's own AdamW counts the steps of a whole tensor, and its clipping takes the norm over all parameters. Here each
+    head has its own count of steps, skips those in which everything is held out from it, and is clipped by its own
+    norm; K optimizers over K tensors would do the same several times slower.
+    """
+
+    def __init__(self, weights: torch.Tensor, learning_rate: float, n_steps: int) -> None:
+        self.weights, self.learning_rate, self.n_steps = weights, learning_rate, n_steps
+        self.mean, self.square = torch.zeros(weights.shape), torch.zeros(weights.shape)
+        self.taken = torch.zeros(len(weights), 1, 1)
+        self.number = 0
+
+    @torch.no_grad()
+    def step(self, slope: torch.Tensor, active: torch.Tensor) -> None:
+        """Take one step with (K, C, H + 1) gradients in the (K,) active heads."""
+        # torch's clip_grad_norm_, head by head
+        slope = slope * (1.0 / (slope.flatten(1).norm(dim=1) + 1e-6)).clamp(max=1.0)[:, None, None]
+        moves = active[:, None, None]
+        self.taken += moves
+        self.mean = torch.where(moves, 0.9 * self.mean + 0.1 * slope, self.mean)
+        self.square = torch.where(moves, 0.999 * self.square + 0.001 * slope**2, self.square)
+        bias1, bias2 = 1 - 0.9 ** self.taken.clamp(min=1), 1 - 0.999 ** self.taken.clamp(min=1)
+        rate = self.learning_rate * (1 - self.number / self.n_steps)
+        change = rate * (self.mean / bias1) / ((self.square / bias2).sqrt() + 1e-8)
+        self.weights -= torch.where(moves, change, 0.0)
+        self.number += 1
+
+
+def _as_layers(tables: torch.Tensor, head: torch.nn.Linear) -> Iterator[torch.nn.Linear]:
+    for table in tables:
+        layer = copy.deepcopy(head).cpu()
+        with torch.no_grad():
+            layer.weight.copy_(table[:, :-1])
+            layer.bias.copy_(table[:, -1])
+        yield layer
