@@ -49,11 +49,11 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     ("words", "said"),
     [
         (("--max-length", "0"), "`max_length` to be at least 4"),
-        (("--epochs", "0"), "`epochs of options` to be above 0"),
-        (("--iid-epochs", "nan"), "`epochs of iid_options` to be a finite number"),
+        (("--epochs", "0"), "`epochs` to be above 0"),
+        (("--iid-epochs", "nan"), "`epochs` to be a finite number, but got nan (in `iid_options`)"),
         (("--activation", "relu"), "'softmax' or 'sigmoid'"),
-        (("--grid", "precision=foo"), "`precision of grid[0]` to be one of 'float32' or 'bfloat16'"),
-        (("--seeds", "1,²"), "--seeds to be comma-separated whole numbers"),
+        (("--grid", "precision=foo"), "`precision` to be one of 'float32' or 'bfloat16'"),
+        (("--seeds", "1,²"), "`--seeds` to be comma-separated whole numbers"),
         (("--seeds", "4294967296"), "`seed` to be below 2**32"),
     ],
 )
@@ -81,7 +81,7 @@ def test_one_table_is_not_enough_for_a_plan(world, tmp_path, capsys):
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data" / "train.csv")
     said = run(capsys, "learn", "plan", tmp_path / "plan", *words)
     assert said.code == 2
-    assert "train.csv is one table: give a folder with one file a split" in said.err
+    assert "train.csv is one table: give a folder with one file per split" in said.err
 
 
 def test_a_plan_of_reading(reading, tmp_path, capsys):

@@ -47,7 +47,7 @@ def behavior(
     from rightreasons.measuring.behavior_answers import score_stored
     from rightreasons.measuring.behavior_spans import ask_reader, is_reading
     from rightreasons.models.loading import load_classifier, load_question_answering
-    
+
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
     check_count(examples, "examples", minimum=0)

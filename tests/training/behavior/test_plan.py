@@ -70,7 +70,7 @@ def test_what_leaves_no_training_case_is_left_out():
         ("class", "A"),
         ("type", "INV"),
     }
-    with pytest.raises(ValueError, match="two cases or more in the suite 'tiny'"):
+    with pytest.raises(ValueError, match="two or more cases in the suite 'tiny'"):
         plan_runs(few_cases((1, 1)))
 
 

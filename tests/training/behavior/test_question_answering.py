@@ -223,12 +223,17 @@ def test_heads_trained_together_are_those_of_trainer(tiny, windowed):
     encoded, own = windowed
     head = linear_head(tiny.model)
     features = head_inputs(tiny.model, encoded)
-    options = {"epochs": 2.0, "batch_size": 8, "seed": 3}
+    options = {"epochs": 2.0, "batch_size": 8, "seed": 3, "head_learning_rate": 1e-2}
     held = np.stack([own.holds_out(names) for names in ((), ("negated",), ("other names", "words in the question"))])
-    together = train_heads(head, features, own, held, target=span_target(encoded), head_learning_rate=1e-2, **options)
+    together = train_heads(head, features, own, held, target=span_target(encoded), **options)
     for number in (0, 1):
         (alone,) = train_heads(
-            head, features, own, held[number : number + 1], target=span_target(encoded), head_learning_rate=1e-2, **options
+            head,
+            features,
+            own,
+            held[number : number + 1],
+            target=span_target(encoded),
+            **options,
         )
         torch.testing.assert_close(together[number].weight, alone.weight, atol=1e-6, rtol=1e-5)
     model = copy.deepcopy(tiny.model)
@@ -238,7 +243,6 @@ def test_heads_trained_together_are_those_of_trainer(tiny, windowed):
         own,
         target=span_target(encoded),
         method="lp",
-        head_learning_rate=1e-2,
         device="cpu",
         **options,
     )

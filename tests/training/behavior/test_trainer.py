@@ -190,6 +190,7 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
     features = head_features(tiny.model, encoded)
     options = {"epochs": 1.0, "batch_size": 8, "seed": 3}
     steps = plan_steps(labeled, objective="mean", **options)
+    options["head_learning_rate"] = 1e-2
     head = linear_head(tiny.model)
     h = np.c_[features.numpy(), np.ones(len(features))].astype(np.float64)
 
@@ -207,11 +208,11 @@ def test_linear_probing_step_by_step(tiny, encoded, items):
     start = np.c_[head.weight.detach().numpy(), head.bias.detach().numpy()].astype(np.float64)
     wanted = numpy_adamw(start, [slope_of(step) for step in steps], 1e-2, len(steps))
 
-    (alone,) = train_heads(head, features, labeled, np.zeros((1, len(labeled)), bool), head_learning_rate=1e-2, **options)
+    (alone,) = train_heads(head, features, labeled, np.zeros((1, len(labeled)), bool), **options)
     np.testing.assert_allclose(np.c_[alone.weight.detach(), alone.bias.detach()], wanted, atol=2e-5)
 
     model = copy.deepcopy(tiny.model)
-    train_on_behavior(model, encoded, labeled, method="lp", head_learning_rate=1e-2, device="cpu", **options)
+    train_on_behavior(model, encoded, labeled, method="lp", device="cpu", **options)
     own = linear_head(model)
     np.testing.assert_allclose(np.c_[own.weight.detach(), own.bias.detach()], wanted, atol=2e-5)
 

@@ -22,7 +22,7 @@ SENTIMENT_TARGETS: Mapping[Any, tuple[float, float]] = {
     2: (0.0, 1.0),
     "not negative": (1 / 3, 2 / 3),
 }
-"""A suite of three sentiments for a model of two: neutral is halfway, and "not negative" between neutral and positive."""
+"""Three sentiments for a model of two classes."""
 
 
 def sentiment_targets(labels: Sequence[Any]) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ RULES = ("labeled", "invariant", *DIRECTIONS)
 # Far below any logit, and finite, so that its product with a target of 0 is 0.
 _NOWHERE = -1e4
 
+
 def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax") -> torch.Tensor:
     r"""Cross-entropy of soft labels.
 

@@ -1,7 +1,7 @@
 """The experiment of behavioral learning as a table of independent runs, kept in a folder.
 
-`plan.jsonl` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished. So
-a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
+`plan.jsonl` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished.
+So a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
 """
 
 from __future__ import annotations

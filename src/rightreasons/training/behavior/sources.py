@@ -73,7 +73,7 @@ def _absolute(name: str) -> str:
     return os.path.abspath(path) if path.exists() else name
 
 
-def _columns(options: PlanOptions) -> dict[str, str]:
+def _columns(options: PlanOptions) -> dict[str, Any]:
     names = ("text_column", "text_pair_column", "label_column")
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 

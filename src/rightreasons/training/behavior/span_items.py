@@ -146,7 +146,7 @@ def span_target(encoded: Encoded) -> Target:
         shared = [_shared_tokens(encoded, windows[first], windows[second], rule) for first, second, rule in pairs]
         # In a batch padded on the left, a window's tokens stand further right.
         width = int(encoded.lengths[windows].max())
-        shifts = np.zeros(len(windows), dtype=np.int64) if encoded.padding_side == "right" else width - encoded.lengths[windows]
+        shifts = (width - encoded.lengths[windows]) * (encoded.padding_side == "left")
         columns: Batch = {}
         for side, name in enumerate(("first", "second")):
             table = np.full((len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64)
@@ -181,9 +181,7 @@ def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[
     return first, second
 
 
-def _shared_tokens(
-    encoded: Encoded, first: int, second: int, rule: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shared_tokens(encoded: Encoded, first: int, second: int, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if RULES[rule] != "invariant":
         return np.empty(0, np.int64), np.empty(0, np.int64)
     ids, offsets = encoded.columns["input_ids"], encoded.offsets

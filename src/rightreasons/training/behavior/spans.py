@@ -72,9 +72,7 @@ class Spans(Kind):
         """Let a question-answering model answer."""
         questions, contexts = texts
         return _answers(
-            predict_answers(
-                classifier, questions, contexts or (), max_length=max_length, n_best=N_BEST, progress=False
-            )
+            predict_answers(classifier, questions, contexts or (), max_length=max_length, n_best=N_BEST, progress=False)
         )
 
     def head_answers(
