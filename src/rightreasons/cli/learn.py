@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._declared import declared_command
 from rightreasons.cli._options import SUITE_HELP
-from rightreasons.cli._plan_flags import declared_command
 from rightreasons.training.behavior.options import PlanOptions
 
 app = command_line()

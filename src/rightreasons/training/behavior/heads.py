@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.foundations.options import takes
 from rightreasons.models.running.batching import Encoded, length_batches, pad
 from rightreasons.models.running.frozen import frozen
 from rightreasons.training.behavior.items import Items, plan_steps
@@ -69,6 +70,7 @@ def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torc
     return features
 
 
+@takes(LearningOptions)
 def train_heads(
     head: torch.nn.Linear,
     features: torch.Tensor | Features,
@@ -77,7 +79,7 @@ def train_heads(
     *,
     target: Target = CLASSES,
     seed: int = 0,
-    **options: Any,
+    options: LearningOptions,
 ) -> list[torch.nn.Linear]:
     """Train one head for each set of held-out items, all in one pass over the batches.
 
@@ -92,24 +94,24 @@ def train_heads(
         held_out: (K, n) whether item i is held out from head k.
         target: What the heads learn; by default classes.
         seed: Seed of the order and the changed texts.
-        **options: Those of `LearningOptions`, of which `head_learning_rate`, `epochs`, `batch_size`, `activation` and
-            `detach` apply.
+        options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size, activation
+            and detach apply.
 
     Returns:
         K heads.
 
     Raises:
-        ValueError: If every item is held out from a head, or an option is unknown or out of range.
+        TypeError: If an option is unknown or has the wrong type.
+        ValueError: If every item is held out from a head, or an option is out of range.
     """
-    settings = LearningOptions.read(options, "train_heads")
     if held_out.all(axis=1).any():
         raise ValueError("Expected items to train on, but everything is held out.")
-    steps = plan_steps(items, objective="mean", batch_size=settings.batch_size, epochs=settings.epochs, seed=seed)
+    steps = plan_steps(items, objective="mean", batch_size=options.batch_size, epochs=options.epochs, seed=seed)
     n_heads, n_classes = len(held_out), head.out_features
     # The bias is one more column.
     start = torch.cat((head.weight.detach(), head.bias.detach()[:, None]), dim=1).float().cpu()
     weights = start.expand(n_heads, *start.shape).clone().requires_grad_()
-    optimizer = _HeadsAdamW(weights, settings.head_learning_rate, len(steps))
+    optimizer = _HeadsAdamW(weights, options.head_learning_rate, len(steps))
     trained_on = torch.from_numpy(~held_out).float()
     for step in steps:
         texts, batch = target.describe(items, step)
@@ -119,7 +121,7 @@ def train_heads(
         rows = torch.cat((rows, torch.ones(*rows.shape[:-1], 1)), dim=-1)
         logits = rows @ weights.reshape(n_heads * n_classes, -1).T
         logits = logits.reshape(*logits.shape[:-1], n_heads, n_classes).movedim(-2, 0)
-        losses = target.losses(logits, batch, **settings.of_loss)
+        losses = target.losses(logits, batch, **options.of_loss)
         total = ((losses * inside).sum(1) / counts.clamp(min=1)).sum()
         (slope,) = torch.autograd.grad(total, weights)
         optimizer.step(slope, counts > 0)

@@ -12,6 +12,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from rightreasons.foundations.options import takes
 from rightreasons.foundations.validation import check_one_of, check_seed
 from rightreasons.models.loading import quiet
 from rightreasons.models.running.batching import Encoded, pad
@@ -135,6 +136,7 @@ class _OuterSteps(transformers.TrainerCallback):  # type: ignore[misc]
         self.fish.finish()
 
 
+@takes(LearningOptions)
 def train_on_behavior(
     model: Any,
     encoded: Encoded,
@@ -145,7 +147,7 @@ def train_on_behavior(
     seed: int = 0,
     device: str | None = None,
     progress: bool = False,
-    **options: Any,
+    options: LearningOptions,
 ) -> float:
     """Train a model on items by one method, in place.
 
@@ -158,19 +160,18 @@ def train_on_behavior(
         seed: Seed of order, changed texts and dropout.
         device: "cpu" to keep off a GPU.
         progress: Whether to show a bar.
-        **options: Those of `LearningOptions`: learning_rate, head_learning_rate, epochs, batch_size, activation,
-            detach, precision.
+        options: Fields of `LearningOptions` as keywords: learning_rate, head_learning_rate, epochs, batch_size,
+            activation, detach, precision.
 
     Returns:
         The mean training loss of the last phase.
 
     Raises:
-        TypeError: If an option has the wrong type.
-        ValueError: If the method or an option is unknown, an option is out of range, there is nothing to train on, or
+        TypeError: If an option is unknown or has the wrong type.
+        ValueError: If the method is unknown, an option is out of range, there is nothing to train on, or
             the loss diverged.
     """
     chosen = METHODS[check_one_of(method, tuple(METHODS), "method")]
-    settings = LearningOptions.read(options, "train_on_behavior")
     check_seed(seed)
     if chosen.dropout is not None:
         set_dropout(model, chosen.dropout)
@@ -182,8 +183,8 @@ def train_on_behavior(
         steps = plan_steps(
             items,
             objective=chosen.objective,
-            batch_size=settings.batch_size,
-            epochs=settings.epochs / len(chosen.phases),
+            batch_size=options.batch_size,
+            epochs=options.epochs / len(chosen.phases),
             seed=seed + number,
         )
         with tempfile.TemporaryDirectory() as scratch, own_random_state(seed), quiet():
@@ -191,18 +192,18 @@ def train_on_behavior(
                 target=target,
                 objective=chosen.objective,
                 n_environments=len(items.environments),
-                loss_options=settings.of_loss,
+                loss_options=options.of_loss,
                 model=model,
                 train_dataset=_Steps(encoded, items, steps, target),
                 args=transformers.TrainingArguments(
                     output_dir=scratch,
                     num_train_epochs=1,
                     per_device_train_batch_size=1,  # a "sample" is a whole batch
-                    learning_rate=settings.head_learning_rate if only_head else settings.learning_rate,
+                    learning_rate=options.head_learning_rate if only_head else options.learning_rate,
                     weight_decay=chosen.weight_decay,
                     seed=seed,
                     use_cpu=device == "cpu",
-                    bf16=settings.precision == "bfloat16",
+                    bf16=options.precision == "bfloat16",
                     disable_tqdm=not progress,
                     report_to="none",
                     save_strategy="no",
