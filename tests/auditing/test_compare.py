@@ -11,7 +11,7 @@ from scipy import stats
 from transformers import BertForSequenceClassification
 
 from rightreasons.analysis.intervals import paired_bootstrap
-from rightreasons.auditing import audit, compare_reports
+from rightreasons.auditing import audit, compare
 from rightreasons.auditing.predictions import read_predictions
 from rightreasons.foundations.resampling import Resampling
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
@@ -40,7 +40,7 @@ def reports(rows, tmp_path_factory):
 
 
 def test_counts_and_tests_are_those_of_the_items(reports):
-    compared = compare_reports(*reports, n_resamples=200).splits[0]
+    compared = compare(*reports, n_resamples=200).splits[0]
     one, two = (read_predictions(out / "predictions" / "data.parquet") for out in reports)
     place = {name: row for row, name in enumerate(one.ids)}
     order = [place[name] for name in two.ids]
@@ -68,7 +68,7 @@ def test_counts_and_tests_are_those_of_the_items(reports):
 
 
 def test_the_other_way_round_differences_change_sign(reports):
-    forth, back = (compare_reports(*pair, n_resamples=50).splits[0] for pair in (reports, reports[::-1]))
+    forth, back = (compare(*pair, n_resamples=50).splits[0] for pair in (reports, reports[::-1]))
     assert (forth.first_right, forth.second_right) == (back.second_right, back.first_right)
     for one, two in zip(forth.figures, back.figures, strict=True):
         assert one.difference.value == pytest.approx(-two.difference.value)
@@ -85,14 +85,14 @@ def test_classes_are_matched_by_name(rows, reports, tmp_path):
     shutil.copytree(source, tmp_path / "turned")
     model.save_pretrained(tmp_path / "turned")
     turned = audit(tmp_path / "turned", rows, out=tmp_path / "report", **OPTIONS).out
-    compared = compare_reports(reports[0], turned, n_resamples=50).splits[0]
+    compared = compare(reports[0], turned, n_resamples=50).splits[0]
     assert compared.first_right == compared.second_right == 0
     assert all(abs(figure.difference.value) < 1e-6 for figure in compared.figures)
     assert all(figure.p_value > 0.9 for figure in compared.figures if figure.key in ("accuracy", "ece"))
 
 
 def test_the_page_and_the_file(reports, tmp_path):
-    comparison = compare_reports(*reports, out=tmp_path / "compare", n_resamples=50)
+    comparison = compare(*reports, out=tmp_path / "compare", n_resamples=50)
     assert json.loads((tmp_path / "compare" / "comparison.json").read_text("utf-8")) == comparison.to_dict()
     html = (tmp_path / "compare" / "index.html").read_text("utf-8")
     assert "model-0 or model-1?" in html
@@ -102,7 +102,7 @@ def test_the_page_and_the_file(reports, tmp_path):
 
 @pytest.mark.browser
 def test_the_page_in_a_browser(page, reports, tmp_path):
-    compare_reports(*reports, out=tmp_path, n_resamples=50)
+    compare(*reports, out=tmp_path, n_resamples=50)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto((tmp_path / "index.html").as_uri())
@@ -112,27 +112,25 @@ def test_the_page_in_a_browser(page, reports, tmp_path):
 
 def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it"):
-        compare_reports(reports[0], tmp_path)
+        compare(reports[0], tmp_path)
     with pytest.raises(ValueError, match="two reports of the same splits, but .* holds data and .* holds dev"):
-        compare_reports(
-            reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out
-        )
+        compare(reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out)
     other = rows.map(lambda row: {"text": row["text"] + " film"})
     with pytest.raises(ValueError, match="share no labelled item with the same id and text"):
-        compare_reports(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
+        compare(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
     model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
     plain = rows.cast_column("label", datasets.Value("int64"))
     moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
     with pytest.raises(ValueError, match=r"among the model's \(negative, positive\), but they are sad, glad"):
-        compare_reports(reports[0], moods)
+        compare(reports[0], moods)
     choices = datasets.Dataset.from_dict(
         {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
     )
     chooser = save_tiny_multiple_choice(tmp_path / "chooser")
     with pytest.raises(ValueError, match="Expected two models of one task"):
-        compare_reports(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
+        compare(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
     (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
     with pytest.raises(
         FileNotFoundError, match="the predictions of an audit in .*data.parquet, but there is no such file"
     ):
-        compare_reports(tmp_path / "moods-report", tmp_path / "moods-report")
+        compare(tmp_path / "moods-report", tmp_path / "moods-report")

@@ -177,6 +177,13 @@ def classification_scores(
 def accuracy(predictions: Any, references: Any) -> float:
     """Compute the share of the items whose predicted class is the label; in [0, 1], higher is better.
 
+    Args:
+        predictions: (N,) predicted classes.
+        references: (N,) labels.
+
+    Returns:
+        The accuracy.
+
     Example:
         >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1])
         0.75

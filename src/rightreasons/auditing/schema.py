@@ -43,7 +43,10 @@ def audit_schema() -> dict[str, Any]:
 
 
 def check_audit(audit: object) -> None:
-    """Hold a value against the schema.
+    """Check a value against the schema of audit.json.
+
+    Args:
+        audit: What `json.load` gives for an audit.json.
 
     Raises:
         ValueError: At the first field that differs: where it is, what was expected and what came.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from rightreasons.auditing.compare import Comparison
+    from rightreasons.auditing.comparison import Comparison
     from rightreasons.auditing.page.parts import Estimate
     from rightreasons.auditing.runner import AuditResult
     from rightreasons.measuring.behavior_answers import SuiteAnswers

@@ -22,10 +22,10 @@ def compare(
     confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
 ) -> None:
     """Compare two audited models on the same items, by paired tests."""
-    from rightreasons.auditing.compare import compare_reports
+    from rightreasons.auditing import comparison as comparing
     from rightreasons.cli._show import show_comparison
 
-    comparison = compare_reports(
+    comparison = comparing.compare(
         first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
     )
     show_comparison(comparison)

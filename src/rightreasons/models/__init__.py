@@ -1,1 +1,8 @@
-"""What the model says: scores, attributions, Fisher eigenvalues. With training, the only home of torch."""
+"""What the model says: scores, attributions, Fisher information.
+
+The public names are those of `__init__.pyi`; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

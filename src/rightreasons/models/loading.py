@@ -143,7 +143,10 @@ def load_multiple_choice(
 ) -> Classifier:
     """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
 
-    The arguments, the result and the errors are those of `load_classifier`; `label_names` is None.
+    The arguments are those of `load_classifier`, and so are the errors.
+
+    Returns:
+        The model and its tokenizer; `label_names` is None.
     """
     return _load(
         transformers.AutoModelForMultipleChoice,
@@ -166,7 +169,10 @@ def load_question_answering(
 ) -> Classifier:
     """Load a model that marks the answer to a question in a context (`AutoModelForQuestionAnswering`).
 
-    The arguments, the result and the errors are those of `load_classifier`; `label_names` is None.
+    The arguments are those of `load_classifier`, and so are the errors.
+
+    Returns:
+        The model and its tokenizer; `label_names` is None.
     """
     return _load(
         transformers.AutoModelForQuestionAnswering,

@@ -1,19 +1,8 @@
-"""Trainer hooks, callbacks and fine-tuning: where data, models and analysis meet."""
+"""Trainer metrics, callbacks, fine-tuning and behavioral learning.
 
-from __future__ import annotations
+The public names are those of `__init__.pyi`; each is imported when it is first used.
+"""
 
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-if TYPE_CHECKING:
-    from rightreasons.training.metrics import compute_metrics as compute_metrics
-
-__all__ = ["compute_metrics"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name at its first use."""
-    if name not in __all__:
-        raise AttributeError(f"module 'rightreasons.training' has no attribute {name!r}")
-    from rightreasons.training.metrics import compute_metrics
-
-    return compute_metrics
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

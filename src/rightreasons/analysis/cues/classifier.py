@@ -148,6 +148,19 @@ def cue_transfer(
 ) -> NDArray[np.float64]:
     """Score each item of a test set by the cues of a training set; (N,) as in `CueClassifier.credits`.
 
+    Args:
+        train: The choices of each training item.
+        train_labels: The index of the right choice of each.
+        test: The choices of each of N test items.
+        test_labels: (N,) the index of the right choice of each.
+        train_prompts: The prompts of the training items, for the feature "overlap".
+        test_prompts: Those of the test items.
+        features: Families of cues, as in `cue_statistics`.
+        tokenizer: Splits a text into tokens, as in `cue_statistics`.
+
+    Returns:
+        (N,) 1 for a right choice, 0 for a wrong one, and a share for a tie.
+
     Example:
         >>> cue_transfer([["yes", "no"]], [0], [["yes", "no"], ["no", "maybe"], ["left", "right"]], [0, 0, 0])
         array([1. , 0. , 0.5])

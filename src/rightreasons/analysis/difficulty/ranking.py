@@ -115,7 +115,14 @@ class RankCorrelation(Result):
 
 
 def rank_correlation(first: object, second: object) -> RankCorrelation:
-    """Tell how far two measures put items in the same order (Spearman).
+    """Compute how far two measures put items in the same order (Spearman).
+
+    Args:
+        first: (N,) values of the one measure.
+        second: (N,) values of the other.
+
+    Returns:
+        A `RankCorrelation`.
 
     Example:
         >>> rank_correlation([1, 2, 3], [10, 20, 15]).rho
@@ -132,6 +139,10 @@ def rank_correlation(first: object, second: object) -> RankCorrelation:
 def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
     """Return the gap between the two largest class probabilities; (N,), small where an example is difficult.
 
+    Args:
+        predictions: (N, K) class scores.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
+
     Example:
         >>> margin([[0.5, 0.25, 0.25]]).tolist()
         [0.25]
@@ -142,6 +153,10 @@ def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.
 
 def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
     """Return the entropy of the class probabilities in nats; (N,), large where an example is difficult.
+
+    Args:
+        predictions: (N, K) class scores.
+        scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Example:
         >>> entropy([[0.5, 0.5]]).round(6).tolist()

@@ -390,7 +390,12 @@ class ClassificationBuilder(Builder):
 
 
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
-    """Return the columns of `records.CLASSIFICATION` with named labels, and what a data set adds to them."""
+    """Return the columns of `schemas.CLASSIFICATION` with named labels, and what a data set adds to them.
+
+    Args:
+        label_names: The names of the classes, in the order of their ids.
+        **extra: Column -> feature.
+    """
     return datasets.Features(
         {
             "id": datasets.Value("string"),
@@ -402,7 +407,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
 
 
 def multiple_choice_features(**extra: Any) -> datasets.Features:
-    """Return the columns of `records.MULTIPLE_CHOICE`, and what a data set adds to them."""
+    """Return the columns of `schemas.MULTIPLE_CHOICE`, and what a data set adds to them."""
     return datasets.Features(
         {
             "id": datasets.Value("string"),

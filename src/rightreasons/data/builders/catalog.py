@@ -52,7 +52,7 @@ _SOURCE_OPTIONS = ("origin", "repo_id", "other_versions", "cache_dir")
 
 
 def available_datasets() -> list[str]:
-    """List the names that `load_dataset` knows."""
+    """Return the names that `load_dataset` knows, sorted."""
     return sorted(CATALOG)
 
 

@@ -96,5 +96,9 @@ def has_labels(data: datasets.Dataset) -> bool:
 
 
 def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
-    """Return the items that have a label, in their order."""
+    """Return the items that have a label, in their order.
+
+    Args:
+        data: Items with a column `label`, -1 for none.
+    """
     return data.select([row for row, label in enumerate(data["label"][:]) if label >= 0])

@@ -97,7 +97,14 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 
 
 def find_perturbation(name: str | Perturbation) -> Perturbation:
-    """Return a perturbation by its name; a `Perturbation` is returned unchanged."""
+    """Return a perturbation.
+
+    Args:
+        name: Its name; a `Perturbation` is returned unchanged.
+
+    Raises:
+        ValueError: If there is no perturbation of this name; the nearest known one is given.
+    """
     if isinstance(name, Perturbation):
         return name
     if name not in PERTURBATIONS:

@@ -84,7 +84,16 @@ def substitution_lookups(
     *,
     neighbor_source: str = "the model's word embeddings",
 ) -> dict[str, tuple[Lookup, str]]:
-    """Collect the sources of replacements for single words by kind, each with its name."""
+    """Collect the sources of replacements for single words.
+
+    Args:
+        thesaurus: Synonyms and antonyms; None for neither.
+        neighbors: Looks up the neighbors of a word; None for no neighbors.
+        neighbor_source: What the neighbors are said to come from.
+
+    Returns:
+        Kind of replacement -> its lookup and the name of its source.
+    """
     lookups: dict[str, tuple[Lookup, str]] = {}
     if thesaurus is not None:
         lookups = {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}

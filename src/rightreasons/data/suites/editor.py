@@ -59,6 +59,9 @@ def mft(
         seed: With an item's texts, decides how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
 
+    Returns:
+        The functionality.
+
     Raises:
         ValueError: If an example has no label though the expectation needs one, the perturbation does not keep labels
             and no new ones are given, or nothing can be changed.
@@ -111,6 +114,9 @@ def inv(
         seed: With an item's texts, decides how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
 
+    Returns:
+        The functionality.
+
     Raises:
         ValueError: If the perturbation does not keep the label, or nothing can be changed.
 
@@ -157,6 +163,9 @@ def directional(
             own, where it has one.
         seed: With an item's texts, decides how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
+
+    Returns:
+        The functionality.
 
     Raises:
         ValueError: If it is not said what is expected, or nothing can be changed.

@@ -30,6 +30,9 @@ def open_suite(
         max_cases: The maximum number of cases per functionality; None for all.
         seed: The seed of their choice.
 
+    Returns:
+        The suite.
+
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.

@@ -185,6 +185,9 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         path: The CSV file. `label_gold` is "hateful"/"non-hateful" or a whole number.
         name: What the suite is called.
 
+    Returns:
+        The suite.
+
     Raises:
         ValueError: If a column is missing, there is no row, or a row lacks something.
     """

@@ -119,6 +119,12 @@ def predict_choices(
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
     """Open what `predict(..., out=folder)` or `predict_choices(..., out=folder)` wrote.
 
+    Args:
+        folder: The folder of the predictions.
+
+    Returns:
+        The scores, in the order of the items.
+
     Raises:
         ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
     """

@@ -352,6 +352,12 @@ def collect_scores(plan: Plan) -> CollectedScores:
     In the settings "functionality", "class" and "type", each functionality is scored by the run that held it out of
     training. A setting appears when all of its runs are finished.
 
+    Args:
+        plan: The plan; unfinished runs are left out.
+
+    Returns:
+        Pass rates and G scores by configuration, method and setting.
+
     References:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL,
         section 3.

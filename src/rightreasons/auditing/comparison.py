@@ -131,7 +131,7 @@ class _Pair:
     n_only: tuple[int, int]
 
 
-def compare_reports(
+def compare(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],
     *,

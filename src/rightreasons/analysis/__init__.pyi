@@ -1,0 +1,205 @@
+from .behavior.expectations import Answers as Answers
+from .behavior.expectations import evaluate_cases as evaluate_cases
+from .behavior.generalization import GeneralizationScore as GeneralizationScore
+from .behavior.generalization import Randomization as Randomization
+from .behavior.generalization import compare_generalization as compare_generalization
+from .behavior.generalization import generalization_score as generalization_score
+from .behavior.pass_rates import BehavioralPassRate as BehavioralPassRate
+from .behavior.pass_rates import FunctionalityResult as FunctionalityResult
+from .behavior.pass_rates import GroupResult as GroupResult
+from .behavior.pass_rates import pass_rates as pass_rates
+from .behavior.squad_scores import AnswerScores as AnswerScores
+from .behavior.squad_scores import answer_scores as answer_scores
+from .calibration.classwise import ClasswiseTable as ClasswiseTable
+from .calibration.classwise import classwise_table as classwise_table
+from .calibration.consistency import ConsistencyResult as ConsistencyResult
+from .calibration.consistency import consistency as consistency
+from .calibration.errors import CalibrationBin as CalibrationBin
+from .calibration.errors import CalibrationBins as CalibrationBins
+from .calibration.errors import CalibrationResult as CalibrationResult
+from .calibration.errors import calibration_error as calibration_error
+from .calibration.lint import PositiveVersusCorrectnessWarning as PositiveVersusCorrectnessWarning
+from .calibration.macro_ce import MacroCalibrationResult as MacroCalibrationResult
+from .calibration.macro_ce import macro_ce as macro_ce
+from .calibration.options import CalibrationErrorOptions as CalibrationErrorOptions
+from .calibration.proper_scores import BrierResult as BrierResult
+from .calibration.proper_scores import NllResult as NllResult
+from .calibration.proper_scores import brier_score as brier_score
+from .calibration.proper_scores import negative_log_likelihood as negative_log_likelihood
+from .calibration.selective import SelectiveResult as SelectiveResult
+from .calibration.selective import selective_scores as selective_scores
+from .calibration.smooth import SmoothResult as SmoothResult
+from .calibration.smooth import SweepResult as SweepResult
+from .calibration.smooth import ece_sweep as ece_sweep
+from .calibration.smooth import smooth_ece as smooth_ece
+from .calibration.summary import CalibrationSummary as CalibrationSummary
+from .calibration.summary import calibration_summary as calibration_summary
+from .calibration.temperature import Temperature as Temperature
+from .calibration.temperature import TemperatureReport as TemperatureReport
+from .calibration.temperature import apply_temperature as apply_temperature
+from .calibration.temperature import fit_temperature as fit_temperature
+from .calibration.temperature import temperature_report as temperature_report
+from .calibration.top_label import TopLabel as TopLabel
+from .calibration.top_label import top_label as top_label
+from .classification import ClassificationResult as ClassificationResult
+from .classification import ConfusionMatrix as ConfusionMatrix
+from .classification import accuracy as accuracy
+from .classification import classification_scores as classification_scores
+from .cues.classifier import CueClassifier as CueClassifier
+from .cues.classifier import cue_classifier as cue_classifier
+from .cues.classifier import cue_transfer as cue_transfer
+from .cues.easy_hard import EasyHardGap as EasyHardGap
+from .cues.easy_hard import easy_hard_gap as easy_hard_gap
+from .cues.statistics import CueCounts as CueCounts
+from .cues.statistics import CueStatistics as CueStatistics
+from .cues.statistics import cue_statistics as cue_statistics
+from .difficulty.data_map import DataMap as DataMap
+from .difficulty.data_map import data_map as data_map
+from .difficulty.flips import FlipRates as FlipRates
+from .difficulty.flips import flip_rates as flip_rates
+from .difficulty.overlap import Overlap as Overlap
+from .difficulty.overlap import distribution_overlap as distribution_overlap
+from .difficulty.ranking import AccuracyByDifficulty as AccuracyByDifficulty
+from .difficulty.ranking import PairedDifficulty as PairedDifficulty
+from .difficulty.ranking import RankCorrelation as RankCorrelation
+from .difficulty.ranking import accuracy_by_difficulty as accuracy_by_difficulty
+from .difficulty.ranking import entropy as entropy
+from .difficulty.ranking import margin as margin
+from .difficulty.ranking import paired_difficulty as paired_difficulty
+from .difficulty.ranking import rank_correlation as rank_correlation
+from .intervals import Interval as Interval
+from .intervals import PairedTest as PairedTest
+from .intervals import bootstrap as bootstrap
+from .intervals import bootstrap_mean as bootstrap_mean
+from .intervals import mcnemar as mcnemar
+from .intervals import paired_bootstrap as paired_bootstrap
+from .intervals import wilson as wilson
+from .probes.choice_paralysis import ChoiceParalysis as ChoiceParalysis
+from .probes.choice_paralysis import choice_paralysis as choice_paralysis
+from .probes.option_order import ChoicesOnly as ChoicesOnly
+from .probes.option_order import PositionBias as PositionBias
+from .probes.option_order import choices_only as choices_only
+from .probes.option_order import contextual_calibration as contextual_calibration
+from .probes.option_order import permutation_consistency as permutation_consistency
+from .probes.option_order import position_bias as position_bias
+from .probes.option_order import pride_debias as pride_debias
+from .probes.option_order import pride_prior as pride_prior
+from .probes.prior_bias import PriorBias as PriorBias
+from .probes.prior_bias import prior_bias as prior_bias
+from .shortcuts.detection import DetectionQuality as DetectionQuality
+from .shortcuts.detection import detection_quality as detection_quality
+from .shortcuts.lmi import LmiCounts as LmiCounts
+from .shortcuts.lmi import LmiResult as LmiResult
+from .shortcuts.lmi import lmi as lmi
+from .shortcuts.reliance import ShortcutReliance as ShortcutReliance
+from .shortcuts.reliance import Shortcuts as Shortcuts
+from .shortcuts.reliance import find_shortcuts as find_shortcuts
+from .shortcuts.reliance import shortcut_reliance as shortcut_reliance
+from .shortcuts.tradeoff import ShortcutTradeoff as ShortcutTradeoff
+from .shortcuts.tradeoff import TradeoffCounts as TradeoffCounts
+from .shortcuts.tradeoff import shortcut_tradeoff as shortcut_tradeoff
+from .tokens import words as words
+
+__all__ = [
+    "AccuracyByDifficulty",
+    "AnswerScores",
+    "Answers",
+    "BehavioralPassRate",
+    "BrierResult",
+    "CalibrationBin",
+    "CalibrationBins",
+    "CalibrationErrorOptions",
+    "CalibrationResult",
+    "CalibrationSummary",
+    "ChoiceParalysis",
+    "ChoicesOnly",
+    "ClassificationResult",
+    "ClasswiseTable",
+    "ConfusionMatrix",
+    "ConsistencyResult",
+    "CueClassifier",
+    "CueCounts",
+    "CueStatistics",
+    "DataMap",
+    "DetectionQuality",
+    "EasyHardGap",
+    "FlipRates",
+    "FunctionalityResult",
+    "GeneralizationScore",
+    "GroupResult",
+    "Interval",
+    "LmiCounts",
+    "LmiResult",
+    "MacroCalibrationResult",
+    "NllResult",
+    "Overlap",
+    "PairedDifficulty",
+    "PairedTest",
+    "PositionBias",
+    "PositiveVersusCorrectnessWarning",
+    "PriorBias",
+    "Randomization",
+    "RankCorrelation",
+    "SelectiveResult",
+    "ShortcutReliance",
+    "ShortcutTradeoff",
+    "Shortcuts",
+    "SmoothResult",
+    "SweepResult",
+    "Temperature",
+    "TemperatureReport",
+    "TopLabel",
+    "TradeoffCounts",
+    "accuracy",
+    "accuracy_by_difficulty",
+    "answer_scores",
+    "apply_temperature",
+    "bootstrap",
+    "bootstrap_mean",
+    "brier_score",
+    "calibration_error",
+    "calibration_summary",
+    "choice_paralysis",
+    "choices_only",
+    "classification_scores",
+    "classwise_table",
+    "compare_generalization",
+    "consistency",
+    "contextual_calibration",
+    "cue_classifier",
+    "cue_statistics",
+    "cue_transfer",
+    "data_map",
+    "detection_quality",
+    "distribution_overlap",
+    "easy_hard_gap",
+    "ece_sweep",
+    "entropy",
+    "evaluate_cases",
+    "find_shortcuts",
+    "fit_temperature",
+    "flip_rates",
+    "generalization_score",
+    "lmi",
+    "macro_ce",
+    "margin",
+    "mcnemar",
+    "negative_log_likelihood",
+    "paired_bootstrap",
+    "paired_difficulty",
+    "pass_rates",
+    "permutation_consistency",
+    "position_bias",
+    "pride_debias",
+    "pride_prior",
+    "prior_bias",
+    "rank_correlation",
+    "selective_scores",
+    "shortcut_reliance",
+    "shortcut_tradeoff",
+    "smooth_ece",
+    "temperature_report",
+    "top_label",
+    "wilson",
+    "words",
+]

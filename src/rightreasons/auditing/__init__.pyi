@@ -1,0 +1,49 @@
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .demo import audit_demo as audit_demo
+from .options import AuditOptions as AuditOptions
+from .page.parts import Applicability as Applicability
+from .page.parts import Column as Column
+from .page.parts import Example as Example
+from .page.parts import ExampleList as ExampleList
+from .page.parts import Headline as Headline
+from .page.parts import Mark as Mark
+from .page.parts import Part as Part
+from .page.parts import Plot as Plot
+from .page.parts import Section as Section
+from .page.parts import SectionResult as SectionResult
+from .page.parts import Table as Table
+from .page.parts import Verdict as Verdict
+from .questions import available_questions as available_questions
+from .questions.behavior.report import write_behavior_report as write_behavior_report
+from .runner import AuditResult as AuditResult
+from .runner import audit as audit
+from .schema import audit_schema as audit_schema
+from .schema import check_audit as check_audit
+from .schema import read_audit as read_audit
+
+__all__ = [
+    "Applicability",
+    "AuditOptions",
+    "AuditResult",
+    "Column",
+    "Comparison",
+    "Example",
+    "ExampleList",
+    "Headline",
+    "Mark",
+    "Part",
+    "Plot",
+    "Section",
+    "SectionResult",
+    "Table",
+    "Verdict",
+    "audit",
+    "audit_demo",
+    "audit_schema",
+    "available_questions",
+    "check_audit",
+    "compare",
+    "read_audit",
+    "write_behavior_report",
+]

@@ -1,0 +1,93 @@
+from .benchmarks.copa import as_multiple_choice as as_multiple_choice
+from .builders.builder import Builder as Builder
+from .builders.builder import Config as Config
+from .builders.builder import Hub as Hub
+from .builders.builder import classification_features as classification_features
+from .builders.builder import multiple_choice_features as multiple_choice_features
+from .builders.catalog import available_datasets as available_datasets
+from .builders.catalog import load_builder as load_builder
+from .builders.catalog import load_dataset as load_dataset
+from .builders.publish import publish as publish
+from .builders.sources import Source as Source
+from .opening.datasets import open_dataset as open_dataset
+from .opening.datasets import open_multiple_choice as open_multiple_choice
+from .opening.predictions import ModelAnswers as ModelAnswers
+from .opening.predictions import Predictions as Predictions
+from .opening.predictions import read_answers as read_answers
+from .opening.predictions import read_predictions as read_predictions
+from .opening.questions import open_questions as open_questions
+from .opening.splits import choose_split as choose_split
+from .opening.splits import labeled_items as labeled_items
+from .opening.splits import open_splits as open_splits
+from .perturbing.mirror import mirror_dataset as mirror_dataset
+from .perturbing.probes import PROBES as PROBES
+from .perturbing.probes import Perturber as Perturber
+from .perturbing.probes import Pool as Pool
+from .perturbing.probes import perturb as perturb
+from .perturbing.registry import Perturbation as Perturbation
+from .perturbing.registry import find_perturbation as find_perturbation
+from .perturbing.registry import perturb_text as perturb_text
+from .perturbing.substitutions import Substitution as Substitution
+from .perturbing.substitutions import apply_substitutions as apply_substitutions
+from .perturbing.substitutions import name_substitutions as name_substitutions
+from .perturbing.substitutions import substitution_lookups as substitution_lookups
+from .perturbing.substitutions import word_substitutions as word_substitutions
+from .perturbing.wordnet import find_wordnet as find_wordnet
+from .suites.cases import Case as Case
+from .suites.cases import Functionality as Functionality
+from .suites.editor import directional as directional
+from .suites.editor import inv as inv
+from .suites.editor import mft as mft
+from .suites.opening import open_suite as open_suite
+from .suites.suite import Suite as Suite
+from .suites.suite import read_hatecheck as read_hatecheck
+from .suites.templates import checklist_lexicons as checklist_lexicons
+from .suites.templates import fill as fill
+
+__all__ = [
+    "PROBES",
+    "Builder",
+    "Case",
+    "Config",
+    "Functionality",
+    "Hub",
+    "ModelAnswers",
+    "Perturbation",
+    "Perturber",
+    "Pool",
+    "Predictions",
+    "Source",
+    "Substitution",
+    "Suite",
+    "apply_substitutions",
+    "as_multiple_choice",
+    "available_datasets",
+    "checklist_lexicons",
+    "choose_split",
+    "classification_features",
+    "directional",
+    "fill",
+    "find_perturbation",
+    "find_wordnet",
+    "inv",
+    "labeled_items",
+    "load_builder",
+    "load_dataset",
+    "mft",
+    "mirror_dataset",
+    "multiple_choice_features",
+    "name_substitutions",
+    "open_dataset",
+    "open_multiple_choice",
+    "open_questions",
+    "open_splits",
+    "open_suite",
+    "perturb",
+    "perturb_text",
+    "publish",
+    "read_answers",
+    "read_hatecheck",
+    "read_predictions",
+    "substitution_lookups",
+    "word_substitutions",
+]
