@@ -142,11 +142,10 @@ class Items:
 
     def sequences(self) -> Items:
         """Return the sequences as items of their own, each read by itself."""
-        ids = (
-            tuple(f"{name} (choice {choice})" for name, count in self._each() for choice in range(count))
-            if self.joint
-            else self.ids
-        )
+        ids = self.ids
+        if self.joint:
+            counts = zip(self.ids, self.counts.tolist(), strict=True)
+            ids = tuple(f"{name} (choice {choice})" for name, count in counts for choice in range(count))
         return dataclasses.replace(self, ids=ids, counts=np.ones(len(self.encoded), dtype=np.int64))
 
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
@@ -239,9 +238,6 @@ class Items:
             out=out,
             notes=notes,
         )
-
-    def _each(self) -> zip[tuple[str, int]]:
-        return zip(self.ids, self.counts.tolist(), strict=True)
 
 
 def check_max_length(classifier: Classifier, max_length: int | None, *, minimum: int = 4) -> int:
