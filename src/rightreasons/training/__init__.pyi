@@ -1,6 +1,9 @@
+from .behavior.kind import IidData as IidData
+from .behavior.plan import CollectedScores as CollectedScores
 from .behavior.plan import Plan as Plan
-from .behavior.plan import collect as collect
+from .behavior.plan import collect_scores as collect_scores
 from .behavior.runner import run_plan as run_plan
+from .behavior.task import LearningTask as LearningTask
 from .metrics import compute_metrics as compute_metrics
 from .tuning.finetune import FineTuned as FineTuned
 from .tuning.finetune import fine_tune as fine_tune
@@ -12,13 +15,16 @@ from .watching.data_map_files import load_data_map as load_data_map
 from .watching.probe_callback import ProbeCallback as ProbeCallback
 
 __all__ = [
+    "CollectedScores",
     "DataMapCallback",
     "EasyHardSplit",
     "FineTuned",
+    "IidData",
+    "LearningTask",
     "Plan",
     "ProbeCallback",
     "ShortcutCallback",
-    "collect",
+    "collect_scores",
     "compute_metrics",
     "fine_tune",
     "load_data_map",
