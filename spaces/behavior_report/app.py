@@ -25,17 +25,17 @@ STYLE = Path(__file__).with_name("style.css")
 INTRO = """
 # Behavior report
 
-A behavioral suite asks a model for one thing at a time: negation, names that must not matter, words that should make it
-surer. Each cell is the share of cases that one model passes of one functionality. **Click a cell** to read the cases
-behind it. Nothing is stored.
+A behavioral suite tests a model for one thing at a time: negation, names that must not matter, words that should make
+it surer. Each cell is the percentage of cases of one functionality that one model passes. **Click a cell** to read the
+cases behind it. Nothing is stored.
 """
 
 FORMAT = f"""
-**Suite**: JSON lines or parquet as `Suite.write` makes them, or a CSV in the form of HateCheck (`functionality`,
-`test_case`, `label_gold`). **Predictions**: one file a model, one row an example in the order of the suite: a column a
-class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or `prediction`
-alone, where a test asks for no confidence. Files: {", ".join(SUFFIXES)}. Predictions without a suite are held against
-the bundled one.
+**Suite**: JSON lines or parquet as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
+`test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
+column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
+only `prediction`, if no test needs a confidence. Files: {", ".join(SUFFIXES)}. Without a suite, predictions are scored
+on the bundled one.
 """
 
 CLICKS = """
@@ -43,7 +43,7 @@ element.addEventListener('click', event => {
   const button = event.target.closest('[data-cell]');
   if (!button) return;
   trigger('click', {cell: button.dataset.cell});
-  // Where the page is one column, the cases stand below what is seen.
+  // On a one-column page the cases are below the visible part.
   if (innerWidth < 700) document.getElementById('cases').scrollIntoView({behavior: 'smooth'});
 });
 """
@@ -60,7 +60,7 @@ def build() -> gr.Blocks:
             with gr.Row():
                 suite_file = gr.File(label="Suite", file_types=list(SUITE_FILES), height=130, elem_id="suite-file")
                 answer_files = gr.File(
-                    label="Predictions, one file a model",
+                    label="Predictions, one file per model",
                     file_types=list(SUFFIXES),
                     file_count="multiple",
                     height=130,
@@ -111,7 +111,7 @@ def build() -> gr.Blocks:
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
         demo.load(open_files, [suite_file, answer_files, shown], whole, **settings)
         for event in (suite_file.change, answer_files.change):
-            # A suite of two hundred thousand examples takes some seconds.
+            # A suite of two hundred thousand examples takes a few seconds.
             event(open_files, [suite_file, answer_files, shown], whole, **{**settings, "show_progress": "minimal"})
         for component in (heat_map, rates):
             component.click(click, [report, shown], [*chosen, outline, page, listed], **settings)
@@ -122,7 +122,7 @@ def build() -> gr.Blocks:
 
 
 def _open(read: Callable[[], Report], shown: str) -> list[Any]:
-    """Open a report; returns it and the whole page."""
+    """Open a report; return it and the whole page."""
     none = gr.update(choices=[], value=None)
     try:
         report = read()
@@ -152,7 +152,7 @@ def _download(report: Report) -> Any:
 
 
 def _cell(event: gr.EventData) -> tuple[int, int]:
-    """Read the place of the model and of the functionality, which the page sends."""
+    """Read the indices of the model and the functionality that the page sends."""
     place, number = str(event.cell).split("-")
     return int(place), int(number)
 

@@ -1,4 +1,4 @@
-"""A suite, what models answered to it, and what they pass: from files to everything that the page shows."""
+"""Reads a suite and the answers of models, and scores them: from files to everything that the page shows."""
 
 import csv
 import dataclasses
@@ -23,7 +23,7 @@ class Opened:
 
     Attributes:
         suite: The suite.
-        examples_file: A CSV with the examples in the suite's order, for whoever wants to ask a model.
+        examples_file: A CSV with the examples in the suite's order, as input for a model.
     """
 
     suite: Suite
@@ -36,8 +36,8 @@ class Report:
 
     Attributes:
         opened: The suite.
-        models: What each model answered, and what it passes.
-        about: A line about each, or "".
+        models: The answers of each model, and which cases it passes.
+        about: A line about each model, or "".
     """
 
     opened: Opened
@@ -55,7 +55,7 @@ class Report:
 
 @functools.cache
 def bundled_report() -> Report:
-    """Read the bundled suite and what the bundled models answered."""
+    """Read the bundled suite and the answers of the bundled models."""
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
     opened = open_suite(BUNDLED / "suite.jsonl")
     models = [score_stored(entry["title"], opened.suite, read_answers(BUNDLED / entry["file"])) for entry in index]
@@ -66,7 +66,7 @@ def bundled_report() -> Report:
 
 
 def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Report:
-    """Open an upload: a suite (None: the bundled one) and one file of predictions a model."""
+    """Open an upload: a suite (None: the bundled one) and a file of predictions for each model."""
     if suite_file is None and not prediction_files:
         return bundled_report()
     opened = bundled_report().opened if suite_file is None else open_suite(Path(suite_file))
@@ -80,7 +80,7 @@ def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Repo
         try:
             models[name] = score_stored(name, opened.suite, read_answers(path))
         except (TypeError, ValueError) as error:
-            # With several files, the reader has to know which one it is.
+            # With several files, the message must name the file.
             where = "" if path.name in str(error) or len(prediction_files) == 1 else f"{path.name}: "
             raise ValueError(f"{where}{error}") from error
     return Report(opened, tuple(models.values()), ("",) * len(models))
@@ -97,7 +97,7 @@ def open_suite(path: Path) -> Opened:
     try:
         suite = read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
     except (TypeError, ValueError) as error:
-        # The reader of the page knows the file by its name, not by where the server keeps it.
+        # A visitor knows the file by its name, not by its path on the server.
         raise ValueError(str(error).replace(str(path), path.name)) from error
     return Opened(suite, _write_examples(suite))
 

@@ -32,7 +32,7 @@ SURE = 0.1
 
 
 def grid(report: Report) -> str:
-    """Write the heat map: a row a model, a column a functionality, classes ruled off; every cell is a button."""
+    """Write the heat map: one row per model, one column per functionality; every cell is a button."""
     suite = report.suite
     starts = _class_starts(suite)
     groups = [(name, len(list(group))) for name, group in itertools.groupby(_classes(suite))]
@@ -72,13 +72,13 @@ def _row(report: Report, place: int, starts: set[int]) -> str:
 
 
 def mark(model: int, functionality: int) -> str:
-    """Outline the chosen cell wherever it stands, without writing the grid anew (it keeps its place and its focus)."""
+    """Outline the chosen cell without rewriting the grid, which keeps its scroll position and its focus."""
     chosen = f'[data-cell="{model}-{functionality}"]'
     return f"<style>{chosen} {{ outline: 3px solid var(--plot-ink); outline-offset: -1px; z-index: 1; }}</style>"
 
 
 def weakest(report: Report) -> tuple[int, int]:
-    """Return the place of the first model and the number of the functionality that it passes least of."""
+    """Return the index of the first model and of the functionality with its lowest pass rate."""
     found = report.models[0].result.functionalities
     rates = [2.0 if each.pass_rate is None else each.pass_rate for each in found]
     return 0, rates.index(min(rates))
@@ -111,7 +111,7 @@ def headline(report: Report) -> str:
 
 
 def functionality_table(report: Report) -> str:
-    """Write all functionalities, one a row, with the rates of all models as buttons."""
+    """Write all functionalities, one per row, with the rates of all models as buttons."""
     heads = "".join(f'<th class="rr-number">{_text(model.name)}</th>' for model in report.models)
     rows = []
     for number, functionality in enumerate(report.suite.functionalities):
@@ -188,7 +188,7 @@ def _case(report: Report, model: SuiteAnswers, functionality: Functionality, cas
     origin = case.examples[0]
     state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
     items = []
-    # Of a long case the failing examples are the ones to see.
+    # For a long case, show the failing examples first.
     rest = sorted(case.examples[1:], key=lambda example: example.held is not False)[: LONGEST - 1]
     for example in (origin, *sorted(rest, key=lambda example: example.row)):
         original = origin if case.compared and example is not origin else None

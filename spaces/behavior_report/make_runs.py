@@ -1,4 +1,4 @@
-"""Makes the bundled predictions: one encoder, taught sentiment, then taught the suite, or all but one class of it.
+"""Makes the bundled predictions of one encoder, trained on sentiment, then on the suite or all but one class of it.
 
     python spaces/behavior_report/make_runs.py WORK_FOLDER DATA_FOLDER
 
@@ -34,7 +34,7 @@ ON_SUITE = {"epochs": 2.0, "learning_rate": 5e-5, "batch_size": 24}
 
 
 def main(work: Path, data: Path | None) -> None:
-    """Train the three models and write what they say about the bundled suite."""
+    """Train the three models and write their predictions for the bundled suite."""
     validation = load_dataset("sst2", split="validation", data_dir=data)
     taught = taught_sentiment(work, data)
     learned = make_suite().split("train")
@@ -80,13 +80,13 @@ def taught_behavior(classifier: Classifier, part: Suite | None) -> Classifier:
 
 
 def positive(classifier: Classifier, texts: Sequence[str]) -> np.ndarray:
-    """Ask for P(positive) of each text."""
+    """Compute P(positive) for each text."""
     scores = predict(classifier, texts, progress=False)
     return softmax(np.asarray(scores.logits, dtype=np.float64))[:, 1]
 
 
 def write(path: Path, chances: np.ndarray) -> None:
-    """Write one row an example; rows sum to 1 as they are written."""
+    """Write one row per example; rows sum to 1 after rounding."""
     rounded = np.round(chances, 4)
     rows = [f"{1 - p:.4f},{p:.4f}" for p in rounded]
     path.write_text("\n".join([",".join(f"p_{name}" for name in NAMES), *rows]) + "\n", encoding="utf-8")

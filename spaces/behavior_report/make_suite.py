@@ -55,7 +55,7 @@ class Words:
 
     def __init__(self, functionality: str, number: int) -> None:
         self.rng = item_rng(SEED, f"{functionality}/{number}")
-        # Praise and blame take turns, so that a model with one answer for everything passes half at best.
+        # Praise and blame alternate, so that a model with one answer for everything passes half at best.
         self.is_praise = number % 2 == 0
         self.label = POSITIVE if self.is_praise else NEGATIVE
         self.word = self.one(PRAISE if self.is_praise else BLAME)
@@ -208,7 +208,7 @@ def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterato
 
 
 def _swap(text: str, rng: np.random.Generator) -> str:
-    """Let two neighboring letters of a word change places; the first letter of a word stays."""
+    """Swap two neighboring letters of a word; the first letter of a word stays in place."""
     spots = [i for i in range(1, len(text) - 1) if text[i - 1 : i + 2].isalpha() and text[i] != text[i + 1]]
     i = spots[int(rng.integers(len(spots)))]
     return text[:i] + text[i + 1] + text[i] + text[i + 2 :]

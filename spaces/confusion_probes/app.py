@@ -33,7 +33,7 @@ first to see the forms, then fill the lines in and press it again.
 
 
 def model_path() -> str | None:
-    """The model of this page: the one in the environment, else the packaged SmolLM2, else none."""
+    """Find the model of this page: the one named in the environment, else the packaged SmolLM2, else none."""
     named = os.environ.get(MODEL_VARIABLE)
     if named:
         return named
@@ -64,7 +64,7 @@ def build() -> gr.Blocks:
                 choice = gr.Dropdown(list(items), value=first, label="Take an item", elem_id="bundled")
                 prompt = gr.Textbox(items[first]["prompt"], label="Question", lines=2, elem_id="prompt")
                 choices = gr.Textbox(
-                    "\n".join(items[first]["choices"]), label="Choices, one a line", lines=4, elem_id="choices"
+                    "\n".join(items[first]["choices"]), label="Choices, one per line", lines=4, elem_id="choices"
                 )
                 with gr.Row():
                     right = gr.Number(items[first]["label"] + 1, precision=0, label="Right choice", elem_id="right")
@@ -107,7 +107,7 @@ def build() -> gr.Blocks:
                 if way == PASTED:
                     key = [item["prompt"], item["choices"], item["label"], int(k), int(seed)]
                     if before != key or not text.strip():
-                        # Other choices are borrowed: scores of before would be those of other texts.
+                        # Other choices are borrowed: the previous scores would belong to other texts.
                         text = template(found)
                     head, body = page(found, parse_scores(text, found), None)
                     return [head, _grid(body), text, key]

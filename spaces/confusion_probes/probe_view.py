@@ -1,4 +1,4 @@
-"""What the page shows of one item under the four probes."""
+"""What the page shows for one item under the four probes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def bundled() -> dict[str, Row]:
 
 
 def written(prompt: str, choices: str, right: float) -> Row:
-    """Read what a person wrote: a prompt, one choice a line, the number of the right one."""
+    """Read a visitor's item: a prompt, one choice per line, the number of the right one."""
     texts = [line.strip() for line in choices.splitlines() if line.strip()]
     if right is None or int(right) != right or not 1 <= right <= max(len(texts), 1):
         raise ValueError(f"Expected the right choice to be a number from 1 to {len(texts)}, but got {right}.")
@@ -47,18 +47,18 @@ def written(prompt: str, choices: str, right: float) -> Row:
 
 @dataclasses.dataclass(frozen=True)
 class Forms:
-    """An item as it is and under the probes: name -> {prompt, choices, label, …}."""
+    """The original item and its forms under the probes: name -> {prompt, choices, label, …}."""
 
     rows: Mapping[str, Row]
 
     @property
     def item(self) -> Row:
-        """The item as it is."""
+        """The original item."""
         return self.rows[ORIGINAL]
 
 
 def forms(item: Row, k: int, seed: int) -> Forms:
-    """Put every probe to an item; texts are borrowed from the bundled items."""
+    """Apply every probe to an item; texts are borrowed from the bundled items."""
     own = (item["prompt"].strip(), tuple(item["choices"]))
     others = [row for row in bundled().values() if (row["prompt"], tuple(row["choices"])) != own]
     pool = Pool(others)
@@ -70,12 +70,12 @@ def forms(item: Row, k: int, seed: int) -> Forms:
 
 
 def template(found: Forms) -> str:
-    """The lines that wait for scores, one a form."""
+    """The lines to fill in with scores, one for each form."""
     return "\n".join(f"{name}: {', '.join('0' for _ in row['choices'])}" for name, row in found.rows.items())
 
 
 def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
-    """Read pasted scores: one line a form, `name: number, number, …`."""
+    """Read pasted scores: one line for each form, `name: number, number, …`."""
     scores = {}
     for line in text.splitlines():
         if not line.strip():
@@ -87,11 +87,11 @@ def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
         try:
             scores[name] = [float(number) for number in numbers.replace(",", " ").split()]
         except ValueError as error:
-            raise ValueError(f"Expected numbers behind {name}, but got {numbers.strip()!r}.") from error
+            raise ValueError(f"Expected numbers after {name}, but got {numbers.strip()!r}.") from error
         wanted = len(found.rows[name]["choices"])
         if len(scores[name]) != wanted or not np.isfinite(scores[name]).all():
             raise ValueError(
-                f"Expected {wanted} finite scores for {name}, one a choice, but got {len(scores[name])}: "
+                f"Expected {wanted} finite scores for {name}, one per choice, but got {len(scores[name])}: "
                 f"{numbers.strip()}."
             )
     missing = [name for name in found.rows if name not in scores]

@@ -27,13 +27,13 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Cue explorer
 
-Some multiple-choice sets can be answered without reading the question: a word stands more often in the right choice
-than in the wrong one, or the right choice is the longer one. Bring your own set and see which cues it has, and how far
-a classifier gets that sees nothing else. Nothing is stored.
+Some multiple-choice sets can be answered without reading the question: a word is more often in the right choice than in
+the wrong one, or the right choice is the longer one. Bring your own set and see which cues it has, and how accurate a
+classifier is that sees nothing else. Nothing is stored.
 """
 
 FORMAT = """
-One row an item, as csv, tsv, jsonl, json or parquet: `prompt`, `choices` (a list), `label`; or the columns of COPA
+One row per item, as csv, tsv, jsonl, json or parquet: `prompt`, `choices` (a list), `label`; or the columns of COPA
 (`premise, question, choice1, choice2, label`), HellaSwag, PIQA, SocialIQA, SWAG, aNLI, Winogrande and others. With
 `mirrored` and `source_id`, originals are compared with their mirrors.
 """
@@ -75,7 +75,7 @@ def build() -> gr.Blocks:
                 source = gr.HTML(elem_id="source")
                 with gr.Group():
                     features = gr.CheckboxGroup(list(FEATURES), value=["unigram"], label="Cues", elem_id="features")
-                    minimum = gr.Slider(1, 50, value=5, step=1, label="Least applicability", elem_id="minimum")
+                    minimum = gr.Slider(1, 50, value=5, step=1, label="Minimum applicability", elem_id="minimum")
                 drawing = gr.HTML(elem_id="diagram")
             with gr.Column(scale=3, min_width=320):
                 headline = gr.HTML(elem_id="figures")
@@ -127,7 +127,7 @@ def build() -> gr.Blocks:
 
 
 def _open(read: Callable[[], Items], about: str, settings: tuple[Any, ...]) -> list[Any]:
-    """Read a set and analyze it; returns it, the line about it, and the page."""
+    """Read a set and analyze it; return it, the line about it, and the page."""
     try:
         items = read()
     except MISTAKES as error:
@@ -139,7 +139,7 @@ def _open(read: Callable[[], Items], about: str, settings: tuple[Any, ...]) -> l
 def _page(items: Items | None, features: list[str], minimum: int) -> list[Any]:
     """Return everything that depends on the set and the settings."""
     empty = gr.update(choices=[], value=None)
-    if items is None:  # what was opened last had a mistake, which stands above the controls
+    if items is None:  # the last file opened had a mistake, which is shown above the controls
         return [None, "", "", "", empty, "", ""]
     try:
         found = analyze(items, features, minimum)

@@ -1,4 +1,4 @@
-"""From a two-choice set to what the page shows: its cues, what they alone reach, originals against their mirrors."""
+"""From a set to what the page shows: its cues, the accuracy of a classifier that sees only them, and mirrored items."""
 
 import dataclasses
 import html
@@ -61,7 +61,7 @@ class Items:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Analysis:
-    """What was found in a set.
+    """The analysis of a set.
 
     Attributes:
         items: The set.
@@ -84,7 +84,7 @@ def read_items(path: str | Path) -> Items:
     try:
         rows = open_multiple_choice(path, limit=MAX_ITEMS)
     except (TypeError, ValueError) as error:
-        # The reader of the page knows the file by its name, not by where the server keeps it.
+        # A visitor knows the file by its name, not by its path on the server.
         raise type(error)(str(error).replace(str(path), path.name)) from error
     if len(rows) < 2:
         raise ValueError(f"Expected at least two items in {path.name}, but it has {len(rows)}.")
@@ -100,7 +100,7 @@ def read_items(path: str | Path) -> Items:
 
 
 def parse_items(text: str) -> Items:
-    """Read pasted items: JSON, one JSON object a line, or comma- or tab-separated values."""
+    """Read pasted items: JSON, JSON lines, or comma- or tab-separated values."""
     text = text.strip()
     if not text:
         raise ValueError("Expected items with their choices, but the text is empty.")
@@ -116,7 +116,7 @@ def parse_items(text: str) -> Items:
 
 
 def analyze(items: Items, features: Sequence[str], min_applicability: int) -> Analysis:
-    """Find the cues of a set, and what a classifier reaches that sees nothing else."""
+    """Find the cues of a set, and the accuracy of a classifier that sees nothing else."""
     families = tuple(features)
     prompts = items.prompts if "overlap" in families else None
     groups = items.source
@@ -169,7 +169,7 @@ def figures(found: Analysis) -> str:
 
 
 def diagram(found: Analysis) -> str:
-    """Draw the commonest cues with their productivity."""
+    """Draw the most common cues with their productivity."""
     shown = found.cues.cues[:DRAWN]
     if not shown:
         return '<p class="rr-waiting">No cue is that often applicable: lower “Least applicability”.</p>'
@@ -195,7 +195,7 @@ def cue_table(found: Analysis) -> str:
         "p_value": "p",
         "p_holm": "p (Holm)",
     }
-    more = f", the {LISTED} commonest" if found.cues.n_cues > LISTED else ""
+    more = f", the {LISTED} most common" if found.cues.n_cues > LISTED else ""
     return table(rows, columns, caption=f"Cues applicable to at least {found.cues.min_applicability} items{more}")
 
 
@@ -205,7 +205,7 @@ def cue_names(found: Analysis) -> list[str]:
 
 
 def items_with(found: Analysis, cue: str | None) -> str:
-    """Write the items that a cue is applicable to, with the choice that it points at."""
+    """Write the items that a cue is applicable to, with the choice that it points to."""
     entries, items = found.entries, found.items
     if cue is None or cue not in entries.names:
         return '<p class="rr-waiting">Choose a cue to see the items that it points at.</p>'
@@ -214,12 +214,12 @@ def items_with(found: Analysis, cue: str | None) -> str:
     right = sum(items.labels[item] == choice for item, choice in pointed.items())
     written = [_item(items, item, cue, choice) for item, choice in list(pointed.items())[:PAGE]]
     more = f"; the first {PAGE} are shown" if len(pointed) > PAGE else ""
-    head = f"“{cue}” points at one choice in {len(pointed)} items, and at the right one in {right} of them{more}."
+    head = f"“{cue}” points to one choice in {len(pointed)} items, and to the right one in {right} of them{more}."
     return f'<p class="rr-small">{html.escape(head)}</p>{"".join(written)}'
 
 
 def mirrors(found: Analysis) -> str:
-    """Write originals against mirrored items: cues and the cue-only classifier on each, and the first pairs."""
+    """Compare originals with mirrored items: cues and the cue-only classifier on each, and the first pairs."""
     items = found.items
     if items.mirrored is None or items.source is None or not items.mirrored.any() or items.mirrored.all():
         return (
@@ -289,7 +289,7 @@ def _item(items: Items, item: int, cue: str | None = None, pointed: int | None =
 
 
 def _mark(choice: str, cue: str) -> str:
-    """Mark a word or a run of words in a choice; a cue of its shape marks all of it."""
+    """Mark a word or n-gram in a choice; a cue such as its length marks all of it."""
     if re.fullmatch("<.*>", cue):
         return f"<mark>{html.escape(choice)}</mark>"
     words = r"\W*?".join(re.escape(word) for word in cue.split(" "))

@@ -1,4 +1,4 @@
-"""Difficulty explorer: rank texts by Fisher information, edit words, watch eigenvalue, confidence and label move."""
+"""Difficulty explorer: rank texts by Fisher information, edit words, watch eigenvalue, confidence and label change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def build() -> gr.Blocks:
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
                 model = gr.Textbox("", label="Model", placeholder="the Space's own", info=OWN, elem_id="model")
-                given = gr.Textbox("\n".join(texts), label="Texts, one a line", lines=12, max_lines=18, elem_id="texts")
+                given = gr.Textbox(
+                    "\n".join(texts), label="Texts, one per line", lines=12, max_lines=18, elem_id="texts"
+                )
                 go = gr.Button("Rank them", variant="primary")
                 ranking = gr.HTML(elem_id="ranking")
             with gr.Column(scale=3, min_width=320):
@@ -60,7 +62,7 @@ def build() -> gr.Blocks:
         for event in (demo.load, go.click, model.submit):
             event(_rank, [model, given], shown, show_progress="hidden", trigger_mode="always_last")
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
-        # "change" and not "input": the explorer also follows what is filled in for the user.
+        # "change" and not "input": the explorer also follows values that are filled in for the user.
         edited.change(
             _edit, [model, ranked, chosen, edited], result, show_progress="hidden", trigger_mode="always_last"
         )

@@ -1,4 +1,4 @@
-"""The model that the explorer opens with: trained in seconds on generated reviews, when the app first starts."""
+"""The explorer's default model, trained in seconds on generated reviews when the app first starts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rightreasons.training.tuning.finetune import fine_tune
 
 TRAIN, TEST = 1000, 40
 SHOWN = 14
-"""Reviews that the page opens with."""
+"""Initial reviews of the page."""
 
 
 @functools.cache
 def own_model() -> tuple[Classifier, tuple[str, ...]]:
-    """Train the small network of the Space; returns it with reviews that it has not seen."""
-    # No cue is planted: the model shall read the reviews.
+    """Train the small network of the Space; return it with reviews that it has not seen."""
+    # No cue is planted: the model should read the reviews.
     data = load_dataset(
         "planted_shortcuts", coverage=0.0, label_noise=0.0, train_size=TRAIN, validation_size=10, test_size=TEST
     )
@@ -46,7 +46,7 @@ def _named(name: str) -> Classifier:
 
 
 def open_model(name: str) -> Classifier:
-    """Open a model of the hub by its id, or the Space's own where the name is empty."""
+    """Open a model of the hub by its id, or the Space's own if the name is empty."""
     if not name.strip():
         return own_model()[0]
     if Path(name.strip()).exists() or name.count("/") > 1:

@@ -1,4 +1,4 @@
-"""What the explorer shows of texts: how fragile each prediction is, which words make it so, what flips it."""
+"""What the explorer shows for texts: how fragile each prediction is, which words make it so, what flips it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Ranked:
 def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
     """Compute all texts, the most difficult first; those that fail come last."""
     if not 0 < len(texts) <= MOST_TEXTS:
-        raise ValueError(f"Expected from 1 to {MOST_TEXTS} texts, one a line, but got {len(texts)}.")
+        raise ValueError(f"Expected from 1 to {MOST_TEXTS} texts, one per line, but got {len(texts)}.")
     measured = measure_difficulty(
         classifier,
         texts,
@@ -107,7 +107,7 @@ def ranking_page(ranked: Sequence[Ranked]) -> str:
 
 
 def edited_page(before: Ranked, after: Ranked) -> str:
-    """Set a text and its edited form beside each other."""
+    """Show a text and its edited form side by side."""
     if after.eigenvalue is None or before.eigenvalue is None:
         return f'<p class="rr-small">{html.escape(after.why or before.why)}</p>'
     flipped = before.label != after.label

@@ -21,12 +21,12 @@ INTRO = """
 # Reliability explorer
 
 A model is calibrated when, of all answers that it gives with confidence 0.8, 80 % are right. Bring your own predictions
-or take a bundled run, and see how the figure moves with its definition. Nothing is stored.
+or choose a bundled run, and see how the figure depends on its definition. Nothing is stored.
 """
 
 FORMAT = f"""
-A table with a column of **labels** (`label`, `references`, …) and either one column a class (`p_negative, p_positive`,
-`logit0, logit1, …`) or one column with a list of **scores** an item (`predictions`, `probabilities`, `logits`).
+A table with a column of **labels** (`label`, `references`, …) and either one column per class (`p_negative,
+p_positive`, `logit0, logit1, …`) or one column with a list of **scores** (`predictions`, `probabilities`, `logits`).
 Files: {", ".join(SUFFIXES)}.
 """
 
@@ -93,7 +93,7 @@ def build() -> gr.Blocks:
             (upload.change, open_upload, upload),
             (show.click, open_pasted, pasted),
         ):
-            # "always_last": what comes while the page is drawn is drawn after it, and never dropped.
+            # "always_last": an event that arrives while the page is drawn is handled afterwards, never dropped.
             event(
                 handler,
                 [given, *controls],
@@ -133,7 +133,7 @@ def _open(read: Callable[[], Predictions], about: str, values: tuple[Any, ...]) 
 
 
 def _fit(run: Predictions | None, *values: Any) -> tuple[Any, str]:
-    """Move the temperature to the fitted one; the page follows it."""
+    """Set the temperature to the fitted one; the page follows."""
     if run is None:
         return gr.skip(), ""
     try:
@@ -144,7 +144,7 @@ def _fit(run: Predictions | None, *values: Any) -> tuple[Any, str]:
 
 
 def _draw(run: Predictions | None, *values: Any) -> tuple[str, str, str]:
-    # Without a run, what was opened last had a mistake, and its sentence stands above the controls.
+    # Without a run, the last file opened had a mistake, which is shown above the controls.
     return ("", "", "") if run is None else _page(run, _settings(values))
 
 
@@ -157,7 +157,7 @@ def _page(run: Predictions, settings: Settings) -> tuple[str, str, str]:
 
 
 def _settings(values: tuple[Any, ...]) -> Settings:
-    """Read the controls, which stand in the order of the fields."""
+    """Read the controls, which are in the order of the fields."""
     *others, shown_class = values
     return Settings(*others, shown_class=shown_class or 0)
 

@@ -1,4 +1,4 @@
-"""Makes the bundled runs: what real fine-tuned encoders said about data with planted shortcuts.
+"""Makes the bundled runs: predictions of real fine-tuned encoders for data with planted shortcuts.
 
     python spaces/reliability_explorer/make_runs.py WORK_FOLDER
 
@@ -77,7 +77,7 @@ def main(work: Path) -> None:
 
 
 def write(path: Path, probabilities: np.ndarray, labels: np.ndarray, names: tuple[str, ...]) -> None:
-    """Write one row an item; rows are rounded so that they still sum to 1."""
+    """Write one row per item; rows still sum to 1 after rounding."""
     head, rounded = probabilities[:, 1:], np.round(probabilities, 4)
     rounded[:, 0] = 1 - np.round(head, 4).sum(axis=1)
     rounded = np.clip(rounded, 0, 1)

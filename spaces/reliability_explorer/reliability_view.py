@@ -30,7 +30,7 @@ CAPTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the controls say.
+    """The settings of the controls.
 
     Attributes:
         n_bins: Bins of confidence.
@@ -69,7 +69,7 @@ class View:
 
 
 def view(run: Predictions, settings: Settings) -> View:
-    """Compute everything that the page shows; a user's mistake raises its sentence."""
+    """Compute everything that the page shows; a user's mistake raises an error with its sentence."""
     predictions, scores = tempered(run, settings)
     options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy, "scores": scores}
     with warnings.catch_warnings():  # the sentence is in the result
@@ -102,14 +102,14 @@ def view(run: Predictions, settings: Settings) -> View:
 
 
 def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
-    """Return the scores at the chosen temperature, and what they are; at 1 they are left as they came."""
+    """Return the scores at the chosen temperature, and their kind; at 1 they are unchanged."""
     if settings.temperature == 1:
         return run.predictions, settings.scores
     return apply_temperature(run.predictions, settings.temperature, scores=settings.scores), "probabilities"
 
 
 def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
-    """Fit the temperature on a random half of the items, and say what it does to the other half."""
+    """Fit the temperature on a random half of the items, and describe its effect on the other half."""
     if len(run) < 2:
         raise ValueError("Expected at least two items to fit a temperature on one half of them, but got 1.")
     order = np.random.default_rng(0).permutation(len(run))

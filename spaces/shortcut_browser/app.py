@@ -1,4 +1,4 @@
-"""Shortcut browser: what predictions rest on, which of it is a giveaway, and how that grows with a planted cue."""
+"""Shortcut browser: what predictions rest on, what of it gives the label away, how that grows with a planted cue."""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ STYLE = Path(__file__).with_name("style.css")
 INTRO = """
 # Shortcut browser
 
-Short reviews carry a **planted cue**: a word, a stop word or a mark that has nothing to do with what they say, but
-agrees with the label as often as you choose. An encoder was fine-tuned on each choice. Which words do its predictions
-rest on (integrated gradients), and which of those are giveaways of the predicted label in the training data (the head
-of its LMI ranking)? A prediction with one of these among its top words is **shortcut-cued**.
+Short reviews contain a **planted cue**: a word, a stop word or a punctuation mark that has nothing to do with what they
+say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice. Which words do its
+predictions rest on (integrated gradients), and which of those are giveaways of the predicted label in the training data
+(the head of its LMI ranking)? A prediction with one of these among its top words is **shortcut-cued**.
 """
 
 LEGEND = """

@@ -87,7 +87,7 @@ def test_scores_that_do_not_fit(visit):
     expect(page.locator("section.cp-form")).to_have_count(5)
     for text, sentence in (
         ("original: 1, 2", "Expected 3 finite scores for original"),
-        ("original: 1, 2, x", "Expected numbers behind original"),
+        ("original: 1, 2, x", "Expected numbers after original"),
         ("first: 1, 2, 3", "begin with one of original"),
         ("original: 1, 2, 3", "no_question, wrong_question, no_right_answer, extra_choices has none"),
     ):

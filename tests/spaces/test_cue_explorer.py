@@ -22,7 +22,7 @@ def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
     row = page.locator("#cue-table tr", has_text="was").first
     expect(row).to_contain_text("0.8333")  # 20 of 24
     page.get_by_role("tab", name="Items").click()
-    expect(page.locator("#items")).to_contain_text("“was” points at one choice in 24 items, and at the right one in 20")
+    expect(page.locator("#items")).to_contain_text("“was” points to one choice in 24 items, and to the right one in 20")
     expect(page.locator("#items mark").first).to_have_text("was")
     page.locator("#cue input").click()
     page.get_by_role("option", name="for", exact=True).click()
