@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -366,6 +366,8 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
     one, two = check_flags(first, "first"), check_flags(second, "second")
     n_items = check_same_length(first=one, second=two)
     b, c = int(np.count_nonzero(one & ~two)), int(np.count_nonzero(two & ~one))
+    from scipy import stats  # loads slowly, and few figures need it
+
     p_value = float(stats.binomtest(b, b + c, 0.5).pvalue) if b + c else 1.0
     return PairedTest((b - c) / n_items, p_value, n_items, "exact McNemar test")
 
@@ -390,6 +392,8 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
         >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
         True
     """
+    from scipy import stats
+
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
     distinct, group = np.unique(probabilities, return_inverse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy import stats
 
 from rightreasons.analysis.calibration.errors import CalibrationResult
 from rightreasons.foundations.resampling import Resampling
@@ -75,6 +74,8 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
     if abs(observed - result.ece) > 1e-9:
         raise ValueError(f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}.")
     drawn = (np.abs(rng.binomial(counts, confidence, size=(draws, len(counts))) / counts - confidence) * weight).sum(1)
+    from scipy import stats  # loads slowly
+
     tail = (1 - level) / 2
     low, high = (stats.binom.ppf(q, counts, confidence) / counts for q in (tail, 1 - tail))
     bars = iter(zip(low.tolist(), high.tolist(), strict=True))
