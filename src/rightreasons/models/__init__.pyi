@@ -4,11 +4,14 @@ from .encoder import demo_encoder as demo_encoder
 from .gradients.attribution import AttributionOptions as AttributionOptions
 from .gradients.attribution import Attributions as Attributions
 from .gradients.attribution import integrated_gradients as integrated_gradients
+from .gradients.embedding_input import EmbeddingInput as EmbeddingInput
 from .gradients.faithfulness import Faithfulness as Faithfulness
 from .gradients.faithfulness import faithfulness as faithfulness
 from .gradients.fisher import FisherInformation as FisherInformation
 from .gradients.fisher import FisherOptions as FisherOptions
 from .gradients.fisher import fisher_information as fisher_information
+from .gradients.merge_pieces import TokenScores as TokenScores
+from .gradients.merge_pieces import merge_pieces as merge_pieces
 from .gradients.neighbors import EmbeddingNeighbors as EmbeddingNeighbors
 from .gradients.neighbors import class_neighbors as class_neighbors
 from .items import Items as Items
@@ -20,6 +23,7 @@ from .loading import load_question_answering as load_question_answering
 from .scoring.causal import CausalLM as CausalLM
 from .scoring.causal import load_causal as load_causal
 from .scoring.choices import choose as choose
+from .scoring.choices import is_joint as is_joint
 from .scoring.choices import load_chooser as load_chooser
 from .scoring.classes import load_scores as load_scores
 from .scoring.classes import predict as predict
@@ -32,12 +36,14 @@ __all__ = [
     "Attributions",
     "CausalLM",
     "Classifier",
+    "EmbeddingInput",
     "EmbeddingNeighbors",
     "Faithfulness",
     "FisherInformation",
     "FisherOptions",
     "Items",
     "SpanAnswers",
+    "TokenScores",
     "as_classifier",
     "build_cnn",
     "choose",
@@ -47,12 +53,14 @@ __all__ = [
     "fisher_information",
     "glove_vectors",
     "integrated_gradients",
+    "is_joint",
     "load_causal",
     "load_chooser",
     "load_classifier",
     "load_multiple_choice",
     "load_question_answering",
     "load_scores",
+    "merge_pieces",
     "predict",
     "predict_answers",
     "predict_choices",

@@ -53,6 +53,9 @@ def merge_pieces(items: Items, scores: NDArray[np.float64], *, unit: str, merge:
         scores: (total,) the score of every token of their sequences, special ones included.
         unit: "wordpiece" (pieces stay as they are) or "word".
         merge: How the pieces of a word become one: "absmax", "sum" or "mean".
+
+    Returns:
+        The tokens of each item, with their scores and places.
     """
     places, encoded = items.places, items.encoded
     if unit == "wordpiece":

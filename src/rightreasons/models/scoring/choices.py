@@ -68,7 +68,12 @@ def load_chooser(
 
 
 def is_joint(scorer: Scorer, method: str | None = None) -> bool:
-    """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others."""
+    """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others.
+
+    Args:
+        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`.
+        method: As in `choose`.
+    """
     return _method(scorer, method) in JOINT
 
 
