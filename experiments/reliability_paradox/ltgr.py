@@ -23,7 +23,7 @@ from rightreasons.models.gradients.attribution import Attributions, integrated_g
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.processes import processes
 from rightreasons.training.tuning.examples import Table, as_dataset, find_label_names
-from rightreasons.training.tuning.finetune import FineTuned, fine_tune
+from rightreasons.training.tuning.finetune import FineTuned, Objective, fine_tune
 
 Floats = NDArray[np.float64]
 
@@ -167,7 +167,7 @@ def ltgr_trainer(alpha: float = ALPHA) -> type[transformers.Trainer]:
         alpha: Weight of the teacher, in [0, 1]; 0 is plain fine-tuning.
 
     Returns:
-        A subclass of `transformers.Trainer`, for `fine_tune(trainer_class=...)` or to be used by itself.
+        A subclass of `transformers.Trainer`, for `Objective(trainer_class=...)` or to be used on its own.
     """
     check_fraction(alpha, "alpha")
 
@@ -306,8 +306,7 @@ def fine_tune_ltgr(
         out=folder / "student",
         validation=_with_targets(validation, len(names)),
         callbacks=[FrozenEncoder(frozen_epochs)],
-        trainer_class=ltgr_trainer(alpha),
-        extra_columns=(TARGETS,),
+        objective=Objective(ltgr_trainer(alpha), extra_columns=(TARGETS,)),
         record={"frozen epochs": frozen_epochs, "alpha": alpha},
         **shared,
     )

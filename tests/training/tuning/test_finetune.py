@@ -16,7 +16,7 @@ from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scoring.classes import predict, predict_choices
 from rightreasons.training import compute_metrics
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.tuning.finetune import Objective, fine_tune
 from tiny_models import save_tiny_classifier, tiny_texts
 
 QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False}
@@ -184,7 +184,7 @@ def test_another_objective_takes_its_own_columns(encoder_folder, tmp_path):
 
     texts, labels = tiny_texts(30)
     train = {"text": texts, "label": labels, "weight": [index / 4 for index in range(30)]}
-    options = {**QUICK, "epochs": 1, "trainer_class": Weighted, "extra_columns": ["weight"]}
+    options = {**QUICK, "epochs": 1, "objective": Objective(Weighted, extra_columns=["weight"])}
     fine_tune(encoder_folder, train, out=tmp_path / "model", **options)
     assert sorted(seen) == [(index / 4, label) for index, label in enumerate(labels)]
     nothing = fine_tune(encoder_folder, {**train, "weight": [0.0] * 30}, out=tmp_path / "nothing", **options)
@@ -199,7 +199,11 @@ def test_a_loss_function_of_ones_own(encoder_folder, tmp_path):
         return 0.0 * outputs.logits.sum()
 
     result = fine_tune(
-        encoder_folder, table(20), out=tmp_path / "model", compute_loss_func=constant, **{**QUICK, "epochs": 1}
+        encoder_folder,
+        table(20),
+        out=tmp_path / "model",
+        objective=Objective(compute_loss_func=constant),
+        **{**QUICK, "epochs": 1},
     )
     assert sum(asked) == 20
     assert result.train_loss == 0.0
@@ -281,12 +285,12 @@ def test_a_run_that_diverges_is_told(encoder_folder, tmp_path):
     def diverging(outputs, labels, num_items_in_batch=None):
         return outputs.logits.sum() * float("nan")
 
-    with pytest.raises(ValueError, match="a finite training loss, but it is nan"):
+    with pytest.raises(ValueError, match="a finite training loss, but got nan"):
         fine_tune(
             encoder_folder,
             table(8),
             out=tmp_path / "model",
-            compute_loss_func=diverging,
+            objective=Objective(compute_loss_func=diverging),
             **{**QUICK, "epochs": 1},
             training_arguments={"logging_nan_inf_filter": False},
         )

@@ -7,7 +7,7 @@ import torch
 from killing import killed_at
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.scoring.windows import encode_windows
-from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.tuning.finetune import Objective, fine_tune
 from rightreasons.training.tuning.span_examples import answer_characters, answer_tokens
 from tiny_models import WORDS, tiny_questions, tiny_tokenizer
 
@@ -88,4 +88,4 @@ def test_bad_input_is_told(encoder_folder, tmp_path):
     with pytest.raises(ValueError, match="columns question, context, answers of a question_answering dataset"):
         fine_tune(encoder_folder, {"question": ["a"]}, out=tmp_path / "x", **OPTIONS)
     with pytest.raises(ValueError, match="no `extra_columns`"):
-        fine_tune(encoder_folder, rows, out=tmp_path / "x", extra_columns=("a",), **OPTIONS)
+        fine_tune(encoder_folder, rows, out=tmp_path / "x", objective=Objective(extra_columns=("a",)), **OPTIONS)

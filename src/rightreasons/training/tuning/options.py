@@ -1,0 +1,55 @@
+"""What can be chosen in fine-tuning."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rightreasons.foundations.options import Options, option
+
+TASKS = ("classification", "multiple_choice", "question_answering")
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningOptions(Options):
+    """How a model is fine-tuned; the options of `fine_tune`."""
+
+    task: str = option("classification", "classification, multiple_choice or question_answering.", choices=TASKS)
+    label_names: tuple[str, ...] | None = option(
+        None,
+        "Names of the classes, written into the model's configuration; None takes them from a ClassLabel column or "
+        "from labels that are texts, or numbers them.",
+    )
+    epochs: float = option(3.0, "Passes over the training set.")
+    learning_rate: float = option(5e-5, "Peak learning rate.")
+    head_learning_rate: float | None = option(
+        None, "Peak learning rate of weights outside the encoder or newly drawn; None for the same."
+    )
+    freeze_encoder: bool = option(False, "Train only the head.")
+    batch_size: int = option(32, "Examples per batch, on each device.", minimum=1)
+    max_length: int | None = option(
+        None,
+        "Maximum tokens per text (per prompt with one choice, per window of a context); longer ones are cut and "
+        "counted. None for 128, or 384 for question answering.",
+        minimum=4,
+    )
+    stride: int | None = option(None, "Tokens that the windows of a context share; None for a third of max_length.")
+    weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.")
+    warmup: float = option(0.06, "Fraction of the steps over which the learning rate rises.")
+    seed: int = option(0, "Seed of the head, the order and the dropout.")
+    checkpoint_steps: int | None = option(
+        None,
+        "Steps between checkpoints, kept until the end; None for ten in a run but no more than one in 50 steps, 0 for "
+        "none.",
+        minimum=0,
+    )
+    revision: str | None = option(None, "Branch, tag or commit of the hub repository.")
+
+    def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_bool, check_number, check_seed
+
+        super().__post_init__()
+        for name in ("epochs", "learning_rate", "head_learning_rate"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), name, minimum=0.0)
+        check_bool(self.freeze_encoder, "freeze_encoder")
+        check_seed(self.seed)
