@@ -78,6 +78,11 @@ class JudgedItems:
         """(N, K) probabilities of items with the same classes."""
         return np.asarray(self.top.probabilities)
 
+    @property
+    def label_probability(self) -> Floats:
+        """(N,) probability of the label, in [0, 1], of items with the same classes."""
+        return np.clip(self.table[np.arange(len(self)), self.top.labels], 0.0, 1.0)
+
     def scaled(self, temperature: float) -> JudgedItems:
         """Return what the model would say at a temperature."""
         logits = self.logits
@@ -94,17 +99,17 @@ class JudgedItems:
 
 @dataclasses.dataclass(frozen=True)
 class Figure(FigureText):
-    """A figure of accuracy or confidence: what is said of it, and one of four ways to compute it.
+    """A figure of accuracy or confidence: its text, and one of four ways to compute it.
 
     Attributes:
         by_class: Whether it needs the same classes in every item.
         binned: Options of `calibration_error`, for a figure that is one.
         values: Gives (N,) values whose mean the figure is.
-        of_top: Computes it from the top labels; None where it is undefined. It is resampled as a whole.
+        of_top: Computes it from the top labels, or returns None where it is undefined; the items are resampled.
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
-        slow: Whether it takes milliseconds each time, and so fewer resamples.
-        upper: Its upper bound, to which that interval is clipped.
-        measured: Computes it with its interval, in place of the others.
+        slow: Whether it takes milliseconds each time, so that fewer resamples are made.
+        upper: Its upper bound, at which that interval is clipped.
+        measured: Computes it with its interval; takes precedence over the others.
     """
 
     by_class: bool = False

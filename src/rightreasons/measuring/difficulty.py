@@ -58,7 +58,7 @@ class Correlation:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TrainingDynamics:
-    """What training said of some of the measured items.
+    """How some of the measured items fared in training.
 
     Attributes:
         places: (m,) which of the measured items these are.
@@ -158,7 +158,7 @@ class DifficultyMeasurement:
         return places
 
     def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] where it was not asked for."""
+        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
         tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
         if tokens is None or norms is None:
             return []
@@ -199,11 +199,11 @@ class DifficultyMeasurement:
 
         Args:
             resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
-            dynamics: What training said of some of the items; None where nothing is known.
+            dynamics: How some of the items fared in training; None where that is unknown.
 
         Returns:
             Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
-            "gradient_norm", "words" where the eigenvector was asked for, "variability" and "low_confidence" where
+            "gradient_norm", "words" where the eigenvector was computed, "variability" and "low_confidence" where
             there are training dynamics, and "wrong" (1 for a wrong prediction) among items with a label.
         """
         everything = np.arange(len(self))
@@ -315,7 +315,7 @@ class ExtremeFlips:
         places: Places of the tested items among the measured ones: the hardest first, then the easiest.
         n_hard: How many of them are the hardest; as many are the easiest.
         tests: The substitution tests.
-        sources: Where the replacements come from, in words.
+        sources: Where the replacements come from.
     """
 
     places: list[int]
@@ -339,7 +339,7 @@ class ExtremeFlips:
         return sum(flipped), len(flipped)
 
     def of_place(self, place: int) -> tuple[list[Attempt], Attempt | None] | None:
-        """Return the attempts on an item, and the most telling one.
+        """Return the attempts on an item, and the most informative one.
 
         Args:
             place: The place of the item among the measured ones.

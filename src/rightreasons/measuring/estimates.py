@@ -1,4 +1,4 @@
-"""Figures with their intervals, and what is said of a figure wherever it is shown."""
+"""Figures with their intervals, and the text that goes with a figure wherever it is shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Estimate(Result):
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise ValueError("Expected both ends of an interval or neither.")
+            raise ValueError(f"Expected both ends of an interval or neither, but got {self.low} and {self.high}.")
 
     @property
     def has_interval(self) -> bool:
@@ -42,7 +42,7 @@ class Estimate(Result):
 
 @dataclasses.dataclass(frozen=True)
 class FigureText:
-    """What is said of a figure wherever it is shown.
+    """The text that goes with a figure wherever it is shown.
 
     Attributes:
         name: Its name.
@@ -60,7 +60,7 @@ class FigureText:
 
 
 def estimate_of(value: float | None, interval: intervals.Interval | None) -> Estimate:
-    """Join a figure and its interval; without either, the figure stands alone."""
+    """Join a figure and its interval, if it has one."""
     if value is None or interval is None:
         return Estimate(value)
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""

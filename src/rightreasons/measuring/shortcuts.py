@@ -38,7 +38,7 @@ class Cue(Result):
         token: The word.
         found: Predictions of the label that it cues.
         expected: Predictions of the label that it would cue if as many words were picked blindly.
-        texts: Texts predicted so that hold the word.
+        texts: Texts with this prediction that contain the word.
         p_label: Share of its occurrences in the training data that are in texts of the label.
         lmi: Its LMI.
         planted: Whether it is known to be planted; None where nothing is known.
@@ -83,11 +83,11 @@ class ShortcutMeasurement:
     """What a classifier does on some labeled texts.
 
     Attributes:
-        attributions: What each prediction rests on, word by word.
+        attributions: What each prediction rests on, word for word.
         probabilities: (N, K) the predicted probabilities.
         labels: (N,) gold labels.
         reliance: Shortcut rate, types, null models.
-        tradeoff: F1 over shortcut rate.
+        tradeoff: F1 divided by shortcut rate.
         calibration: Top-label calibration error.
         top_n: Number of words that a prediction rests on.
         n_bins: Number of bins of confidence.
@@ -104,7 +104,7 @@ class ShortcutMeasurement:
 
     @property
     def predictions(self) -> NDArray[np.int64]:
-        """(N,) the predicted labels."""
+        """(N,) predicted labels."""
         return np.asarray(self.probabilities.argmax(axis=1), dtype=np.int64)
 
     @property
@@ -189,7 +189,7 @@ class ShortcutMeasurement:
         return detection_quality(shortcuts, truth, resampling=resampling) if np.concatenate(truth).any() else None
 
     def words(self, row: int) -> list[AttributedWord]:
-        """Return the words of the first text of an item with their part in the prediction."""
+        """Return the words of an item's first text with their part in the prediction."""
         scores, (starts, ends) = self.attributions.scores[row], self._spans(row)
         first, last = self.attributions.scores.offsets[row : row + 2]
         sizes, shortcuts = np.abs(scores), self.reliance.examples[row].positions
@@ -254,12 +254,12 @@ class ShortcutRecord(Result):
         excess_interval: Its bootstrap interval.
         lexicon_cued: Share with a lexical shortcut.
         grammar_cued: Share whose shortcuts are function words and punctuation alone.
-        f1: F1, averaged as asked; None where undefined.
+        f1: F1 of the chosen average; None where undefined.
         accuracy: Share of right predictions.
         shortcut_tradeoff: T_sc, F1 over shortcut rate; None without shortcuts.
-        shortcut_tradeoff_interval: Its bootstrap interval; None where T_sc is, or where it has no upper end.
+        shortcut_tradeoff_interval: Its bootstrap interval; None where T_sc is None or the interval has no upper end.
         ece: Top-label calibration error.
-        ece_interval: Its bootstrap interval; None where it was not asked for.
+        ece_interval: Its bootstrap interval; None where none was requested.
         special_share: Mean share of the attribution that falls on special tokens.
         largest_gap: Largest absolute completeness gap of an attribution.
     """
@@ -285,7 +285,7 @@ class ShortcutRecord(Result):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
-        """Build a record from its `to_dict`, as it comes back from JSON."""
+        """Build a record from its `to_dict`, as JSON gives it back."""
         fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         return cls(**fields)
 
@@ -384,7 +384,7 @@ def measure_shortcuts(
 def training_heads(
     texts: Sequence[str], labels: NDArray[np.int64], *, text_pairs: Sequence[str] | None = None
 ) -> LmiResult:
-    """Rank the words of training data by how they give a label away; texts without label or words are left out.
+    """Rank the words of training data by how they give a label away; texts without label or words are skipped.
 
     Args:
         texts: N texts.

@@ -1,4 +1,4 @@
-"""Where replacements of words come from on this machine: WordNet, where it is installed, and a model's embeddings."""
+"""Where replacements of words come from: WordNet, if it is installed, and the embeddings of a model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rightreasons.models.gradients.neighbors import EmbeddingNeighbors, NoWordEr
 from rightreasons.models.loading import Classifier
 
 NEIGHBORS = ("same_class", "any")
-"""Which words of the embedding table may stand in for a word; see `replacement_sources`."""
+"""Which words of the embedding table may replace a word; see `replacement_sources`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ReplacementSources:
-    """What `substitution_tests` takes, and what to tell a reader of it.
+    """The lookups for `substitution_tests`, with a description for readers.
 
     Attributes:
         lookups: The candidates of a word for each predicted class.
-        described: The sources in words.
+        described: A description of the sources.
     """
 
     lookups: Callable[[int], Lookups]
@@ -35,14 +35,14 @@ def replacement_sources(
 
     Args:
         classifier: A sequence classifier.
-        texts: N texts whose words tell what words a class has.
-        labels: (N,) their classes, given or predicted; -1 for none.
-        neighbors: "same_class" (default): neighbors are words that go with the predicted class, as
-            `data.substitutions.class_words` parts them, so that a flip is not told by the new word itself; "any": all
-            words of the vocabulary, opposites too.
+        texts: N texts, which decide the words of each class.
+        labels: (N,) their classes, gold or predicted; -1 for none.
+        neighbors: "same_class" (default): neighbors are words of the predicted class, as `class_words`
+            assigns them, so that the new word by itself does not explain a flip; "any": all words of the vocabulary,
+            opposites included.
 
     Returns:
-        The sources; without WordNet, neighbors alone.
+        The sources; only neighbors where WordNet is not installed.
 
     Raises:
         ValueError: If the model has no table of word embeddings.

@@ -1,4 +1,4 @@
-"""Substitution tests: replace the words that a prediction rests on, and see whether it stands."""
+"""Substitution tests: replace the words that a prediction rests on, and see whether it changes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MODES = ("single", "joint")
 
 @dataclasses.dataclass(frozen=True)
 class Attempt(Result):
-    """One changed text and what became of the prediction.
+    """One changed text and the prediction for it.
 
     Attributes:
         item: Row of the original.
         id: Id of the original.
         kind: "synonym", "antonym", "neighbor" or "name".
-        changes: The substitutions that were made together.
+        changes: The substitutions made together.
         text: The changed text.
         flipped: Whether another class is predicted.
         before: The class predicted for the original.
@@ -63,15 +63,15 @@ class Attempt(Result):
 
 @dataclasses.dataclass(frozen=True)
 class SubstitutionTests(Result):
-    """What substitutions did; see `substitution_tests`.
+    """The effect of substitutions; see `substitution_tests`.
 
     Attributes:
         mode: "single" or "joint".
         attempts: Every changed text.
-        needed: For each item the fewest replaced words that flip it among the attempts; None where none does.
-        n_chosen: For each item how many of its words were chosen.
-        n_items: How many items.
-        definition: How words were chosen and replaced, in words.
+        needed: For each item, the fewest replaced words of an attempt that flips it; None where no attempt does.
+        n_chosen: For each item, the number of words chosen.
+        n_items: Number of items.
+        definition: How words were chosen and replaced.
     """
 
     mode: str
@@ -107,7 +107,7 @@ def substitution_tests(
     r"""Replace the words that predictions rest on, one at a time or several at once.
 
     Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1 standard deviation
-    over the words of the text, or the `top_k` largest; English function words and punctuation are left as they are. In
+    over the words of the text, or the `top_k` largest; English function words and punctuation are never replaced. In
     mode "single" each attempt replaces one word by one candidate, or one name. In mode "joint" attempt k replaces the k
     most attributed words that have a candidate of the kind, k = 1, 2, …, `max_changes`.
 
@@ -116,17 +116,17 @@ def substitution_tests(
         texts: N texts.
         lookups: From `data.substitutions.substitution_lookups`: for each kind, candidates of a word and their source;
             or a function that gives them for a predicted class, such as neighbors among words of that class alone.
-        ids: N unique ids; with `seed` they decide what is drawn for a text, whatever other texts there are.
-        mode: "single" (default; the paper's test of difficult examples) or "joint" (of easy ones).
-        top_k: Choose so many words instead of those beyond the threshold.
-        names: Whether names of people are replaced too (mode "single").
-        name_pool: Names to take where the text has no second one; common US names where it is empty.
-        n_candidates: Candidates of each kind for each word (mode "single"); default 1.
-        max_changes: Most words replaced at once (mode "joint"); default 6.
-        max_length: The most tokens of a text.
-        batch_size: The most texts of a batch.
-        seed: The seed.
-        attributions: Integrated gradients of the texts, unit="word", where they are known already.
+        ids: N unique ids; an id and `seed` decide what is drawn for a text, whatever the other texts are.
+        mode: "single" (default; the paper's test of difficult examples) or "joint" (its test of easy ones).
+        top_k: Number of words to choose; None (default) takes those beyond the threshold.
+        names: Whether to replace names of people too (mode "single").
+        name_pool: Names to use where the text has no second one; common US names if empty.
+        n_candidates: Candidates of each kind per word (mode "single"); default 1.
+        max_changes: Maximum number of words replaced at once (mode "joint"); default 6.
+        max_length: Maximum number of tokens per text; None takes what the model allows.
+        batch_size: Maximum number of texts per batch; default 32.
+        seed: Seed of the candidates; default 0.
+        attributions: Integrated gradients of the texts, unit="word", if they are known already.
         progress: Whether to show progress bars.
 
     Returns:
@@ -177,7 +177,7 @@ def substitution_tests(
 
 
 def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int | None) -> list[tuple[int, int]]:
-    """Return the places of the words that a prediction rests on, the most attributed first; function words are left.
+    """Return the spans of the words that a prediction rests on, the most attributed first, without function words.
 
     Neither "I" nor "very" has a synonym worth the name, though WordNet finds one ("one", "identical").
     """
@@ -237,5 +237,5 @@ def _assemble(
         n_chosen=n_chosen,
         n_items=len(keys),
         definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
-        "function words are left.",
+        "function words are never replaced.",
     )

@@ -153,7 +153,7 @@ def test_too_few_items(tmp_path):
     file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
     outcome = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0]
     assert outcome.result is None
-    assert outcome.reason == "It takes at least 20 items, but there are 2."
+    assert outcome.reason == "It needs at least 20 items, but there are 2."
 
 
 class TestCommand:

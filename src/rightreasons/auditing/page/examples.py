@@ -1,4 +1,4 @@
-"""Items of an audited split as the report shows them."""
+"""Items of an audited split, in the form that the report shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def example_of(
         item: The row of the item.
         predicted: The predicted class, or choice.
         confidence: The confidence in it.
-        marks: What to mark in its text; None for its planted tokens.
+        marks: What to mark in its text; None marks its planted tokens.
 
     Returns:
         The example.
@@ -43,7 +43,7 @@ def example_of(
 
 
 def planted_marks(split: AuditSplit, item: int) -> tuple[Mark, ...]:
-    """Mark the planted tokens of data that tells them."""
+    """Mark the planted tokens, where the data names them."""
     planted = split.planted
     return (
         () if planted is None else tuple(Mark(t["start"], t["end"], "cue", note="planted cue") for t in planted[item])

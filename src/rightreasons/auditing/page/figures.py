@@ -10,13 +10,13 @@ from rightreasons.measuring.calibration import FIGURES, Figure
 
 
 def figure_text(key: str, n_bins: int) -> Figure:
-    """Return what is said of a figure that is computed in a number of bins."""
+    """Return the text of a figure that is computed in a number of bins."""
     figure = FIGURES[key]
     return dataclasses.replace(figure, definition=figure.definition.format(n_bins=n_bins))
 
 
 def headlines(figures: Mapping[str, Estimate], *, split: str, n: int, n_bins: int) -> dict[str, Headline]:
-    """Put estimates together with what is said of their figures."""
+    """Join estimates with the texts of their figures."""
     return {
         key: Headline.of(key, figure_text(key, n_bins), estimate, split=split, n=n) for key, estimate in figures.items()
     }

@@ -1,8 +1,9 @@
-"""What a section of the report is, and what it hands back.
+"""What a section of the report is, and what it returns.
 
-A question is one file in `audit/sections/` with a module-level `SECTION`. A section computes; it neither draws (that is
-`audit/plots*.py`) nor writes files nor knows HTML. What it hands back is made of few kinds of parts, each of which says
-what it shows, how it is defined and where it comes from, so that no figure can reach the report without them.
+A question is a folder in `auditing/questions/` with a module `section` and its `SECTION`. A section turns what
+`measuring` returns into words, tables and pictures; it neither computes nor writes files nor knows HTML. Its result is
+made of a few kinds of parts. Each says what it shows, how that is defined and where it comes from, so no figure can
+reach the report without them.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 @dataclasses.dataclass(frozen=True)
 class Headline(Result):
-    """A figure that the report shows large: with interval, definition and source, or it is not accepted.
+    """A figure that the report shows large; one without interval, definition or source is refused.
 
     Attributes:
         key: Its stable name in audit.json, `[a-z0-9_]+`.
         name: Its name for readers.
         estimate: The figure and its interval.
         definition: What it is, in one sentence a reader can recompute it from.
-        source: Where the definition comes from (authors, year) or "counted".
+        source: Where the definition comes from (authors, year), or "Counted".
         unit: "fraction" (0 to 1), "nats", "ratio" or "count".
         better: Whether "higher" or "lower" is better; None where neither is.
         split: The split on which it was computed.
-        n: On how many items.
-        no_interval: Why there is no interval, where there is none.
+        n: Number of items.
+        no_interval: Why there is no interval; "" where there is one.
     """
 
     key: str
@@ -54,13 +55,15 @@ class Headline(Result):
         _check_key(self.key)
         _check_said(self.key, definition=self.definition, source=self.source)
         if not self.estimate.has_interval and not self.no_interval:
-            raise ValueError(f"Expected headline {self.key!r} to have an interval or the reason why it has none.")
+            raise ValueError(
+                f"Expected headline {self.key!r} to have an interval or the reason why it has none, but it has neither."
+            )
 
     @classmethod
     def of(
         cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
     ) -> Headline:
-        """Join an estimate with what is said of its figure; where its interval is undefined, the headline says so."""
+        """Join an estimate with the text of its figure; where the interval is undefined, the headline says so."""
         reason = no_interval or ("" if estimate.has_interval else "undefined for these items, so without interval")
         return cls(key, text.name, estimate, text.definition, text.source, text.unit, text.better, split, n, reason)
 
@@ -72,8 +75,8 @@ class Plot(Result):
     Attributes:
         key: The name of its file, `[a-z0-9_]+`.
         title: What it is.
-        caption: How to read it, and what is drawn as its interval.
-        alt: What it shows, in words and numbers, for who cannot see it.
+        caption: How to read it, and what the intervals in it are.
+        alt: What it shows, in words and numbers, for readers who cannot see it.
         source: Where the kind of figure comes from.
         png: The picture on a light ground.
         svg: The picture with the page's colors; "" to show the PNG.
@@ -94,9 +97,9 @@ class Plot(Result):
         _check_said(self.key, caption=self.caption, alt=self.alt, source=self.source)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is said of the picture; the picture itself is a file."""
-        told = {name: getattr(self, name) for name in ("key", "title", "caption", "alt", "source")}
-        return {**told, "file": f"figures/{self.key}.png"}
+        """Return the texts and the file of the picture."""
+        texts = {name: getattr(self, name) for name in ("key", "title", "caption", "alt", "source")}
+        return {**texts, "file": f"figures/{self.key}.png"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,10 +130,10 @@ class Table(Result):
         key: Its name in audit.json.
         title: Its caption.
         columns: Its columns.
-        rows: Its rows, one cell a column.
+        rows: Its rows, one cell per column.
         note: How to read it.
         source: Where its definitions come from.
-        folded: Whether it is folded away until a reader opens it.
+        folded: Whether it is collapsed until a reader opens it.
     """
 
     key: str
@@ -166,14 +169,14 @@ class Table(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Mark(Result):
-    """A marked stretch of an example's text, such as an attributed token or a planted cue.
+    """A marked part of an example's text, such as an attributed token or a planted cue.
 
     Attributes:
         start: First character.
         end: One past the last character.
-        kind: "cue" for what is known or found to be a shortcut, "weight" for an attribution, "change" for an edit.
-        weight: How strongly, in [-1, 1].
-        note: Said when a reader points at it.
+        kind: "cue" for a known or detected shortcut, "weight" for an attribution, "change" for an edit.
+        weight: How strong it is, in [-1, 1].
+        note: Shown when a reader points at it.
     """
 
     start: int
@@ -185,17 +188,17 @@ class Mark(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Example(Result):
-    """One item with what the model said about it.
+    """One item with the prediction of the model.
 
     Attributes:
         id: Its id in the data.
-        text: Its text, as it stands: the report escapes it.
+        text: Its text, verbatim: the report escapes it.
         label: The name of its gold label; "" where there is none.
         prediction: The name of the predicted label.
-        confidence: The model's confidence in its prediction; None where it tells none.
+        confidence: The model's confidence in its prediction; None where it gives none.
         text_pair: Its second text; "" where there is none.
-        marks: Marked stretches of `text`, in order and without overlap.
-        note: One more thing to say of it.
+        marks: Marked parts of `text`, in order and without overlap.
+        note: Anything else about it.
     """
 
     id: str
@@ -224,7 +227,7 @@ class ExampleList(Result):
         title: What they show.
         note: How they were chosen.
         examples: The examples.
-        folded: Whether they are folded away until a reader opens them.
+        folded: Whether they are collapsed until a reader opens them.
     """
 
     key: str
@@ -248,7 +251,7 @@ class Part(Result):
 
     Attributes:
         title: Its heading.
-        text: A paragraph or two, plain text; paragraphs are parted by an empty line.
+        text: A paragraph or two, plain text; an empty line separates paragraphs.
         headlines: Its figures.
         plots: Its pictures.
         tables: Its tables.
@@ -265,12 +268,12 @@ class Part(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict(Result):
-    """The answer in a line.
+    """The answer in one line.
 
     Attributes:
         tone: "good", "warn", "bad" or "neutral".
         label: Two or three words, such as "Over-confident".
-        summary: One or two sentences with the figures that say so.
+        summary: One or two sentences with the figures behind it.
     """
 
     tone: Literal["good", "warn", "bad", "neutral"]
@@ -283,11 +286,11 @@ class SectionResult(Result):
     """The answer to one question.
 
     Attributes:
-        verdict: The answer in a line.
+        verdict: The answer in one line.
         headlines: The few figures of the overview at the top of the report (up to four).
         parts: The section itself, in reading order.
         limits: What the reader should not conclude.
-        data: More for audit.json: bin tables and the like, plain values.
+        data: More plain values for audit.json, such as tables of bins.
     """
 
     verdict: Verdict
@@ -304,7 +307,7 @@ class SectionResult(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Applicability:
-    """Whether a question can be asked of this model and data; it is true or false.
+    """Whether a question can be asked of this model and data; its truth value is the answer.
 
     Attributes:
         applies: Whether it can.
@@ -323,7 +326,7 @@ class Applicability:
 
 
 APPLIES = Applicability(True)
-"""What `Section.applies` returns when there is nothing in the way."""
+"""What `Section.applies` returns when nothing prevents the question."""
 
 
 def applies_not(reason: str) -> Applicability:
@@ -336,10 +339,10 @@ class Section(Protocol):
     """One question of the audit; its options are an instance of its class in `measuring.options.QUESTIONS`.
 
     Attributes:
-        question: Its name on the command line: the name of its file.
+        question: Its name on the command line, that of its folder.
         title: The question as a reader would ask it.
-        order: Where it stands in the report, 1 to 6 as in the six questions.
-        needs_labels: Whether it can say nothing of data without labels: such data is refused when it is asked.
+        order: Its place in the report, 1 to 6 as in the six questions.
+        needs_labels: Whether it needs labels; data without any is refused when the question is asked.
     """
 
     question: str
@@ -348,7 +351,7 @@ class Section(Protocol):
     needs_labels: bool
 
     def applies(self, context: AuditContext, options: Any) -> Applicability:
-        """Tell whether the question can be asked of this model and data, and if not why."""
+        """Say whether the question can be asked of this model and data, and if not, why."""
         ...
 
     def run(self, context: AuditContext, options: Any) -> SectionResult:

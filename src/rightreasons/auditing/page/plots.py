@@ -1,8 +1,8 @@
-"""Every picture of the report that more than one question draws; a question's own are in `plots_<question>.py`.
+"""Every picture of the report that more than one question draws; others are in `questions/<question>/plots.py`.
 
 Pictures are drawn on bare `Figure` objects (no pyplot, no global state) in the colors of `PALETTE`. The SVG form
-carries the page's color variables in their place, so that a picture follows the page into its dark form; the PNG form
-is light.
+carries the page's color variables in their place, so that a picture follows the page into dark mode; the PNG form is
+light.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PALETTE = {
 """The colors of the pictures; the page has a variable `--plot-NAME` for each."""
 
 SERIES = ("blue", "orange", "green", "violet", "muted")
-"""The order in which lines and points take colors; markers differ too, for who cannot tell the colors."""
+"""The order in which lines and points take colors; markers differ too, for readers who cannot tell colors apart."""
 
 MARKERS = ("o", "s", "D", "^", "v")
 
@@ -84,16 +84,16 @@ class Drawing:
     """One drawing in both its forms.
 
     Attributes:
-        png: On a light ground, 144 dots an inch.
+        png: On a light background, 144 dots per inch.
         svg: With the page's color variables.
     """
 
     png: bytes
     svg: str
 
-    def plot(self, **said: Any) -> Plot:
-        """Join the drawing with what is said of it: key, title, caption, alt and source."""
-        return Plot(png=self.png, svg=self.svg, **said)
+    def plot(self, **texts: Any) -> Plot:
+        """Join the drawing with its texts: key, title, caption, alt and source."""
+        return Plot(png=self.png, svg=self.svg, **texts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,10 +122,10 @@ def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, A
 
 
 def drawn(figure: Figure, key: str) -> Drawing:
-    """Render a figure; `key` makes the ids inside its SVG its own, so that many can stand on one page."""
+    """Render a figure; `key` makes the ids inside its SVG unique, so that one page can hold many."""
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
-    figure.set_layout_engine("none")  # what the PNG was laid out to is kept
+    figure.set_layout_engine("none")  # keep the layout of the PNG
     svg = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": key}):
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -135,6 +135,12 @@ def drawn(figure: Figure, key: str) -> Drawing:
 def column(values: Iterable[float | None]) -> Floats:
     """Return values as an array; None, which is not drawn, as 0."""
     return np.array([0.0 if value is None else value for value in values], dtype=np.float64)
+
+
+def bounds(estimates: Iterable[Estimate | None]) -> tuple[Floats, Floats]:
+    """Return the lower and the upper ends of intervals; 0 where there is none."""
+    ends = [(None, None) if one is None else (one.low, one.high) for one in estimates]
+    return column(low for low, _ in ends), column(high for _, high in ends)
 
 
 def reliability_diagram(
@@ -156,7 +162,7 @@ def reliability_diagram(
         key: The key of the picture.
         edges: (M + 1,) bin edges.
         counts: (M,) items in each bin; empty bins are left blank.
-        confidence: (M,) mean confidence; read where counts > 0 only, as all that follow.
+        confidence: (M,) mean confidence; read only where counts > 0, as are the columns below.
         accuracy: (M,) accuracy.
         accuracy_low: (M,) lower end of its interval.
         accuracy_high: (M,) upper end of its interval.
@@ -227,7 +233,7 @@ def write_counts(axis: Any, centers: Floats, heights: NDArray[Any], counts: NDAr
 
 
 def confidence_histogram(key: str, *, confidence: Floats, correct: NDArray[np.bool_], n_bins: int = 20) -> Drawing:
-    """Draw how confident the model is where it is right and where it is wrong, each as a share of its own."""
+    """Draw how confident the model is where it is right and where it is wrong, each as a share of its own total."""
     edges = np.linspace(0, 1, n_bins + 1)
     with canvas(4.9, 3.3) as (figure, axis):
         for mask, color, name in ((correct, "blue", "right"), (~correct, "orange", "wrong")):
@@ -256,7 +262,7 @@ def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high
 
 
 def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: str) -> Drawing:
-    """Draw one row a name, with one point and interval a series, joined by a line: for comparing splits or models."""
+    """Draw a row per name with a point and interval per series, joined by a line, to compare splits or models."""
     height = 1.15 + 0.52 * len(rows)
     with canvas(4.9, height) as (figure, axis):
         for y, row in enumerate(rows):
@@ -292,7 +298,7 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
 
 
 def shortened(name: str, longest: int = 26) -> str:
-    """Shorten a user's name to what fits beside an axis.
+    """Shorten a user's name to what fits next to an axis.
 
     Example:
         >>> shortened("a name that would push the picture aside")

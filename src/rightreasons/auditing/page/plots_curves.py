@@ -1,4 +1,4 @@
-"""Lines over something that grows: the strength of a planted cue, the steps of a training."""
+"""Lines over a growing quantity: the strength of a planted cue, the steps of training."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Curve:
     """One line, with its intervals where it has some.
 
     Attributes:
-        name: What it is.
+        name: What it shows.
         values: (M,) its values; None leaves a gap.
         intervals: (M,) low and high ends; None where there is none.
-        dashed: Whether it is drawn dashed, as what something is compared with.
+        dashed: Whether it is dashed, as a baseline is.
     """
 
     name: str
@@ -38,7 +38,7 @@ def curves(
     Args:
         key: The key of the picture.
         x: (M,) the quantity, rising.
-        lines: What is drawn, all in [0, 1].
+        lines: The lines, with values in [0, 1].
         xlabel: What the quantity is.
         ylabel: What the values are.
         here: A value of the quantity to mark; default None.

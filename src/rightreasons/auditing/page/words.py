@@ -6,7 +6,7 @@ from rightreasons.auditing.page.parts import Estimate
 
 
 def fraction(value: float) -> str:
-    """Write a figure with three decimals, and more where it would read as zero.
+    """Write a figure with three decimals, or with more where it would read as zero.
 
     Example:
         >>> fraction(0.8349), fraction(0.00012), fraction(0.0), fraction(-0.25)
@@ -29,7 +29,7 @@ def p_value(value: float) -> str:
 
 
 def p_equals(value: float) -> str:
-    """Write what stands after "p".
+    """Write what follows "p".
 
     Example:
         >>> p_equals(0.0421), p_equals(0.0)

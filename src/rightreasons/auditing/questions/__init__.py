@@ -1,29 +1,29 @@
-"""The questions that an audit can answer: one file a question, found by listing this folder.
+"""The questions that an audit can answer: one folder per question, found by listing this folder.
 
-To add a question, write `sections/NAME.py` with a class that fits `rightreasons.auditing.page.parts.Section`, and its
-instance `SECTION`; its pictures go into `audit/plots_NAME.py`. Nothing else has to know of it: `--questions NAME`, the
-report and audit.json find it here.
+To add a question, write `questions/NAME/section.py` with a class that satisfies
+`rightreasons.auditing.page.parts.Section` and its instance `SECTION`, and declare its options in
+`rightreasons.measuring.options`. Its pictures go into `questions/NAME/plots.py`, its arithmetic into
+`measuring/NAME.py`.
 
     class Toy:
-        question = "toy"                     # the name of the file
+        question = "toy"                     # the name of the folder
         title = "Does it like toys?"         # as a reader would ask it
-        order = 7                            # where it stands in the report
+        order = 7                            # its place in the report
         needs_labels = True
 
-        def applies(self, context):          # APPLIES, or applies_not("One sentence with the reason.")
+        def applies(self, context, options):          # APPLIES, or applies_not("One sentence with the reason.")
             return APPLIES if context.task == "classification" else applies_not("It needs a classifier.")
 
-        def run(self, context):
-            scores = context.scores()                          # predicted once, whichever section asks first
+        def run(self, context, options):
+            scores = context.scores()                          # predicted once, by the first section that asks
             folder = context.folder("toy", context.primary.fingerprint)   # a store for long work, found again later
             return SectionResult(verdict=Verdict(...), headlines=(...), parts=(Part(...), ...))
 
     SECTION = Toy()
 
 A `Headline` (a figure) is refused without interval (or the reason why it has none), definition and source, and a `Plot`
-without caption, alternative text and source. `audit.plots` has the style (`canvas`, `drawn`) and the pictures that more
-than one question draws, `audit.words` writes figures, `audit.examples` shows items. Files whose names begin with an
-underscore are parts of sections and no questions.
+without caption, alternative text and source. `page.plots` has the style (`canvas`, `drawn`) and the pictures that more
+than one question draws, `page.words` writes figures, `page.examples` shows items.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
         The sections.
 
     Raises:
-        ValueError: If a name is not known; the nearest known names are told.
+        ValueError: If a name is unknown; the error gives the nearest known ones.
     """
     known = available_questions()
     names = known if questions is None else list(dict.fromkeys(questions))

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import transformers
 
 from rightreasons.analysis.difficulty.data_map import DataMap
 from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads
-from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
+from rightreasons.measuring.calibration import JudgedItems
 from rightreasons.measuring.shortcuts import N_BINS, ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
@@ -190,9 +189,8 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             max_length=self._max_length,
             progress=False,
         )
-        probabilities = softmax(np.asarray(scores.logits))
-        gold = np.clip(probabilities[np.arange(len(labels)), labels], 0.0, 1.0)
-        epoch = Epoch(round(state.epoch), gold, probabilities.argmax(axis=1) == labels, self._ids)
+        items = JudgedItems.of(scores.logits, labels)
+        epoch = Epoch(round(state.epoch), items.label_probability, items.top.correct, self._ids)
         self._epochs[epoch.epoch] = epoch
         if self._out is not None and processes().is_main:
             write_epoch(self._out, epoch)

@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 def classes_part(names: Sequence[str], classes: Sequence[ClassFigures], level: float) -> Part:
-    """Tell of each class, the most frequent first."""
+    """Show each class, the most frequent first."""
     keys = [column.key for column in COLUMNS[1:]]
     shown = "" if len(classes) == len(names) else f"The {len(classes)} most frequent of {len(names)} classes. "
     table = Table(

@@ -13,14 +13,15 @@ SOURCE = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker &
 def reliability_plot(key: str, measured: CalibrationMeasurement, split: str, title: str) -> Plot:
     """Draw the reliability diagram with its consistency bars."""
     rows, accuracies, bars = measured.bins.bins, measured.accuracies, measured.consistency.bars
+    low, high = plots.bounds(accuracies)
     drawing = plots.reliability_diagram(
         key,
         edges=plots.column([*(row.lower for row in rows), rows[-1].upper]),
         counts=plots.column([row.count for row in rows]).astype(int),
         confidence=plots.column([row.confidence for row in rows]),
         accuracy=plots.column([row.accuracy for row in rows]),
-        accuracy_low=plots.column([None if one is None else one.low for one in accuracies]),
-        accuracy_high=plots.column([None if one is None else one.high for one in accuracies]),
+        accuracy_low=low,
+        accuracy_high=high,
         band_low=plots.column([None if bar is None else bar[0] for bar in bars]),
         band_high=plots.column([None if bar is None else bar[1] for bar in bars]),
         level=measured.consistency.confidence_level,

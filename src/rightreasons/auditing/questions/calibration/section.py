@@ -124,10 +124,10 @@ def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) ->
     top = measured.items.top
     quartiles = [(name, measured.items.confidence_quartiles(name == "right")) for name in ("right", "wrong")]
     words = " and ".join(
-        f"{told[0]:,} {name} predictions with median confidence {fraction(told[1][1])} "
-        f"(quartiles {fraction(told[1][0])} and {fraction(told[1][2])})"
-        for name, told in quartiles
-        if told is not None
+        f"{row[0]:,} {name} predictions with median confidence {fraction(row[1][1])} "
+        f"(quartiles {fraction(row[1][0])} and {fraction(row[1][2])})"
+        for name, row in quartiles
+        if row is not None
     )
     return p.Part(
         title="How often it is right, and how sure it is",
@@ -201,12 +201,13 @@ def _ranking(
     curve = measure_risk(measured.items, resampling)
     errors = [(coverage, error.value or 0.0) for coverage, error in curve]
     examples = _confident_errors(context, measured)
+    low, high = plots.bounds(error for _, error in curve)
     drawing = plots.risk_coverage(
         "risk_coverage",
         coverage=plots.column([coverage for coverage, _ in errors]),
         risk=plots.column([error for _, error in errors]),
-        low=plots.column([error.low for _, error in curve]),
-        high=plots.column([error.high for _, error in curve]),
+        low=low,
+        high=high,
         base=1 - measured.bins.accuracy,
     )
     words = "; ".join(
@@ -263,7 +264,7 @@ def _temperature(
         source="Guo et al. 2017, section 4.2",
     )
     return p.Part(
-        title="Would a temperature mend it?",
+        title="Would a temperature fix it?",
         text=text,
         plots=(reliability_plot("reliability_scaled", scaled, split, "After temperature scaling"),),
         tables=(table,),
@@ -316,7 +317,7 @@ def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, com
 
 
 def _glance(context: AuditContext, figures: Figures, compared: Compared) -> tuple[p.Headline, ...]:
-    """Choose the figures of the overview: where a split breaks the model, its accuracy is one of them."""
+    """Choose the figures of the overview, with the accuracy on a split where the model breaks."""
     accuracy, gap, ece = (figures[key] for key in ("accuracy", "confidence_gap", "ece"))
     worst = worst_split(context.primary.name, compared)
     if worst is None:

@@ -1,4 +1,4 @@
-"""The same model on several splits: what changes when, for example, a planted cue is taken away or flipped."""
+"""The same model on several splits: what changes when, for example, a planted cue is removed or flipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Compared = Mapping[str, Mapping[str, p.Estimate]]
 
 
 def judge(context: AuditContext, split: AuditSplit) -> JudgedItems:
-    """Compare what the model said about a split with its labels."""
+    """Compare the model's predictions for a split with its labels."""
     return JudgedItems.of(context.scores(split).logits, split.labels)
 
 
@@ -120,7 +120,7 @@ def _text(primary: str, compared: Compared, planted: bool) -> str:
         text = (
             "This data carries a planted cue: a token that mostly agrees with the label in training and has nothing to "
             "do with what the text says. The splits hold the same items with the cue as in training, without it, or "
-            "turned against the label. A model that reads the text answers alike on all of them.\n\n"
+            "turned against the label. A model that reads the text gives the same answers on all of them.\n\n"
         )
     for name, figures in compared.items():
         if name != primary:
@@ -161,7 +161,7 @@ def predicted_classes(context: AuditContext, split: AuditSplit) -> NDArray[np.in
 
 
 def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, ...]:
-    """Tell how often the prediction goes with a planted cue, where the data says which class each cue stands for."""
+    """Say how often the prediction follows a planted cue, where the data says which class each cue stands for."""
     rows: list[tuple[Any, ...]] = []
     for split in labelled_splits(context):
         if split.cue_labels is None:
@@ -177,7 +177,7 @@ def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, 
                 p.Column("cue", "The cue", "text"),
                 p.Column("n", "Items", "count"),
                 p.Column("accuracy", "Accuracy"),
-                p.Column("follows", "Goes with the cue", definition="Share of predictions that are the cue's class."),
+                p.Column("follows", "Follows the cue", definition="Share of predictions that are the cue's class."),
             ),
             rows=tuple(rows),
             note="The data says which token is the cue and which class it stands for; it has nothing to do with what "

@@ -1,4 +1,4 @@
-"""Opens the data map of `DataMapCallback`: what training said of the items that a question is about."""
+"""Opens a data map of `DataMapCallback`: how the items of a question fared in training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rightreasons.measuring.difficulty import TrainingDynamics
 from rightreasons.training.watching.data_map_files import load_data_map
 
 MIN_ITEMS = 20
-"""With fewer items of the split than this in the map, nothing is compared."""
+"""Minimum number of items of the split in the map."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

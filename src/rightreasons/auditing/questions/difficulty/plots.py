@@ -1,4 +1,4 @@
-"""Pictures about difficulty: how it is spread, and what it goes with."""
+"""Pictures about difficulty: its distribution, and what it correlates with."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Floats = NDArray[np.float64]
 def difficulty_histogram(
     key: str, *, difficulty: Floats, correct: NDArray[np.bool_] | None, n_bins: int = 30
 ) -> Drawing:
-    """Draw how difficulty is spread, right and wrong items stacked.
+    """Draw the distribution of difficulty, right and wrong items stacked.
 
     Args:
         key: The key of the picture.
         difficulty: (N,) Fisher eigenvalues.
-        correct: (N,) which items are answered rightly; None where there are no labels.
+        correct: (N,) which predictions are right; None where there are no labels.
         n_bins: Bins of equal width on a logarithmic axis.
 
     Returns:
@@ -52,13 +52,13 @@ def difficulty_histogram(
 def difficulty_scatter(
     key: str, *, difficulty: Floats, confidence: Floats, correct: NDArray[np.bool_] | None
 ) -> Drawing:
-    """Draw difficulty against confidence, one point an item.
+    """Draw difficulty against confidence, one point per item.
 
     Args:
         key: The key of the picture.
         difficulty: (N,) Fisher eigenvalues.
         confidence: (N,) probability of the predicted class.
-        correct: (N,) which items are answered rightly; None where there are no labels.
+        correct: (N,) which predictions are right; None where there are no labels.
 
     Returns:
         The drawing.
@@ -95,7 +95,7 @@ def accuracy_steps(
 
     Args:
         key: The key of the picture.
-        accuracies: One share a group, the easiest first.
+        accuracies: One share per group, the easiest first.
         lows: Lower end of each interval.
         highs: Upper end of each interval.
         ylabel: What the share is.

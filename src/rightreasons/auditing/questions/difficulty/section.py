@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rightreasons.measuring.substitutions import Attempt
 
 MIN_ITEMS = 20
-"""With fewer items than this, nothing is said about how difficulty is spread."""
+"""With fewer items than this, the question does not apply."""
 
 N_EXAMPLES = 6
 TOP_K = 6
@@ -43,19 +43,19 @@ MEASURES = {
     "words": ("Words", "Of the text."),
     "variability": ("Variability in training", "Standard deviation of P(label) over {epochs}"),
     "low_confidence": ("Low confidence in training", "Minus the mean of P(label) over {epochs}"),
-    "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right."),
+    "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
 }
 """Name and definition of what the eigenvalue is correlated with, in the order of the table."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DifficultyItems:
-    """The measured items of the primary split, with all that the section tells of them.
+    """The measured items of the primary split, with everything that the section reports.
 
     Attributes:
-        split: The items that were looked at.
+        split: The measured items.
         measured: Their difficulty.
-        dynamics: What training said of them; None where nothing is known.
+        dynamics: How they fared in training; None where that is unknown.
         groups: Accuracy by difficulty; None where labels are too few.
         accuracies: The same with intervals, the easiest group first; [] likewise.
         correlations: Rank correlations of the eigenvalue with other measures.
@@ -74,7 +74,7 @@ class DifficultyItems:
 
 
 class Difficulty:
-    """How fragile each prediction is, where that lies, and what flips the most fragile ones."""
+    """How fragile each prediction is, in which words, and what flips the most fragile ones."""
 
     question = "difficulty"
     title = "Which examples is it fragile on?"
@@ -86,9 +86,9 @@ class Difficulty:
         from rightreasons.models.gradients.embedding_input import EmbeddingInput
 
         if len(context.primary) < MIN_ITEMS:
-            return p.applies_not(f"It takes at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
+            return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
         if not getattr(context.classifier.tokenizer, "is_fast", False):
-            return p.applies_not("The tokenizer does not tell where its tokens stand in the text.")
+            return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
         try:
             EmbeddingInput(context.classifier.model)
         except ValueError as error:
@@ -210,9 +210,9 @@ def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.
     quantiles = ", ".join(f"{q:.0%} {fraction(float(np.quantile(values, q)))}" for q in (0.1, 0.5, 0.9))
     rho = items.correlations["confidence"].test.rho or 0.0
     return p.Part(
-        title="How fragility is spread",
-        text="Each prediction is pushed in the direction of its word embeddings in which it changes fastest. The "
-        "eigenvalue says how fast: where it is large, a small change of the words is enough for another answer.\n\n"
+        title="How fragility is distributed",
+        text="Each prediction is moved in the direction of its word embeddings in which it changes fastest. The "
+        "eigenvalue says how fast: where it is large, a small change of the words is enough to change the answer.\n\n"
         f"The hardest tenth of the items holds {measured.share_of_hardest_tenth():.0%} of the sum of all eigenvalues.",
         headlines=tuple(headlines.values()),
         plots=(
@@ -246,8 +246,8 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
         drawing = plots.accuracy_steps(
             "difficulty_accuracy",
             accuracies=groups.accuracies,
-            lows=[estimate.low or 0.0 for estimate in items.accuracies],
-            highs=[estimate.high or 0.0 for estimate in items.accuracies],
+            lows=[one.low or 0.0 for one in items.accuracies],
+            highs=[one.high or 0.0 for one in items.accuracies],
             xlabel=f"group of rising eigenvalue ({groups.counts[0]} items each)",
         )
         pictures.append(
@@ -261,9 +261,9 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
             )
         )
     return p.Part(
-        title="What it goes with",
+        title="What it correlates with",
         text="The eigenvalue is p(1−p) times a squared gradient for two classes, so it grows near the decision "
-        "boundary and where the model reacts strongly. Cheaper measures of the same items are set beside it.",
+        "boundary and where the model reacts strongly. The table compares it with cheaper measures of the same items.",
         plots=tuple(pictures),
         tables=(
             p.Table(
@@ -388,14 +388,14 @@ def _limits(context: AuditContext, items: DifficultyItems) -> tuple[str, ...]:
     if items.flips is not None:
         limits.append(
             "Replacements are neither inflected nor read by a person: an antonym should flip some items, and a synonym "
-            "may be of another sense. No item is labeled anew."
+            "may be of another sense. No item is relabeled."
         )
     if n_items < len(context.primary):
         limits.append(f"{n_items:,} of {len(context.primary):,} items were measured, chosen by the seed.")
     if fisher.failures:
         limits.append(f"{len(fisher.failures):,} items could not be computed; the first: {fisher.failures[0][1]}")
     if fisher.truncated.any():
-        limits.append(f"{int(fisher.truncated.sum()):,} texts were cut; nothing is said of what was cut off.")
+        limits.append(f"{int(fisher.truncated.sum()):,} texts were cut; what was cut off is not measured.")
     return tuple(limits)
 
 

@@ -61,14 +61,14 @@ def shortcut_bins(
         key: The key of the picture.
         edges: (M + 1,) bin edges.
         counts: (M,) items of each bin; empty bins are left blank.
-        confidence: (M,) mean confidence, read where counts > 0, as all that follow.
+        confidence: (M,) mean confidence; read only where counts > 0, as are the columns below.
         accuracy: (M,) accuracy.
         accuracy_low: (M,) lower end of its interval.
         accuracy_high: (M,) upper end.
         lexicon: (M,) share of lexicon-cued predictions.
         grammar: (M,) share of grammar-cued ones.
         null: The shortcut rate of blind picks over all items.
-        title: What stands above; "" for nothing.
+        title: The title of the picture; "" for none.
 
     Returns:
         The drawing.
@@ -92,7 +92,7 @@ def shortcut_bins(
 
 
 def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
-    """Draw the shares of lexicon-cued and grammar-cued predictions, one row a data set, and blind picks beside them."""
+    """Draw the shares of lexicon-cued and grammar-cued predictions, one row per data set, with blind picks."""
     with canvas(6.4, 1.25 + 0.42 * len(rows)) as (figure, axis):
         place = np.arange(len(rows))
         lexicon, grammar = np.array([row.lexicon for row in rows]), np.array([row.grammar for row in rows])

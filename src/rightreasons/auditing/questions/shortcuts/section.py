@@ -16,7 +16,7 @@ from rightreasons.analysis.shortcuts.reliance import TOP_N
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.plots import column
+from rightreasons.auditing.page.plots import bounds, column
 from rightreasons.auditing.page.plots_curves import Curve, curves
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.predictions import safe_name
@@ -73,17 +73,17 @@ class Shortcuts:
     def applies(self, context: AuditContext, options: ShortcutsOptions) -> p.Applicability:
         """Ask for a classifier, its training data with all labels, and some labeled items."""
         if context.task != "classification":
-            return p.applies_not("Shortcuts by the words of a text are a question about classifiers of texts.")
+            return p.applies_not("Only classifiers of texts are asked about shortcuts in their words.")
         if int(context.primary.labelled.sum()) < MIN_ITEMS:
-            return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label.")
+            return p.applies_not(f"It needs at least {MIN_ITEMS} items with a label.")
         if context.train is None or "label" not in context.train.column_names:
-            return p.applies_not("There is no training split, and shortcuts are what that gives away.")
+            return p.applies_not("There is no training split to find shortcuts in.")
         known = set(_train_labels(context).tolist())
         absent = [name for k, name in enumerate(context.label_names or ()) if k not in known]
         if absent:
             return p.applies_not(f"The training split has no text of the class {absent[0]!r}.")
         if not getattr(context.classifier.tokenizer, "is_fast", False):
-            return p.applies_not("The tokenizer does not tell where its tokens stand in the text.")
+            return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
         return p.APPLIES
 
     def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
@@ -224,7 +224,7 @@ def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Hea
             p.FigureText("F1 per shortcut", "Macro F1 over shortcut rate.", PARADOX, "ratio"),
         ),
     }
-    why_none = "" if tradeoff.interval else "No prediction, or hardly one, is shortcut-cued."
+    why_none = "" if tradeoff.interval else "Too few predictions are shortcut-cued."
     return {
         key: p.Headline.of(
             key,
@@ -242,7 +242,7 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
     reliance = splits[0].measured.reliance
     null = reliance.null["frequency"]
     text = (
-        "A prediction is shortcut-cued when a word it rests on is one that the training data gives its label away by. "
+        "A prediction is shortcut-cued when it rests on a word that gives its label away in the training data. "
         f"Of {reliance.n_items:,} predictions on “{splits[0].split.name}”, {reliance.n_cued:,} are: a rate of "
         f"{fraction(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
         f"{fraction(null.rate)} (p {p_equals(null.p_value)} for no difference).\n\n"
@@ -305,15 +305,15 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
 
 def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.Part:
     reliance, rows = measured.reliance, measured.reliance.bins
-    accuracies = measured.bin_accuracies(resampling)
+    low, high = bounds(measured.bin_accuracies(resampling))
     drawing = plots.shortcut_bins(
         "shortcuts_by_confidence",
         edges=column([*(row.lower for row in rows), rows[-1].upper]),
         counts=column([row.n_items for row in rows]).astype(int),
         confidence=column([row.confidence for row in rows]),
         accuracy=column([row.accuracy for row in rows]),
-        accuracy_low=column([None if one is None else one.low for one in accuracies]),
-        accuracy_high=column([None if one is None else one.high for one in accuracies]),
+        accuracy_low=low,
+        accuracy_high=high,
         lexicon=column([row.lexicon for row in rows]),
         grammar=column([row.grammar for row in rows]),
         null=reliance.null["frequency"].rate,
@@ -360,7 +360,7 @@ def _cue_part(context: AuditContext, cues: list[Cue], quality: DetectionQuality 
         p.Column("cue", "Cue", "text"),
         p.Column("found", "Predictions cued", "count"),
         p.Column("expected", "By blind picks", "number", f"Expected if {TOP_N} words were picked blindly."),
-        p.Column("texts", "Texts with it", "count", "Texts predicted so that hold the word."),
+        p.Column("texts", "Texts with it", "count", "Texts with this prediction that contain the word."),
         p.Column("p_label", "p(label | word)", "number", "In the training data."),
         p.Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
         p.Column("planted", "Planted", "text"),
@@ -494,7 +494,7 @@ def _limits(items: SplitShortcuts) -> tuple[str, ...]:
     limits = [
         "A word that points at a label may mean it; only reading the cues, or a split without them, can tell.",
         "Attributions say what moved the score from an empty input, not what the model would do without the word.",
-        "Only single words are looked for; word order, length and combinations are not.",
+        "Only single words are considered; word order, length and combinations are not.",
     ]
     if n_cut:
         limits.append(f"{n_cut:,} texts were longer than the model takes and were cut.")
