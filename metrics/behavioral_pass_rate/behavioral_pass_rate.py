@@ -22,7 +22,7 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or the texts of answers.
-    suite: A `rightreasons.data.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
+    suite: A `rightreasons.data.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
         HateCheck's format), or a name such as checklist_sentiment.
 
 Returns:
