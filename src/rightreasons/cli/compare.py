@@ -14,12 +14,12 @@ app = command_line()
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(help="The folder of a report.", metavar="REPORT", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="The folder of another.", metavar="REPORT", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="A folder for a page and comparison.json.")] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
-    n_resamples: Annotated[int, typer.Option(help="Resamples of every test.")] = 1000,
-    confidence_level: Annotated[float, typer.Option(help="The level of every interval.")] = 0.95,
+    first: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Folder of another report.", metavar="REPORT", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    n_resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 1000,
+    confidence_level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
 ) -> None:
     """Compare two audited models on the same items, by paired tests."""
     from rightreasons.auditing import comparison as comparing

@@ -14,9 +14,9 @@ app = command_line()
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("report"),
-    model_dir: Annotated[Path, typer.Option(help="The folder of the fine-tuned model.")] = Path("runs/demo"),
-    seed: Annotated[int, typer.Option(help="Decides the data, the training and every random choice.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("report"),
+    model_dir: Annotated[Path, typer.Option(help="Folder of the fine-tuned model.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Seed of the data, the training and every random choice.")] = 0,
 ) -> None:
     """Fine-tune the packaged encoder on data with a planted shortcut, and audit it: a few minutes on two cores."""
     from rightreasons.auditing.demo import audit_demo

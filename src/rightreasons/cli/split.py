@@ -30,31 +30,31 @@ app = command_line()
 def split(
     dataset: Dataset,
     model: Annotated[
-        str | None, typer.Option(help="An encoder to train; the packaged one of the extra [demo] by default.")
+        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the result; a second call goes on from it.")] = Path("split"),
+    out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
     task: Annotated[
         str, typer.Option(help="multiple_choice, or classification for pairs of texts (hypothesis only).")
     ] = "multiple_choice",
     config: ConfigName = None,
-    test_split: Annotated[str | None, typer.Option(help="The split to part; test, or else validation.")] = None,
+    test_split: Annotated[str | None, typer.Option(help="Split to divide; by default test or validation.")] = None,
     train_split: Annotated[
-        str | None, typer.Option(help="The split to train on; train, or else the other folds of the test split.")
+        str | None, typer.Option(help="Split to train on; by default train or the other folds of the test split.")
     ] = None,
     prompt_column: PromptColumn = None,
     choices_column: ChoicesColumn = None,
     label_column: LabelColumn = None,
     data_dir: DataDir = None,
     limit: LimitEach = None,
-    runs: Annotated[int, typer.Option(help="How many models to train, each with its own seed.")] = 3,
-    n_folds: Annotated[int, typer.Option(help="Folds, where there is no training split.")] = 5,
+    runs: Annotated[int, typer.Option(help="Number of models to train, each with its own seed.")] = 3,
+    n_folds: Annotated[int, typer.Option(help="Number of folds where there is no training split.")] = 5,
     epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 3.0,
-    learning_rate: Annotated[float, typer.Option(help="The largest learning rate.")] = 5e-5,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-5,
     batch_size: BatchSize = 16,
-    max_length: Annotated[int, typer.Option(help="The most tokens of a choice.")] = 64,
-    seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    max_length: Annotated[int, typer.Option(help="Maximum number of tokens per choice.")] = 64,
+    seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
 ) -> None:
-    """Train without the premises and part the items: Easy, solved all the same in every run, and Hard."""
+    """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
