@@ -1,9 +1,12 @@
-"""Choices scored by causal language models: one masked pass an item equals one plain pass a (prompt, choice) pair."""
+"""Choices scored by causal language models: one masked pass per item equals one plain pass per pair."""
+
+import dataclasses
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rightreasons.models.scoring.causal import METHODS, CausalLM, choose_causal
 
@@ -13,8 +16,6 @@ CHOICES = [["it was tired", "the dog"], ["on", "a hill because", "happy"], ["it 
 
 
 def tokenizer():
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
     vocabulary = {word: index for index, word in enumerate(["<unk>", "<s>", *dict.fromkeys(WORDS)])}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -102,6 +103,15 @@ def test_long_prompts_lose_their_beginning(scorer):
     kept = " ".join(long.split()[-(64 - longest) :])
     want = [plain(scorer, kept, choice)[0] for choice in CHOICES[0]]
     assert scores.logits[0] == pytest.approx(want, abs=1e-4)
+
+
+def test_a_store_knows_tokens_and_not_texts_alone(scorer, tmp_path):
+    """A tokenizer that was exchanged beside the same weights gives other tokens for the same texts."""
+    choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
+    words = tokenizer()
+    words.backend_tokenizer.normalizer = normalizers.Replace("cat", "dog")
+    with pytest.raises(ValueError, match="differs in texts"):
+        choose_causal(dataclasses.replace(scorer, tokenizer=words), PROMPTS, CHOICES, out=tmp_path, progress=False)
 
 
 def test_resumes(scorer, tmp_path):
