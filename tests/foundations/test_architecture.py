@@ -84,6 +84,16 @@ def test_no_private_function_takes_too_many_positional_parameters():
     assert [name for name, count in functions if count > MOST_POSITIONAL] == []
 
 
+def test_stores_are_opened_by_the_main_process_first():
+    calls = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Store"
+    ]
+    assert [call.partition(":")[0] for call in calls] == ["rightreasons/models/running/run.py"], "use open_store"
+
+
 @pytest.mark.parametrize(
     ("line", "circular"),
     [

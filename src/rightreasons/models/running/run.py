@@ -40,6 +40,19 @@ class Columns(dict[str, Column]):
         return column
 
 
+def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
+    """Open the store of a run in every process of the launch: the main one makes it, and the others find it made.
+
+    Args:
+        folder: The folder.
+        run: What the results depend on, as in `Store`.
+
+    Raises:
+        ValueError: If the folder belongs to another run.
+    """
+    return processes().main_first(lambda: Store(folder, run))
+
+
 def run_model(
     model: torch.nn.Module,
     compute: Compute,
@@ -70,9 +83,7 @@ def run_model(
     """
     store = None
     if out is not None:
-        described = {"kind": kind, "model": fingerprint_model(model), **inputs()}
-        # The main process first: the others then find the store of this run, and not one half made.
-        store = processes().main_first(lambda: Store(out, described))
+        store = open_store(out, {"kind": kind, "model": fingerprint_model(model), **inputs()})
         for name, value in (notes or {}).items():
             if processes().is_main:
                 store.write_json(name, value)

@@ -31,6 +31,7 @@ from rightreasons.models.loading import (
 )
 from rightreasons.models.running.fingerprint import fingerprint_model
 from rightreasons.models.running.processes import Processes, processes
+from rightreasons.models.running.run import open_store
 from rightreasons.models.running.store import Store
 from rightreasons.models.scoring.spans import predict_answers
 from rightreasons.training.metrics import compute_metrics
@@ -220,7 +221,7 @@ def fine_tune(
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
             "record": dict(record or {}),
         }
-        store = workers.main_first(lambda: Store(out, run))
+        store = open_store(out, run)
         if (store.folder / RESULT).is_file():
             return _open(store)
 

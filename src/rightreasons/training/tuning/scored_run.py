@@ -14,7 +14,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running.fingerprint import fingerprint_texts
-from rightreasons.models.running.store import Store
+from rightreasons.models.running.run import open_store
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
 from rightreasons.training.tuning.examples import Table, as_dataset
 from rightreasons.training.tuning.finetune import fine_tune
@@ -67,7 +67,7 @@ def scored_run(
         "test sets": {name: _fingerprint(table) for name, table in test_sets.items()},
         "options": {name: repr(value) for name, value in sorted(options.items())},
     }
-    store = Store(out, run)
+    store = open_store(out, run)
     if not (store.folder / RESULT).is_file():
         trained = fine_tune(
             model_name_or_path,
