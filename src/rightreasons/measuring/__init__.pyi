@@ -1,8 +1,10 @@
 from .calibration import CalibrationMeasurement as CalibrationMeasurement
+from .calibration import JudgedItems as JudgedItems
 from .calibration import measure_calibration as measure_calibration
 from .difficulty import DifficultyMeasurement as DifficultyMeasurement
 from .difficulty import measure_difficulty as measure_difficulty
 from .difficulty import measure_flips as measure_flips
+from .estimates import Estimate as Estimate
 from .option_order import OrderFigures as OrderFigures
 from .option_order import cyclic_orders as cyclic_orders
 from .options import BehaviorOptions as BehaviorOptions
@@ -25,6 +27,8 @@ __all__ = [
     "CuesOptions",
     "DifficultyMeasurement",
     "DifficultyOptions",
+    "Estimate",
+    "JudgedItems",
     "OrderFigures",
     "ProbesOptions",
     "ShortcutMeasurement",

@@ -236,6 +236,14 @@ def measure_calibration(
 
     Raises:
         ValueError: If there is no item.
+
+    Example:
+        >>> items = JudgedItems.of(np.log([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]), np.array([0, 1, 1]))
+        >>> measured = measure_calibration(items, keys=["accuracy", "mean_confidence"])
+        >>> {key: round(estimate.value, 3) for key, estimate in measured.figures.items()}
+        {'accuracy': 0.667, 'mean_confidence': 0.733}
+        >>> round(measured.bins.ece, 3), measured.consistency.p_value < 0.05
+        (0.333, False)
     """
     bins = _binned(items, options.n_bins)
     null = consistency(bins, resampling=resampling)
