@@ -1,7 +1,7 @@
 """Bins of (score, event) pairs: their edges, their sums, the errors that follow from the sums, and resamples of them.
 
 A pair is a score in [0, 1] and whether the event that it predicts came true: (confidence, correct) for the top label,
-(P(class k), label is k) for a class. Every binned measure of calibration is a function of three sums a bin, so bins
+(P(class k), label is k) for a class. Every binned measure of calibration is a function of three sums per bin, so bins
 can be filled in any number of batches and processes, and resampled without going back to the rows.
 """
 
@@ -41,7 +41,7 @@ def quantile_edges(scores: Floats, n_bins: int) -> Floats:
 
 
 def assign_bins(scores: Floats, edges: Floats, *, uniform: bool = False) -> NDArray[np.intp]:
-    """Tell the bin (lo, hi] of each score; what lies at or below the first edge belongs to the first bin.
+    """Return the bin (lo, hi] of each score; scores at or below the first edge belong to the first bin.
 
     Args:
         scores: (N,) scores.
@@ -77,7 +77,7 @@ class BinSums:
         edges: (C, M + 1) bin edges.
         count: (C, 2, M) number of pairs.
         total: (C, 2, M) sum of the scores.
-        square: (C, 2, M) sum of the squared scores; used by the resamples alone.
+        square: (C, 2, M) sum of the squared scores; used by `resample` and the Brier score.
     """
 
     edges: Floats
@@ -130,7 +130,7 @@ class BinSums:
         The counts of the 2M cells (event × bin) of a row bootstrap follow a multinomial distribution with the observed
         shares: they are drawn from it, which is exact. The sum of the scores in a cell, given its count, is drawn from
         the normal distribution with the mean and the variance that the bootstrap has; only its shape is approximate,
-        and within a bin of width 1/M its standard deviation is at most 1/(2M) a pair.
+        and within a bin of width 1/M its standard deviation is at most 1/(2M) per pair.
 
         Args:
             n_resamples: How many resamples R.
@@ -146,13 +146,13 @@ class BinSums:
             size = cells.sum()
             shares = cells / max(size, 1.0)
             counts[:, row] = rng.multinomial(int(size), shares, size=n_resamples).reshape(n_resamples, 2, n_bins)
-        held = np.maximum(self.count, 1.0)
-        mean = self.total / held
-        spread = np.sqrt(np.maximum(self.square / held - mean**2, 0.0))
-        drawn = mean + spread * rng.standard_normal(counts.shape) / np.sqrt(np.maximum(counts, 1.0))
+        sizes = np.maximum(self.count, 1.0)
+        mean = self.total / sizes
+        spread = np.sqrt(np.maximum(self.square / sizes - mean**2, 0.0))
+        means = mean + spread * rng.standard_normal(counts.shape) / np.sqrt(np.maximum(counts, 1.0))
         # A mean of scores cannot leave its bin.
-        drawn = np.clip(drawn, self.edges[:, None, :-1], self.edges[:, None, 1:])
-        return counts.sum(axis=2), (counts * drawn).sum(axis=2), counts[:, :, 1]
+        means = np.clip(means, self.edges[:, None, :-1], self.edges[:, None, 1:])
+        return counts.sum(axis=2), (counts * means).sum(axis=2), counts[:, :, 1]
 
     def calibrated_events(self, n_resamples: int, rng: np.random.Generator) -> Floats:
         """Draw the counts of events that a perfectly calibrated model would have with the same scores.
@@ -169,8 +169,8 @@ class BinSums:
         """
         counts = self.counts
         mean = np.clip(self.score_sums / np.maximum(counts, 1.0), 0.0, 1.0)
-        drawn = rng.binomial(counts.astype(np.int64), mean, size=(n_resamples, *counts.shape))
-        return np.asarray(drawn, dtype=np.float64)
+        means = rng.binomial(counts.astype(np.int64), mean, size=(n_resamples, *counts.shape))
+        return np.asarray(means, dtype=np.float64)
 
 
 def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:
@@ -205,18 +205,18 @@ def raw_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", 
 
     On this scale the corrections of `debias` are sums, so that their noise can be studied by resampling.
     """
-    held = np.maximum(count, 1.0)
-    gap = (score - event) / held
+    sizes = np.maximum(count, 1.0)
+    gap = (score - event) / sizes
     if norm == "max":
         return np.asarray(np.abs(gap).max(axis=(-2, -1)), dtype=np.float64)
     size = count.sum(axis=-1, keepdims=True)
     weight = count / np.maximum(size, 1.0)
-    rate = event / held
+    rate = event / sizes
     noise = rate * (1.0 - rate)
     if norm == "l1":
         error = (weight * np.abs(gap)).sum(axis=-1)
         if debias:
-            error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / held))).sum(axis=-1)
+            error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / sizes))).sum(axis=-1)
         return _mean_over_live(error, size)
     squares = gap**2
     if debias:

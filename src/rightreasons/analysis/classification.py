@@ -42,7 +42,7 @@ class ClassificationResult(Result):
 
     Attributes:
         accuracy: Share of the items whose prediction is the label.
-        f1: F1 in the average that was asked for; None where no class that it averages is present.
+        f1: F1 in the requested average; None where no class that it averages is present.
         average: "binary" (of class 1), "macro", "micro" or "weighted".
         n_items: Number of items.
         classes: The scores of every class.
@@ -119,7 +119,7 @@ class ConfusionMatrix:
         elif average == "macro":
             averaged = float(f1[present].mean())
         elif average == "micro":
-            averaged = accuracy  # one prediction an item: every error is one miss and one false alarm
+            averaged = accuracy  # one prediction per item: every error is one miss and one false alarm
         else:
             averaged = float((f1 * support).sum() / n_items)
         classes = tuple(
@@ -149,7 +149,7 @@ def classification_scores(
         references: (N,) labels.
         n_classes: Number of classes K; the largest class present, plus one and at least two, when None.
         average: "binary" (F1 of class 1), "macro" (mean over the classes that occur among labels or predictions),
-            "micro" (equal to accuracy for one label an item) or "weighted" (mean weighted by the number of items).
+            "micro" (equal to accuracy for one label per item) or "weighted" (mean weighted by the number of items).
 
     Returns:
         A `ClassificationResult`: accuracy, f1, the average, number of items, a table of the classes and the confusion

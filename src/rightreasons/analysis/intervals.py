@@ -27,14 +27,14 @@ Floats = NDArray[np.float64]
 METHODS = ("percentile", "basic")
 
 MAX_UNITS = 5_000
-"""More units (items or clusters) than this are first put into so many random groups, which are then resampled.
+"""Above this number, units (items or clusters) are pooled into this many random groups and the groups are resampled.
 
 The variance of a resampled sum is then itself estimated from this many groups, so that the width of an interval is
 right to 1 / sqrt(2 * 5000) = 1 %, far inside the width's own sampling error on fewer items.
 """
 
 _CELLS = 4_000_000
-"""Resampling weights drawn at once, to bound the memory."""
+"""Maximum number of resampling weights held in memory at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +105,7 @@ def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> I
     share = k / n
     center = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    # At the ends one limit is 0 or 1 exactly; rounding must not say otherwise.
+    # At the ends one limit is exactly 0 or 1, despite rounding.
     low = 0.0 if k == 0 else float(max(center - half, 0.0))
     high = 1.0 if k == n else float(min(center + half, 1.0))
     return Interval(low, high, level, "Wilson score")
@@ -153,9 +153,9 @@ def bootstrap_mean(
     """Compute a bootstrap interval of a mean.
 
     Args:
-        values: (N,) one value an item; True and False count as 1 and 0.
-        clusters: (N,) names of the clusters that the items belong to, which are resampled as wholes; None when every
-            item stands for itself.
+        values: (N,) one value per item; True and False count as 1 and 0.
+        clusters: (N,) names of the clusters that the items belong to; whole clusters are resampled. None for
+            independent items.
         resampling: Level, number of resamples and seed.
         method: "percentile" or "basic" (2 θ̂ - θ*).
 
@@ -191,7 +191,7 @@ def bootstrap_sums(
     """Compute a bootstrap interval of any figure that is a function of sums over items; all resamples at once.
 
     Args:
-        statistic: Maps (..., S) sums to (...) figures; NaN where the figure is undefined, such resamples are left out.
+        statistic: Maps (..., S) sums to (...) figures; NaN where the figure is undefined, such resamples are excluded.
         values: (N, S) what each item adds to the S sums.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.
@@ -227,7 +227,7 @@ def bootstrap(
     resampling: Resampling = Resampling(),
     method: str = "percentile",
 ) -> Interval:
-    """Compute a bootstrap interval of any figure; it is computed anew on every resample, so prefer `bootstrap_sums`.
+    """Compute a bootstrap interval of any figure; recomputed on every resample, so prefer `bootstrap_sums`.
 
     Args:
         statistic: Takes the columns, resampled, and returns a number, or None where it is undefined.
@@ -270,7 +270,7 @@ def paired_bootstrap(
     with one added to both counts, so that it is never 0.
 
     Args:
-        first: (N,) one value an item of the first model, such as whether it is right.
+        first: (N,) one value per item of the first model, such as whether it is right.
         second: (N,) the same of the second model, in the same order.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.

@@ -23,9 +23,9 @@ PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
 """How tokens show where a word begins.
 
 - "word": every token is a whole word.
-- "wordpiece": a piece that goes on has "##" in front (BERT, DistilBERT, ELECTRA).
-- "byte_level": a piece that begins after a space has "Ġ" in front (RoBERTa, BART, GPT-2).
-- "metaspace": a piece that begins after a space has "▁" in front (ALBERT, DeBERTa-v2 and v3, XLM-R, T5).
+- "wordpiece": a piece that continues a word starts with "##" (BERT, DistilBERT, ELECTRA).
+- "byte_level": a piece after a space starts with "Ġ" (RoBERTa, BART, GPT-2).
+- "metaspace": a piece after a space starts with "▁" (ALBERT, DeBERTa-v2 and v3, XLM-R, T5).
 """
 
 CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
@@ -101,7 +101,7 @@ def words(text: str) -> list[str]:
 def categorize(
     tokens: Sequence[Sequence[str]], *, style: str = "word", stop_words: Collection[str] | None = None
 ) -> list[list[str]]:
-    """Tell the category of every token of every text.
+    """Return the category of every token of every text.
 
     The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
     not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
@@ -147,7 +147,7 @@ def category_codes(
     style: str = "word",
     stop_words: Collection[str] | None = None,
 ) -> NDArray[np.int8]:
-    """Tell the category of every token, as positions in `CATEGORIES`, from flat token ids.
+    """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
 
     Args:
         ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.

@@ -1,11 +1,11 @@
 """What a behavioral test expects of a model: named, pure functions from answers to results.
 
-Every expectation takes the answers to a functionality's examples, case by case, and gives one number an example: 1
-where it holds, 0 where it fails, NaN where it does not apply. They compose: `where_first` keeps the cases whose first
-answer is (or is not) one of some labels. A case passes when all of its examples that apply pass; pairwise expectations,
-which compare with the first example, do not count that one.
+Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
+where it holds, 0 where it fails, NaN where it does not apply. Expectations compose: `where_first` keeps the cases whose
+first answer is (or is not) among given labels. A case passes when all of its applicable examples pass; pairwise
+expectations, which compare with the first example, do not count that one.
 
-The definitions are CheckList's (Ribeiro et al. 2020), written anew.
+The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def equal(answers: Answers, *, value: int | None = None, clean: str = "none") ->
             gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
         except ValueError:
             text = next(label for label in labels if isinstance(label, str))
-            raise ValueError(f"Expected class labels to hold predicted classes against, but got {text!r}.") from None
+            raise ValueError(f"Expected class labels to compare predicted classes with, but got {text!r}.") from None
         return np.where(np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64))
     return np.array(
         [
@@ -111,13 +111,13 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     """
     first = answers.first
     if isinstance(answers.predictions, np.ndarray):
-        held = answers.predictions == answers.predictions[first]
+        holds = answers.predictions == answers.predictions[first]
         if answers.probabilities is not None:
             rows = np.arange(len(answers))
             before = answers.predictions[first]
             moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
-            held |= moved <= check_number(tolerance, "tolerance", minimum=0)
-        return _as_results(held)
+            holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
+        return _as_results(holds)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
     return np.array(
         [
@@ -130,8 +130,8 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
 def monotonic(answers: Answers, *, increasing: bool, tolerance: float = TOLERANCE) -> Results:
     """Expect the confidence in the first answer to rise (or fall), within a tolerance.
 
-    As in CheckList's released code, rising is not asked of a confidence at or below `tolerance`, nor falling of one at
-    or above 1 - `tolerance`.
+    As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at or above
+    1 - `tolerance` need not fall.
     """
     probabilities, first = answers.known_probabilities(), answers.first
     before = answers.classes()[first]
@@ -143,7 +143,7 @@ def monotonic(answers: Answers, *, increasing: bool, tolerance: float = TOLERANC
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
-    """Expect an added phrase to move the sentiment its way, or at least not the other way by more than a tolerance.
+    """Expect an added phrase not to move the sentiment the opposite way by more than a tolerance.
 
     The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes (negative, neutral,
     positive).
@@ -159,9 +159,9 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
 
 
 def transitive(answers: Answers) -> Results:
-    """Expect of three pairs (a, b), (b, c), (a, c) that two duplicates make the third one.
+    """Expect that of three pairs (a, b), (b, c), (a, c), two duplicates imply the third.
 
-    A case with fewer than two predicted duplicates says nothing and is left out.
+    A case with fewer than two predicted duplicates does not apply.
     """
     sizes = np.diff(answers.offsets)
     if (sizes != 3).any():
@@ -182,7 +182,7 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
 
 
 def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
-    """Hold answers against an expectation.
+    """Evaluate an expectation on answers.
 
     Args:
         spec: `name`, the parameters of that expectation, and optionally `where_first` and `skip_first`, as
@@ -206,8 +206,8 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
     first = answers.first
     condition = spec.get("where_first")
     if condition:
-        found = np.isin(answers.classes()[first], condition.get("is", condition.get("not")))
-        results = np.where(found if "is" in condition else ~found, results, np.nan)
+        matches = np.isin(answers.classes()[first], condition.get("is", condition.get("not")))
+        results = np.where(matches if "is" in condition else ~matches, results, np.nan)
     counted = results
     if skips_first(spec):
         counted = np.where(np.arange(len(answers)) == first, np.nan, results)
@@ -219,7 +219,7 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     """Spread a binary P(positive) over three classes, as BeLUGA does to test two-class models on three-class suites.
 
     With p = P(positive): outside [1/3, 2/3] neutral gets nothing; inside it gets n = 1 - 3 |p - 1/2| and the nearer
-    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the formula of the inside holds.
+    class the rest. At exactly 1/3 and 2/3, where the released code gives all zeros, the inner formula applies.
 
     Args:
         positive: (N,) probabilities.
@@ -242,8 +242,8 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack((low, neutral, high))
 
 
-def _as_results(held: NDArray[np.bool_]) -> Results:
-    return held.astype(np.float64)
+def _as_results(holds: NDArray[np.bool_]) -> Results:
+    return holds.astype(np.float64)
 
 
 def _clean(text: str, how: str) -> str:

@@ -164,7 +164,7 @@ def compare_generalization(
         if all(np.isnan(pair[side]).all() for pair in groups[1:]):
             raise ValueError(f"Expected a defined case of the {name} model in at least one of `suites`, but none is.")
     observed = [_means(a, b, np.zeros(1)) for a, b in groups]
-    drawn = [_shuffled_means(a, b, shuffles, rng) for a, b in groups]
+    permuted = [_shuffled_means(a, b, shuffles, rng) for a, b in groups]
 
     def difference(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         suite = np.nanmean(np.stack(means[1:]), axis=0)
@@ -172,7 +172,7 @@ def compare_generalization(
         return np.asarray(g[0] - g[1], dtype=np.float64)
 
     delta = float(difference(observed)[0])
-    k = int((np.abs(difference(drawn)) >= abs(delta) - 1e-12).sum())
+    k = int((np.abs(difference(permuted)) >= abs(delta) - 1e-12).sum())
     return Randomization(delta, (k + 1) / (shuffles + 1), shuffles)
 
 

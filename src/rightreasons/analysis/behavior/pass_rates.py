@@ -73,13 +73,13 @@ class BehavioralPassRate(Result):
         behavioral_pass_rate: The suite score: unweighted mean of the functionalities' pass rates; None where no case
             applies.
         interval: Bootstrap interval over cases within functionalities.
-        functionalities: One result a functionality, in the suite's order.
+        functionalities: One result per functionality, in the suite's order.
         classes: Functionality class -> its mean.
         test_types: Test type -> its mean.
         n_examples: Examples of the suite.
         n_cases: Cases of the suite.
         n_filtered: Cases to which no expectation applies.
-        passed: One entry a case in the suite's order: True, False, or None where it does not apply.
+        passed: One entry per case, in the suite's order: True, False, or None where it does not apply.
     """
 
     behavioral_pass_rate: float | None
@@ -94,7 +94,7 @@ class BehavioralPassRate(Result):
 
 
 def cases_of(suite: SuiteTable, number: int) -> slice:
-    """Return where the cases of a functionality stand.
+    """Return the slice of the cases of a functionality.
 
     Raises:
         ValueError: If it has none.
@@ -107,11 +107,11 @@ def cases_of(suite: SuiteTable, number: int) -> slice:
 
 
 def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDArray[np.float64] | None) -> Answers:
-    """Return the answers to the examples of a functionality, with what they are held against.
+    """Return the answers to the examples of a functionality, with what they are compared with.
 
     Args:
         suite: The suite.
-        number: The place of the functionality.
+        number: Index of the functionality.
         answers: n answers to all examples, class numbers or texts.
         probabilities: (n, K) their probabilities, or None.
 
@@ -143,7 +143,7 @@ def pass_rates(
     are compared with it); pass rate = passed cases / cases that apply.
 
     Args:
-        predictions: One answer an example, in the suite's order.
+        predictions: One answer per example, in the suite's order.
         suite: The suite's table.
         outputs: What the predictions are: "probabilities" or "logits" (n, K), "labels" (n,) whole numbers, "texts" of
             reading comprehension, or "binary_sentiment": (n,) P(positive), spread over negative, neutral and positive
@@ -154,8 +154,7 @@ def pass_rates(
         A `BehavioralPassRate`.
 
     Raises:
-        ValueError: If there are more or fewer predictions than examples (both counts are told), or a functionality
-            has no cases.
+        ValueError: If there are more or fewer predictions than examples, or a functionality has no cases.
 
     References:
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
@@ -190,9 +189,9 @@ def pass_rates(
 
 
 def asks_for_neutral(suite: SuiteTable) -> bool:
-    """Tell whether a suite is one of three sentiments (negative, neutral, positive).
+    """Tell whether a suite has three sentiments (negative, neutral, positive).
 
-    A model of two sentiments is scored on it with outputs="binary_sentiment".
+    A model with two sentiments is scored on it with outputs="binary_sentiment".
 
     Returns:
         Whether a label is 2 (and none is higher), or an expectation needs a third answer.
@@ -205,11 +204,11 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
 def _answers(
     predictions: Any, outputs: str, suite: SuiteTable
 ) -> tuple[NDArray[np.int64] | list[str], NDArray[np.float64] | None]:
-    given = len(predictions) if hasattr(predictions, "__len__") else None
-    if given is not None and given != len(suite):
+    n_predictions = len(predictions) if hasattr(predictions, "__len__") else None
+    if n_predictions is not None and n_predictions != len(suite):
         raise ValueError(
             f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
-            f"{given}."
+            f"{n_predictions}."
         )
     if outputs == "texts":
         return check_texts(predictions, "predictions", allow_empty=True), None

@@ -1,4 +1,4 @@
-"""Answers that are texts: exact match and token F1, as SQuAD 1.1 defines them."""
+"""Text answers: exact match and token F1, as SQuAD 1.1 defines them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class AnswerScores(Result):
         n_items: How many questions.
         exact_match_interval: Wilson interval of `exact_match`.
         f1_interval: Percentile bootstrap interval of `f1`.
-        exact: One entry a question: whether it matches.
-        f1_scores: One F1 a question.
+        exact: One entry per question: whether the answer matches.
+        f1_scores: One F1 per question.
     """
 
     exact_match: float
@@ -73,12 +73,12 @@ def answer_scores(
     *,
     resampling: Resampling = Resampling(),
 ) -> AnswerScores:
-    """Score answers that are texts against the answers that people gave.
+    """Score text answers against the answers that people gave.
 
     Every prediction is compared with each of its references after `normalize_answer`, and the best comparison counts.
 
     Args:
-        predictions: N answers; an empty one is an answer too.
+        predictions: N answers; an empty answer is allowed.
         references: N lists of at least one right answer.
         resampling: Level of the intervals, and how that of F1 is resampled.
 
@@ -86,7 +86,7 @@ def answer_scores(
         An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
 
     Raises:
-        TypeError: If a prediction or a reference is no text.
+        TypeError: If a prediction or a reference is not a text.
         ValueError: If there are more or fewer predictions than lists of references, or a list is empty.
 
     References:
@@ -101,11 +101,11 @@ def answer_scores(
     texts = check_texts(predictions, "predictions", allow_empty=True)
     check_same_length(predictions=texts, references=references)
     exact, f1 = [], []
-    for number, (text, given) in enumerate(zip(texts, references, strict=True)):
-        said = normalize_answer(text)
-        right = [normalize_answer(answer) for answer in check_texts(given, f"references[{number}]", allow_empty=True)]
-        exact.append(said in right)
-        f1.append(max(_f1(said.split(), answer.split()) for answer in right))
+    for number, (text, answers) in enumerate(zip(texts, references, strict=True)):
+        normalized = normalize_answer(text)
+        right = [normalize_answer(answer) for answer in check_texts(answers, f"references[{number}]", allow_empty=True)]
+        exact.append(normalized in right)
+        f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
     return AnswerScores(
         exact_match=float(np.mean(exact)),
         f1=float(np.mean(f1)),

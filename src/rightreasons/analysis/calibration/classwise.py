@@ -1,4 +1,4 @@
-"""One row a class: how probable the model finds it, how often it occurs, how far the two are apart."""
+"""One row per class: how probable the model finds it, how often it occurs, and how far apart the two are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ClasswiseTable(Result):
     Attributes:
         classwise_ece: Mean of the classes' errors, as `calibration_error(kind="classwise")` gives it.
         worst_class: The class with the largest error.
-        classes: One row a class.
+        classes: One row per class.
         n_items: Number of items.
         n_bins: Number of bins for each class.
     """
@@ -84,7 +84,7 @@ def classwise_table(
         label_names: K names of the classes.
 
     Returns:
-        A `ClasswiseTable`: the mean error, the worst class, one row a class, number of items and bins.
+        A `ClasswiseTable`: the mean error, the worst class, one row per class, number of items and bins.
 
     Raises:
         TypeError: If something is of the wrong kind.

@@ -1,4 +1,4 @@
-"""What a perfectly calibrated model would show in the same bins: the null model of a calibration error."""
+"""What a perfectly calibrated model shows in the same bins: the null model of a calibration error."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
     \[ k_m \sim \mathrm{Bin}(n_m, \bar p_m), \quad
        ECE^* = \sum_m \frac{n_m}{n} \left| \frac{k_m}{n_m} - \bar p_m \right| \]
 
-    which has the mean of the exact law (a sum of coins of different weight) and at most a bin's squared width over 4 a
-    coin more variance; so the p-value errs, if at all, towards "calibrated".
+    which has the mean of the exact law (a sum of coins of different weight) and at most a
+    quarter of the squared bin width more variance per coin; so the p-value errs, if at all, towards "calibrated".
 
     Args:
         result: The plain (l1, not debiased) top-label or positive-class error of `calibration_error`.
         resampling: Level of the bars and of `upper`, number of draws and their seed.
 
     Returns:
-        A `ConsistencyResult`: expected, upper, p_value, one bar a bin, level and number of draws.
+        A `ConsistencyResult`: expected, upper, p_value, one bar per bin, level and number of draws.
 
     Raises:
         ValueError: If the error is not the l1 error of its bins.
@@ -73,16 +73,16 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
     observed = float((weight * np.abs(accuracy - confidence)).sum())
     if abs(observed - result.ece) > 1e-9:
         raise ValueError(f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}.")
-    drawn = (np.abs(rng.binomial(counts, confidence, size=(draws, len(counts))) / counts - confidence) * weight).sum(1)
+    errors = (np.abs(rng.binomial(counts, confidence, size=(draws, len(counts))) / counts - confidence) * weight).sum(1)
     from scipy import stats  # loads slowly
 
     tail = (1 - level) / 2
     low, high = (stats.binom.ppf(q, counts, confidence) / counts for q in (tail, 1 - tail))
     bars = iter(zip(low.tolist(), high.tolist(), strict=True))
     return ConsistencyResult(
-        expected=float(drawn.mean()),
-        upper=float(np.quantile(drawn, level)),
-        p_value=float((1 + np.count_nonzero(drawn >= observed - 1e-12)) / (draws + 1)),
+        expected=float(errors.mean()),
+        upper=float(np.quantile(errors, level)),
+        p_value=float((1 + np.count_nonzero(errors >= observed - 1e-12)) / (draws + 1)),
         bars=tuple(next(bars) if row.count else None for row in result.bins),
         confidence_level=level,
         n_resamples=draws,

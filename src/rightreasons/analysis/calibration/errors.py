@@ -70,10 +70,10 @@ class CalibrationResult(Result):
         overconfidence: What bins with confidence above accuracy contribute to the plain l1 error.
         underconfidence: What bins with accuracy above confidence contribute; the two add up to the plain l1 error.
         n_items: Number of items.
-        n_bins: Number of bins that were asked for (for each class).
+        n_bins: Number of bins requested (for each class).
         definition: The definition used, in words.
         bins: The bin table, empty bins included.
-        interval: Confidence interval of `ece`, or None when it was not asked for.
+        interval: Confidence interval of `ece`, or None when not requested.
         warning: One sentence when the input looks like a known mistake, else None.
     """
 
@@ -101,7 +101,7 @@ def calibration_error(
        B_m = \{ i : \hat p_i \in (e_{m-1}, e_m] \} \]
 
     A bin holds (lower, upper]; confidence 0 belongs to the first bin and 1 to the last. The figure lies in [0, 1] and
-    lower is better. It is biased upward, the more so the fewer items a bin has: even a perfectly calibrated model
+    lower is better. It is biased upward, more so with fewer items per bin: even a perfectly calibrated model
     scores above 0; `debias` corrects for most of it.
 
     The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and the
@@ -109,7 +109,7 @@ def calibration_error(
     truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`, and it may lie below the
     plain error, which is biased. Its low end is 0 also where a calibrated model with the same scores would have so
     large an error in more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
-    labels of the classes hang together). For norm="l2" the same is done with the squares; norm="max" has no debiased
+    labels of the classes are dependent). For norm="l2" the same is done with the squares; norm="max" has no debiased
     form, and takes 2θ̂ - θ*. docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level
     of 95 %. Resamples are drawn from the bins, not from the rows: the counts of right and wrong items in the bins
     follow exactly the multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of
@@ -130,7 +130,7 @@ def calibration_error(
             are different figures: say which one you report.
         norm: "l1" (the formula above), "l2" (root of the weighted mean square of the gaps) or "max" (the largest gap).
         scores: What the predictions are: "probabilities", "logits" or "log_probabilities".
-        debias: Whether to take the noise of the accuracies out of l1 or l2 (Kumar et al. 2019).
+        debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019).
         threshold: Only scores above it are compared, unless it is 0. With kind="classwise" and strategy="quantile" the
             figure is ACE (Nixon et al. 2019, eq. 4), and with threshold=0.01 as well it is TACE (section 3.4).
         options: A `CalibrationErrorOptions` in place of these keywords.
@@ -170,7 +170,7 @@ def calibration_error(
 def calibration_of(
     top: TopLabel, options: CalibrationErrorOptions, resampling: Resampling | None = None
 ) -> CalibrationResult:
-    """Compute `calibration_error` from top labels that are at hand; nothing is warned of, but the result says it."""
+    """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set."""
     tally = _tally(top, options)
     resampled = None
     if resampling is not None and options.kind == "classwise":
@@ -205,7 +205,7 @@ class CalibrationBins:
         return 0 if self._tally is None else self._tally.n_items
 
     def update(self, predictions: Any, references: Any) -> CalibrationBins:
-        """Add a batch of items, as `calibration_error` takes them, and return the same object.
+        """Add a batch of items, as `calibration_error` takes them, and return this object.
 
         Raises:
             TypeError: If something is of the wrong kind.
@@ -242,8 +242,8 @@ class CalibrationBins:
             resampling: How the interval is resampled; None (default) gives none.
 
         Raises:
-            ValueError: If there is no item yet, or if an interval of the classwise error is asked for: it needs the
-                rows, as an item is in one bin of every class.
+            ValueError: If there is no item yet, or if an interval of the classwise error is requested: it needs the
+                rows, because an item is in one bin of every class.
         """
         if self._tally is None:
             raise ValueError("Expected at least one item in the bins, but they are empty.")
@@ -266,7 +266,7 @@ def _warned(result: CalibrationResult, stacklevel: int = 3) -> CalibrationResult
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Tally:
-    """All that a result needs of the items."""
+    """What a result needs to know about the items."""
 
     n_items: int
     n_correct: int
@@ -342,9 +342,9 @@ def _result(
 
 def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
     count, score, event = sums.counts, sums.score_sums, sums.event_counts
-    held = np.maximum(count, 1.0)
+    sizes = np.maximum(count, 1.0)
     # Rounding of a long sum may carry the mean of equal scores past 1.
-    confidence, accuracy = np.clip(score / held, 0.0, 1.0), event / held
+    confidence, accuracy = np.clip(score / sizes, 0.0, 1.0), event / sizes
     rows = []
     for c, m in np.ndindex(*count.shape):
         filled = count[c, m] > 0
@@ -367,23 +367,23 @@ def _interval(
     resampling: Resampling,
     resampled: tuple[Floats, Floats, Floats] | None,
 ) -> Interval:
-    """Set bounds to the true error: what a resample's debiased error misses of the sample's own plain error.
+    """Bound the true error by how far resampled debiased errors fall from the sample's plain error.
 
     The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
     resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
     """
     rng = np.random.default_rng(resampling.seed)
-    drawn = sums.resample(resampling.resamples, rng) if resampled is None else resampled
+    resamples = sums.resample(resampling.resamples, rng) if resampled is None else resampled
     debias = options.norm != "max"  # which has no debiased form
     tail = (1.0 - resampling.level) / 2.0
     own = sums.counts, sums.score_sums, sums.event_counts
     plain = raw_error(*own, norm=options.norm)
     center = plain + raw_error(*own, norm=options.norm, debias=debias)
-    low, high = np.quantile(raw_error(*drawn, norm=options.norm, debias=debias), (tail, 1.0 - tail))
+    low, high = np.quantile(raw_error(*resamples, norm=options.norm, debias=debias), (tail, 1.0 - tail))
     ends = finished_error(np.array([center - high, center - low]), norm=options.norm)
     if resampled is None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
-        # known better than that: it is, unless so large an error is rare for a calibrated model.
+        # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
         null = sums.calibrated_events(resampling.resamples, rng)
         errors = raw_error(own[0], own[1], null, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
@@ -407,14 +407,14 @@ def _resample_rows(
     group = np.arange(n_items) if n_groups == n_items else rng.integers(n_groups, size=n_items)
     weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
     shape = (resampling.resamples, len(edges), n_bins)
-    drawn = tuple(np.empty(shape) for _ in range(3))
+    resamples = tuple(np.empty(shape) for _ in range(3))
     table = np.asarray(top.probabilities)
     for k in range(len(edges)):
         scores, events = table[:, k], top.labels == k
         kept = scores > options.threshold if options.threshold > 0 else np.ones(n_items, bool)
         scores, events = scores[kept], events[kept]
         cells = group[kept] * n_bins + assign_bins(scores, edges[k], uniform=options.strategy == "uniform")
-        for out, values in zip(drawn, (None, scores, events), strict=True):
+        for out, values in zip(resamples, (None, scores, events), strict=True):
             grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
             out[:, k] = weights @ grouped
-    return drawn[0], drawn[1], drawn[2]
+    return resamples[0], resamples[1], resamples[2]

@@ -1,8 +1,8 @@
 """A known mistake: for a binary task, P(class 1) compared with whether the prediction is right.
 
 The calibration error of a binary classifier compares P(class 1) with the label, or the largest probability with
-correctness. Code that was written for several classes and is handed P(class 1) mixes the two. The figure that comes out
-is large for every good classifier: an item that is rightly given P(class 1) = 0.01 counts as a gap of 0.99.
+correctness. Code that was written for several classes and is handed P(class 1) mixes the two. The resulting
+figure is large for every good classifier: an item that rightly gets P(class 1) = 0.01 counts as a gap of 0.99.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.ragged import Ragged
 
 LINT_BINS = 20
-"""Bins of P(class 1) that the lint looks at: an even number, so that one half mirrors the other."""
+"""Bins of P(class 1) in the check: an even number, so that one half mirrors the other."""
 
 LINT_MINIMUM = 10
-"""Items that the lint wants on each side of 0.5 before it says anything."""
+"""Minimum number of items on each side of 0.5 for a warning."""
 
 SENTENCE = (
     'The references look like "was the prediction right" beside P(class 1): pass the labels as references, '
@@ -59,7 +59,7 @@ def looks_like_positive_vs_correctness(predictions: Any, references: Any, *, sco
 
 
 def positive_sums(top: TopLabel) -> BinSums | None:
-    """Return the bins of P(class 1) that the lint looks at; None unless there are two classes."""
+    """Return the bins of P(class 1) that the check uses; None unless there are two classes."""
     table = top.probabilities
     if isinstance(table, Ragged) or table.shape[1] != 2:
         return None

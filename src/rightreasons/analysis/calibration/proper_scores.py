@@ -1,4 +1,4 @@
-"""Proper scoring rules: the Brier score with the parts that it adds up from, and the log loss."""
+"""Proper scoring rules: the Brier score with its parts, and the log loss."""
 
 from __future__ import annotations
 
@@ -115,15 +115,15 @@ def brier_score(
 
 
 def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
-    """Compute `brier_score` from top labels that are at hand."""
+    """Compute `brier_score` from precomputed top labels."""
     pairs = top.pairs("classwise" if kind == "multiclass" else "positive")
     uniform = strategy == "uniform"
     edges = np.stack([uniform_edges(n_bins) if uniform else quantile_edges(p, n_bins) for p, _ in pairs])
     sums = BinSums.empty(edges)
     for row, (probability, is_label) in enumerate(pairs):
         sums.add(row, probability, is_label, uniform=uniform)
-    n, count, held = len(top), sums.counts, np.maximum(sums.counts, 1.0)
-    probability, frequency = sums.score_sums / held, sums.event_counts / held
+    n, count, sizes = len(top), sums.counts, np.maximum(sums.counts, 1.0)
+    probability, frequency = sums.score_sums / sizes, sums.event_counts / sizes
     base_rate = sums.event_counts.sum(axis=1, keepdims=True) / n
     # (p - y)² = p² - 2 p y + y, summed; the sum over the events of p is the second row of the totals.
     squares, products = sums.square.sum(axis=1), sums.total[:, 1]
@@ -176,7 +176,7 @@ def negative_log_likelihood(predictions: Any, references: Any, *, scores: str = 
     else:
         logs = label_log_probability(check_logits(predictions, scores=scores), top.labels)
     impossible = int(np.count_nonzero(np.isneginf(logs)))
-    # A probability may exceed 1 by the rounding that a row sum is allowed.
+    # Rounding within the tolerance of a row sum may lift a probability above 1.
     return NllResult(None if impossible else max(float(-logs.mean()), 0.0), impossible, len(top))
 
 

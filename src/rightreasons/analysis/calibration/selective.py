@@ -90,7 +90,7 @@ def selective_scores(predictions: Any, references: Any, *, scores: str = "probab
 
 
 def selective_of(top: TopLabel) -> SelectiveResult:
-    """Compute `selective_scores` from top labels that are at hand."""
+    """Compute `selective_scores` from precomputed top labels."""
     n_items = len(top)
     order = np.argsort(-top.confidence, kind="stable")
     confidence = top.confidence[order]
@@ -123,7 +123,7 @@ def auroc(scores: Floats, events: NDArray[np.bool_]) -> float | None:
         events: (N,) whether the event happened.
 
     Returns:
-        The area under the ROC curve, in [0, 1]; None unless both kinds of items are there.
+        The area under the ROC curve, in [0, 1]; None unless both kinds of items occur.
 
     Example:
         >>> auroc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
@@ -133,7 +133,7 @@ def auroc(scores: Floats, events: NDArray[np.bool_]) -> float | None:
     n_others = len(events) - n_events
     if n_events == 0 or n_others == 0:
         return None
-    # Mann-Whitney: for each item with the event, how many without it lie below, and how many are level.
+    # Mann-Whitney: for each item with the event, count those without it that score below and those that tie.
     others = np.sort(scores[~events])
     with_event = np.sort(scores[events])  # in order, so that the search stays in the cache
     below = np.searchsorted(others, with_event, side="left").sum(dtype=np.int64)

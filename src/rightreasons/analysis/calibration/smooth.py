@@ -46,7 +46,7 @@ class SmoothResult(Result):
 
     Attributes:
         smooth_ece: The error, in [0, 1]; lower is better.
-        bandwidth: The bandwidth of the kernel: equal to the error unless it was given.
+        bandwidth: The bandwidth of the kernel; equal to the error unless set by the caller.
         n_items: Number of items.
         definition: The definition used, in words.
         curve: The reliability curve at that bandwidth.
@@ -65,7 +65,7 @@ class SweepResult(Result):
 
     Attributes:
         ece: The error, in [0, 1]; lower is better.
-        n_bins: The number of bins that was found.
+        n_bins: The number of bins chosen.
         n_items: Number of items.
         definition: The definition used, in words.
     """
@@ -114,7 +114,7 @@ def smooth_ece(
         Błasiok, Nakkiran (2023), Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing, section 3.
 
     Example:
-        All items at 0.8, half of them right: every bandwidth finds the gap of 0.3, up to what cancels.
+        All items at 0.8, half of them right: every bandwidth gives the gap of 0.3, apart from what cancels.
 
         >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
         >>> round(result.smooth_ece, 4), result.smooth_ece == result.bandwidth
@@ -127,7 +127,7 @@ def smooth_ece(
 
 
 def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
-    """Compute `smooth_ece` from top labels that are at hand."""
+    """Compute `smooth_ece` from precomputed top labels."""
     values, events = top.pairs(kind)[0]
     residuals = _cosines(_on_grid(values, events - values))
     sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
@@ -199,7 +199,7 @@ def ece_sweep(
 
 
 def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_label", norm: str = "l1") -> SweepResult:
-    """Compute `ece_sweep` from top labels that are at hand."""
+    """Compute `ece_sweep` from precomputed top labels."""
     values, events = top.pairs(kind)[0]
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -210,7 +210,7 @@ def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_labe
     n_items = len(ordered)
     n_bins = 1
     if (np.diff(rates) >= 0).all():
-        # Events that never fall along the whole order stay in order however they are cut: every number of bins will do.
+        # Rates that never fall along the whole order rise however they are cut, so every number of bins qualifies.
         n_bins = n_items
     else:
         while n_bins < n_items and _rises(events_to, _cuts(ordered, n_bins + 1, strategy)):

@@ -78,7 +78,7 @@ def calibration_summary(
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `CalibrationSummary`. What each figure is stands in the function of its own.
+        A `CalibrationSummary`; the function of each figure defines it.
 
     Raises:
         TypeError: If something is of the wrong kind.

@@ -19,8 +19,7 @@ from rightreasons.foundations.validation import check_labels, check_logits, chec
 Floats = NDArray[np.float64]
 
 RANGE = (0.01, 100.0)
-"""Temperatures that are looked at. A model without an error on the fitting split would want 0, one that knows nothing
-infinity."""
+"""Range of the search. A model without an error on the fitting split would want 0, one that knows nothing infinity."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Temperature(Result):
         nll_before: Log loss in nats of the fitting split at T = 1.
         nll_after: Log loss there at the fitted temperature.
         n_items: Number of items of the fitting split.
-        at_bound: Whether the best temperature lies beyond the range that is looked at, 0.01 to 100.
+        at_bound: Whether the best temperature lies outside the searched range, 0.01 to 100.
     """
 
     temperature: float
@@ -48,7 +47,7 @@ class TemperatureReport(Result):
 
     Attributes:
         fit: The temperature and how it was fitted.
-        before: Every figure of the other split as it was.
+        before: Every figure of the other split, unscaled.
         after: Every figure at the fitted temperature. Accuracy is the same: scaling keeps the order of the classes.
     """
 
@@ -75,7 +74,7 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
 
     Raises:
         TypeError: If something is of the wrong kind.
-        ValueError: If a value, a shape or a length is wrong, or if a label has probability 0: no temperature mends it.
+        ValueError: If a value, a shape or a length is wrong, or if a label has probability 0: no temperature fixes it.
 
     References:
         Guo, Pleiss, Sun, Weinberger (2017), On Calibration of Modern Neural Networks, section 4.2.
@@ -101,8 +100,8 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     else:
         at_bound = False
         # On a logarithmic scale: temperatures of 0.1 and of 10 are as far from 1 as each other.
-        found = optimize.brentq(lambda x: _slope(logits, labels, np.exp(x)), np.log(low), np.log(high), xtol=1e-12)
-        inverse = float(np.exp(found))
+        exponent = optimize.brentq(lambda x: _slope(logits, labels, np.exp(x)), np.log(low), np.log(high), xtol=1e-12)
+        inverse = float(np.exp(exponent))
     return Temperature(
         temperature=1.0 / inverse,
         nll_before=float(losses.mean()),
@@ -204,7 +203,7 @@ def _slope(logits: Floats | Ragged, labels: NDArray[np.int64], inverse: float) -
     """Return the derivative of the mean log loss by the inverse temperature: mean of E_p[z] - z_y."""
     if isinstance(logits, Ragged):
         probability = _softmax_rows(logits, inverse).values
-        # 0 times minus infinity is 0 here: what has no probability adds nothing to the expectation.
+        # 0 times minus infinity counts as 0: an impossible class adds nothing to the expectation.
         expected = np.where(probability > 0, logits.values, 0.0) * probability
         return float(expected.sum() / len(labels) - logits.at(labels).mean())
     probability = softmax(logits * inverse)

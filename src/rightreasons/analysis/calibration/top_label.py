@@ -1,4 +1,4 @@
-"""The predicted class, its confidence and whether it is right: what most measures of confidence begin with."""
+"""The predicted class, its confidence and whether it is right: the input of most measures of confidence."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from rightreasons.analysis.binning import BLOCK
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
 
-"""What a calibration error may compare."""
-
 FEW_CLASSES = 32
-"""Up to here a loop over the classes is quicker than numpy's reduction over a short last axis."""
+"""Up to this number, a loop over the classes is faster than numpy's reduction over a short last axis."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
 def _labels(
     rows: NDArray[np.float64] | Ragged, references: Any, n_classes: int | NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    # The length comes before the range: which class an item may have is known only once the rows pair up.
+    # Check the length before the range: which classes are valid is known only once the rows pair up.
     labels = check_labels(references, minimum=int(np.iinfo(np.int64).min))
     check_same_length(predictions=rows, references=labels)
     return check_labels(labels, n_classes)

@@ -1,4 +1,4 @@
-"""How far a classifier gets that sees superficial cues and nothing else: does the data give its answers away?"""
+"""How well a classifier does that sees only superficial cues: does the data give its answers away?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CueClassifier(Result):
         p_value: Share of permuted label sets on which it does at least as well (one-sided); None when not asked for.
         n_items: How many items.
         n_decided: How many items have one choice that scores highest.
-        n_groups: How many groups were kept together in the folds.
+        n_groups: Number of groups, none of which is split across folds.
         n_folds: Folds of the cross-validation.
         n_permutations: How many permutations p_value rests on.
         confidence_level: The level of the interval.

@@ -94,12 +94,12 @@ def easy_hard_gap(
     and in the intervals; the standard deviations over runs are population ones (divisor: the number of runs).
 
     Args:
-        predictions: (N,) the chosen index of each item, or (N, R) with one column a run.
+        predictions: (N,) the chosen index of each item, or (N, R) with one column per run.
         references: (N,) the right index of each item.
         easy: (N,) whether each item is Easy; both kinds must occur.
-        unit: What the test shuffles. "item" keeps an item's runs together. "prediction" takes each run's answer as one
-            more item, as the published p-values seem to do: seeds agree on most items, so it overstates the evidence
-            (RoBERTa-large on COPA: 0.0003 instead of 0.009).
+        unit: What the test shuffles. "item" keeps an item's runs together. "prediction" treats each run's answer as a
+            separate item, as the published p-values seem to do: seeds agree on most items, so it overstates the
+            evidence (RoBERTa-large on COPA: 0.0003 instead of 0.009).
         n_permutations: Number of shuffles of the test; default 10,000.
         resampling: How the intervals are resampled, stratified by Easy and Hard; its seed is that of the test too.
 
@@ -187,7 +187,7 @@ def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int
     for item, length in enumerate(lengths):
         if length != lengths[0] or length == 0:
             raise ValueError(
-                f"Expected each row of `{name}` to hold one prediction a run, but row 0 has {lengths[0]} and "
+                f"Expected each row of `{name}` to hold one prediction per run, but row 0 has {lengths[0]} and "
                 f"row {item} has {length}."
             )
     columns = [validation.check_labels([row[r] for row in rows], name=name) for r in range(lengths[0])]
@@ -233,13 +233,13 @@ def _permutation_p(
     n_items, n_runs = correct.shape
     n_easy = int(easy.sum())
     counts = np.bincount(correct.sum(axis=1), minlength=n_runs + 1)
-    drawn = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
+    in_easy = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
     total = int(correct.sum())
     value = np.arange(n_runs + 1)
 
     # |hits_easy / n_easy - hits_hard / n_hard| grows with |n hits_easy - n_easy total|: whole numbers, exact ties.
     observed = abs(n_items * int(correct[easy].sum()) - n_easy * total)
-    at_least = np.count_nonzero(np.abs(n_items * (drawn @ value) - n_easy * total) >= observed)
+    at_least = np.count_nonzero(np.abs(n_items * (in_easy @ value) - n_easy * total) >= observed)
     return (1 + int(at_least)) / (n_permutations + 1)
 
 
@@ -250,6 +250,6 @@ def _bootstrap(
     means = []
     for part in (hits[easy], hits[~easy]):
         counts = np.bincount(part, minlength=n_runs + 1)
-        drawn = rng.multinomial(len(part), counts / len(part), size=n_resamples)
-        means.append(drawn @ np.arange(n_runs + 1) / (len(part) * n_runs))
+        in_easy = rng.multinomial(len(part), counts / len(part), size=n_resamples)
+        means.append(in_easy @ np.arange(n_runs + 1) / (len(part) * n_runs))
     return means

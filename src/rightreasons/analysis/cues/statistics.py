@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.analysis.intervals import poisson_binomial_p_value
-from rightreasons.analysis.tokens import WORD_PATTERN
+from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
 from rightreasons.foundations.results import Result
 
 Tokenizer = Callable[[str], Sequence[str]]
 
 FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
-"""The families of cues that can be asked for; "overlap" needs the prompts."""
+"""The families of cues; "overlap" needs the prompts."""
 
 LONGEST, SHORTEST = "<longest>", "<shortest>"
 MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
@@ -35,19 +35,6 @@ _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
 _NGRAM_SIZE = {"unigram": 1, "bigram": 2, "trigram": 3}
-
-
-def tokenize(text: str) -> list[str]:
-    r"""Split a text into lower-cased words and single punctuation marks (`\w+|[^\w\s]`).
-
-    Splitting punctuation off is what reproduces the published tables: by white space alone "in" would have
-    applicability 46 on COPA instead of 47, because "in." would be another word.
-
-    Example:
-        >>> tokenize("The sun wasn't rising.")
-        ['the', 'sun', 'wasn', "'", 't', 'rising', '.']
-    """
-    return WORD_PATTERN.findall(text.lower())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -107,7 +94,7 @@ class CueStatistics(Result):
         n_items: How many items were counted.
         n_cues: How many cues reach `min_applicability`; Holm's correction runs over all of them, shown or not.
         n_significant: How many of those have `p_holm` below 1 - confidence_level.
-        min_applicability: The least applicability of a cue in the table.
+        min_applicability: Minimum applicability of a cue in the table.
         confidence_level: The level of the intervals.
     """
 
@@ -140,7 +127,9 @@ class CueCounts:
 
     Args:
         features: Families of cues, of `FEATURES`.
-        tokenizer: How to split a text into tokens; `tokenize` by default.
+        tokenizer: How to split a text into tokens; `tokens.words` by default. It splits off
+            punctuation, which reproduces the published tables: by white space alone, "in" has applicability 46 on COPA
+            instead of 47, because "in." is another word.
 
     References:
         Niven and Kao (2019), Probing Neural Network Comprehension of Natural Language Arguments, §3.
@@ -155,7 +144,7 @@ class CueCounts:
 
     def __init__(self, features: Sequence[str] = ("unigram",), tokenizer: Tokenizer | None = None) -> None:
         self.features = check_features(features)
-        self.tokenizer = tokenizer or tokenize
+        self.tokenizer = tokenizer or words
         self.n_items = 0
         # By number of choices, because that sets what chance is: {m: {cue: count}}.
         self.applicable: dict[int, Counter[str]] = {}
@@ -273,8 +262,8 @@ def cue_statistics(
             do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the choice's token types that are in
             the prompt); "negation" (`<negation>`: a word such as "not", "never" or "didn't").
         tokenizer: A function from a text to its tokens; lower-cased words and punctuation marks by default.
-        min_applicability: Leave rarer cues out, of the table and of Holm's correction.
-        top: Show that many cues only; the correction still runs over all.
+        min_applicability: Minimum applicability; rarer cues are left out of the table and of Holm's correction.
+        top: Number of cues in the table; the correction still runs over all.
         confidence_level: Of the intervals.
 
     Returns:
@@ -311,15 +300,15 @@ def extract_cues(
     if prompts is not None:
         prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
         validation.check_same_length(data=items, prompts=prompts)
-    split = tokenizer or tokenize
+    split = tokenizer or words
     ids: dict[str, int] = {}
     entries: list[tuple[int, int, int]] = []
     for i, choices in enumerate(items):
         tokens = [list(split(choice)) for choice in choices]
         prompt = list(split(prompts[i])) if prompts is not None else []
         owner: dict[str, int] = {}
-        for j, found in enumerate(_cues_of_choices(choices, tokens, prompt, families)):
-            for cue in found:
+        for j, own in enumerate(_cues_of_choices(choices, tokens, prompt, families)):
+            for cue in own:
                 owner[cue] = -1 if cue in owner else j
         entries += [(i, j, ids.setdefault(cue, len(ids))) for cue, j in owner.items() if j >= 0]
     table = np.array(entries, dtype=np.int64).reshape(-1, 3)
@@ -381,16 +370,16 @@ def _cues_of_choices(
     cues: list[set[str]] = [set() for _ in choices]
     for family in families:
         if family in _NGRAM_SIZE:
-            for found, words in zip(cues, tokens, strict=True):
-                found.update(_ngrams(words, _NGRAM_SIZE[family]))
+            for own, words in zip(cues, tokens, strict=True):
+                own.update(_ngrams(words, _NGRAM_SIZE[family]))
         elif family == "length":
             _mark_extremes(cues, [float(len(words)) for words in tokens], LONGEST, SHORTEST)
         elif family == "overlap":
             _mark_extremes(cues, [_overlap(words, prompt) for words in tokens], MOST_OVERLAP, LEAST_OVERLAP)
         else:
-            for found, choice in zip(cues, choices, strict=True):
+            for own, choice in zip(cues, choices, strict=True):
                 if _NEGATION.search(choice):
-                    found.add(NEGATION)
+                    own.add(NEGATION)
     return cues
 
 
@@ -404,11 +393,11 @@ def _ngrams(words: list[str], size: int) -> Iterable[str]:
 
 def _mark_extremes(cues: list[set[str]], values: list[float], largest: str, smallest: str) -> None:
     # A tie marks several choices, which makes the cue inapplicable, as it should be.
-    for found, value in zip(cues, values, strict=True):
+    for own, value in zip(cues, values, strict=True):
         if value == max(values):
-            found.add(largest)
+            own.add(largest)
         if value == min(values):
-            found.add(smallest)
+            own.add(smallest)
 
 
 def _overlap(words: list[str], prompt: list[str]) -> float:

@@ -48,7 +48,7 @@ class DataMap(Result):
 
 
 def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
-    r"""Map training examples by what the model made of them, epoch by epoch.
+    r"""Map training examples by the model's predictions, epoch by epoch.
 
     \[ \mu_i = \frac1E \sum_e p_e(y_i \mid x_i), \quad
        \sigma_i = \sqrt{\frac1E \sum_e (p_e(y_i \mid x_i) - \mu_i)^2}, \quad
@@ -69,10 +69,10 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
         section 2.
 
     Example:
-        >>> found = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
-        >>> found.confidence.round(6).tolist(), found.variability.round(6).tolist(), found.correctness.tolist()
+        >>> dynamics = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
+        >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
         ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
-        >>> found.region("hard", fraction=0.5).tolist()
+        >>> dynamics.region("hard", fraction=0.5).tolist()
         [1]
     """
     probability = np.asarray(gold_probabilities, dtype=np.float64)

@@ -69,8 +69,8 @@ def flip_rates(
         Datta et al. (2020), "Geometry matters", section 4.2.1: difficult examples flip under single substitutions.
 
     Example:
-        >>> found = flip_rates([True, False, False, False], [0, 0, 1, 2], [9.0, 5.0, 1.0], n_groups=1)
-        >>> found.rate, round(found.items_flipped, 4), round(found.correlation.rho, 4)
+        >>> result = flip_rates([True, False, False, False], [0, 0, 1, 2], [9.0, 5.0, 1.0], n_groups=1)
+        >>> result.rate, round(result.items_flipped, 4), round(result.correlation.rho, 4)
         (0.25, 0.3333, 0.866)
     """
     changed = check_flags(flipped, "flipped")

@@ -25,7 +25,7 @@ class Overlap(Result):
         histogram: Overlapping coefficient of the two histograms over shared bins, in [0, 1]; 1 is the same.
         kde: The same of two Gaussian kernel density estimates; None where a sample has no spread.
         edges: The shared bin edges (Freedman-Diaconis of both samples together).
-        interval: Bootstrap interval of the overlap about `histogram` (bins held fixed); None unless asked for.
+        interval: Bootstrap interval of the overlap about `histogram` (bins held fixed); None unless requested.
         kde_interval: The same about `kde` (bandwidths held fixed).
         n_first: Size of the first sample.
         n_second: Size of the second.
@@ -48,8 +48,7 @@ def distribution_overlap(
 ) -> Overlap:
     r"""Measure the overlap of two distributions: OVL = integral of min(f, g).
 
-    The paper gives overlaps of difficulty distributions without saying how they were measured; both usual estimates are
-    given here.
+    The paper does not say how it measured overlaps of difficulty distributions; both usual estimates are returned.
 
     Args:
         first: (N,) values.
@@ -85,8 +84,8 @@ def distribution_overlap(
         # With the bins held fixed, resampling values is resampling bin counts; so it is with the cells of a fine grid.
         interval = _mirrored(histogram, np.minimum(*_resampled((a, b), shares, n_resamples, rng)).sum(axis=1), level)
         if kernels is not None and kde is not None:
-            drawn = kernels.overlap(*_resampled((a, b), kernels.shares, n_resamples, rng))
-            kde_interval = _mirrored(kde, drawn, level)
+            resamples = kernels.overlap(*_resampled((a, b), kernels.shares, n_resamples, rng))
+            kde_interval = _mirrored(kde, resamples, level)
     return Overlap(
         histogram=histogram,
         kde=kde,
@@ -98,8 +97,8 @@ def distribution_overlap(
     )
 
 
-def _mirrored(estimate: float, drawn: NDArray[np.float64], level: float) -> Interval:
-    basic = quantile_interval(drawn, level, mirrored_at=estimate)
+def _mirrored(estimate: float, resamples: NDArray[np.float64], level: float) -> Interval:
+    basic = quantile_interval(resamples, level, mirrored_at=estimate)
     return dataclasses.replace(basic, low=max(0.0, min(basic.low, estimate)), high=min(1.0, max(basic.high, estimate)))
 
 
@@ -129,7 +128,7 @@ class _Kernels:
 
     @classmethod
     def of(cls, a: NDArray[np.float64], b: NDArray[np.float64]) -> _Kernels | None:
-        """Lay out the grid; None where a sample has no spread."""
+        """Build the grid; None where a sample has no spread."""
         if min(len(a), len(b)) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
             return None
         reach = 4 * max(a.std(), b.std())

@@ -33,7 +33,7 @@ class PairedDifficulty(Result):
         threshold: How much harder a perturbation has to make an example to count.
         p_value: Two-sided Wilcoxon signed-rank test of the differences; None where all are 0.
         n_pairs: How many pairs.
-        interval: Bootstrap interval of `mean` over pairs; None unless asked for.
+        interval: Bootstrap interval of `mean` over pairs; None unless requested.
         differences: The differences themselves.
     """
 
@@ -59,11 +59,11 @@ def paired_difficulty(
 
         delta_i = difficulty(original_i) - difficulty(perturbed_i)
 
-    The sign is that of the paper's Table 4: what lies right of 0 did not get harder.
+    The sign is that of the paper's Table 4: examples with a positive difference did not get harder.
 
     Args:
         original: (N,) difficulties, such as Fisher eigenvalues.
-        perturbed: (N,) of the perturbed twins, in the same order.
+        perturbed: (N,) difficulties of their perturbations, in the same order.
         threshold: A perturbation counts as effective below `-threshold`; default 0, the paper also proposes 1.
         resampling: How the bootstrap interval of the mean is resampled; None (default) gives none.
 
@@ -115,7 +115,7 @@ class RankCorrelation(Result):
 
 
 def rank_correlation(first: object, second: object) -> RankCorrelation:
-    """Compute how far two measures put items in the same order (Spearman).
+    """Measure how far two measures rank items alike (Spearman).
 
     Args:
         first: (N,) values of the one measure.
@@ -132,8 +132,8 @@ def rank_correlation(first: object, second: object) -> RankCorrelation:
     n_items = check_same_length(first=a, second=b)
     if n_items < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return RankCorrelation(None, None, n_items)
-    found = stats.spearmanr(a, b)
-    return RankCorrelation(float(found.statistic), float(found.pvalue), n_items)
+    test = stats.spearmanr(a, b)
+    return RankCorrelation(float(test.statistic), float(test.pvalue), n_items)
 
 
 def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
@@ -192,7 +192,7 @@ def accuracy_by_difficulty(
         difficulty: (N,) difficulties.
         predictions: (N,) predicted labels.
         references: (N,) gold labels.
-        n_groups: How many groups (default 10); fewer where there are fewer items.
+        n_groups: Number of groups (default 10); fewer if there are fewer items.
 
     Returns:
         An `AccuracyByDifficulty`.

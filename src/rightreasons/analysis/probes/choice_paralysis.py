@@ -33,7 +33,7 @@ class Drop(Result):
         mean: Mean drop over items, in [-1, 1].
         t_p_value: Two-sided paired t-test; None with fewer than two items or where all drops are equal.
         wilcoxon_p_value: Two-sided Wilcoxon signed-rank test; None where all drops are 0.
-        interval: Bootstrap interval of the mean over items; None unless asked for.
+        interval: Bootstrap interval of the mean over items; None unless requested.
     """
 
     mean: float
@@ -51,8 +51,8 @@ class ChoiceParalysis(Result):
         drop: The same with its tests and interval.
         restricted_drop: The drop that is left when only the item's own choices share the confidence: free of dilution,
             and 0 for every model that scores each choice by itself.
-        mechanical_drop: `choice_paralysis` minus `restricted_drop.mean`: what the added choices take by being there.
-        null_drop: The drop if every added choice got the mean exponentiated score of the item's own choices,
+        mechanical_drop: `choice_paralysis` minus `restricted_drop.mean`: the dilution by the added choices.
+        null_drop: The drop if every added choice had the mean exponentiated score of the item's own choices,
             mean of c * k / (n + k).
         confidence: Mean confidence in the right choice before.
         perturbed_confidence: The same after.
@@ -108,8 +108,8 @@ def choice_paralysis(
         perturbed_predictions: N rows of the same items with added choices, in the same order.
         references: (N,) index of the right choice in the rows of `predictions`.
         perturbed_references: (N,) its index in the rows of `perturbed_predictions`.
-        original_positions: N rows that say where each of the item's own choices stands in the perturbed row. None
-            (default): the others stand, in their order, first among the choices that are not the right one, as the
+        original_positions: N rows with the position of each of the item's own choices in the perturbed row. None
+            (default): the other own choices come first, in order, among the choices that are not the right one, as the
             probe `extra_choices` writes them.
         scores: "probabilities" (default), "logits" or "log_probabilities".
         resampling: How the bootstrap intervals are resampled; None (default) gives none.
@@ -187,26 +187,26 @@ def _own_choices(
     if positions is None:
         slot = np.arange(len(before.values)) - np.repeat(before.starts, before.lengths)
         label, place = (np.repeat(values, before.lengths) for values in (labels, moved))
-        # The j-th other choice stands j-th among the places that are not the right choice's.
+        # The j-th other choice is at the j-th position that is not the right choice's.
         rank = slot - (slot > label)
         inside = np.where(slot == label, place, rank + (rank >= place))
     else:
-        given = as_ragged(positions, "original_positions")
-        check_same_length(predictions=before, original_positions=given)
-        if (given.lengths != before.lengths).any():
-            item = int(np.flatnonzero(given.lengths != before.lengths)[0])
+        rows = as_ragged(positions, "original_positions")
+        check_same_length(predictions=before, original_positions=rows)
+        if (rows.lengths != before.lengths).any():
+            item = int(np.flatnonzero(rows.lengths != before.lengths)[0])
             raise ValueError(
                 f"Expected row {item} of `original_positions` to have {before.lengths[item]} entries, one an own "
-                f"choice, but it has {given.lengths[item]}."
+                f"choice, but it has {rows.lengths[item]}."
             )
-        inside = given.values.astype(np.int64)
+        inside = rows.values.astype(np.int64)
         limit = np.repeat(after.lengths, before.lengths)
-        bad = (inside != given.values) | (inside < 0) | (inside >= limit)
+        bad = (inside != rows.values) | (inside < 0) | (inside >= limit)
         if bad.any():
             where = int(np.flatnonzero(bad)[0])
             raise ValueError(
                 f"Expected each entry of `original_positions` to be a position in its perturbed row, but row "
-                f"{before.row_of(where)} holds {given.values[where]:g} of {limit[where]} choices."
+                f"{before.row_of(where)} holds {rows.values[where]:g} of {limit[where]} choices."
             )
         wrong = np.flatnonzero(inside[before.starts + labels] != moved)
         if wrong.size:

@@ -1,4 +1,4 @@
-"""Option order: does the place of a choice decide, rather than what it says?"""
+"""Option order: does the position of a choice decide, rather than its content?"""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class PositionBias(Result):
 
     Attributes:
         rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no preference.
-        recalls: Recall of each position; None where no right choice stands there.
-        counts: How often the right choice stands at each position.
+        recalls: Recall of each position; None where it never holds the right choice.
+        counts: How often each position holds the right choice.
         picked: How often each position was picked.
     """
 
@@ -140,7 +140,7 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
 
 
 def contextual_calibration(probabilities: object, content_free: object) -> NDArray[np.float64]:
-    r"""Divide by what the model says of a content-free input: softmax(log p - log p_cf).
+    r"""Divide by the model's probabilities for a content-free input: softmax(log p - log p_cf).
 
     Args:
         probabilities: (N, n) probabilities.
@@ -166,7 +166,7 @@ class ChoicesOnly(Result):
 
     Attributes:
         accuracy: Accuracy with the choices alone.
-        majority: Accuracy of always picking the commonest position.
+        majority: Accuracy of always picking the most common position.
         excess: The difference.
         p_value: One-sided exact binomial test of the accuracy against the majority's.
         n_items: How many items.
@@ -180,7 +180,7 @@ class ChoicesOnly(Result):
 
 
 def choices_only(predictions: object, references: object) -> ChoicesOnly:
-    """Compare the accuracy without a prompt with that of the commonest position.
+    """Compare the accuracy without a prompt with that of the most common position.
 
     Args:
         predictions: (N,) picked choices of items whose prompt was removed.

@@ -86,7 +86,7 @@ class PriorBias(Result):
         wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
         pseudo_correct: Preference for the choice that used to be right; None without references.
         null: The permutation null.
-        interval: Bootstrap interval of `prior_bias` over items; None unless asked for.
+        interval: Bootstrap interval of `prior_bias` over items; None unless requested.
         definition: The measure in words.
     """
 
@@ -123,9 +123,9 @@ def prior_bias(
     and the benchmark's figure is the mean over items. 0 is no preference; lower is better.
 
     Args:
-        predictions: N rows of choice scores, of equal or different lengths (at least two choices a row).
+        predictions: N rows of choice scores, of equal or different lengths (at least two choices per row).
         references: (N,) index of the pseudo-correct choice: the one that was right before the perturbation, where it
-            is still there. None, or -1 for single items, where there is none.
+            is still there. None where no item has one; -1 for single items without one.
         scores: "probabilities" (default), "logits" or "log_probabilities"; softmax is taken within each row.
         n_permutations: Shuffles of the permutation null (default 200); 0 leaves it out.
         seed: Seed of those shuffles; default 0.

@@ -1,4 +1,4 @@
-"""How good a detector of shortcuts is, where the planted ones are known."""
+"""How well a detector finds shortcuts where the planted ones are known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def detection_quality(
     with tokens counted over all texts.
 
     Args:
-        found: N lists of flags, one a token: whether the detector found it.
+        found: N lists of flags, one per token: whether the detector found it.
         planted: N lists of flags of the same lengths: whether it was planted.
         resampling: How the intervals are resampled, over texts.
 
@@ -81,7 +81,7 @@ def detection_quality(
     if differ.size:
         item = int(differ[0])
         raise ValueError(
-            f"Expected one flag a token in `found` and `planted`, but item {item} has {one.lengths[item]} and "
+            f"Expected one flag per token in `found` and `planted`, but item {item} has {one.lengths[item]} and "
             f"{two.lengths[item]}."
         )
     rows = np.repeat(np.arange(len(one)), one.lengths)

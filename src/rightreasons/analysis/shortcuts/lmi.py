@@ -1,7 +1,7 @@
-"""Which tokens of a labelled data set point at which label: local mutual information and its relatives.
+"""Which tokens of a labeled data set point to which label: local mutual information and related figures.
 
 All figures follow from counts of (token, label). The counts are sparse, can be filled in any number of batches and
-processes, and are merged by addition; what they need in memory grows with the vocabulary, not with the texts.
+processes, and are merged by addition; their memory grows with the vocabulary, not with the texts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PMI_SMOOTHING = 100.0
 """What is added to every count of (token, label) before PMI (Gururangan et al. 2018)."""
 
 BUFFER = 1 << 22
-"""Characters of text that are held at once before they are counted."""
+"""Number of characters buffered before they are counted."""
 
 Tokenizer = Callable[[str], Iterable[str]]
 
@@ -52,7 +52,7 @@ Tokenizer = Callable[[str], Iterable[str]]
 class LabelTokens(Result):
     """The tokens of one label, best first.
 
-    Every array has one entry a token with count(w, l) > 0, by falling LMI; ties by falling count, then by the alphabet.
+    Every array has one entry per token with count(w, l) > 0, by falling LMI; ties by falling count, then by name.
 
     Attributes:
         label: The label l.
@@ -104,7 +104,7 @@ class LmiResult(Result):
     """The tokens of every label, and what they were counted in.
 
     Attributes:
-        by_label: One table a label, by the label's number.
+        by_label: One table per label, by the label's number.
         n_documents: Number of texts.
         n_tokens: Number of tokens in all texts (count="occurrence"), or of (token, text) pairs (count="presence").
         vocabulary_size: Number of distinct tokens.
@@ -177,7 +177,7 @@ class LmiCounts:
         tokenizer: How a text becomes tokens. "words" (default): lower-case words and marks of punctuation, see
             `tokens.words`. "none": the data are lists of tokens already. Or a function of one text that gives its
             tokens, or a Hugging Face tokenizer, for its word pieces.
-        count: "occurrence" (default): every occurrence counts. "presence": a token counts once a text.
+        count: "occurrence" (default): every occurrence counts. "presence": a token counts once per text.
 
     Raises:
         TypeError: If the tokenizer is neither a known name nor a function.
@@ -241,19 +241,19 @@ class LmiCounts:
         self.documents.update(numbers)
         fast = self.tokenizer == "words" and self.count == "occurrence"
         counters: dict[int, WordCounter] = {}
-        held: dict[int, list[Any]] = {}
+        texts_of: dict[int, list[Any]] = {}
         size = 0
         for text, label in zip(texts, numbers, strict=True):
-            held.setdefault(label, []).append(text)
+            texts_of.setdefault(label, []).append(text)
             size += len(text)
             if fast and size >= BUFFER:
-                _count_words(held, counters)
-                held, size = {}, 0
+                _count_words(texts_of, counters)
+                texts_of, size = {}, 0
         if fast:
-            _count_words(held, counters)
+            _count_words(texts_of, counters)
             more: Mapping[int, Iterable[str]] = {label: counter.counts() for label, counter in counters.items()}
         else:
-            more = {label: self._tokens_of(rows) for label, rows in held.items()}
+            more = {label: self._tokens_of(rows) for label, rows in texts_of.items()}
         for label, tokens in more.items():
             self.tokens.setdefault(label, Counter()).update(tokens)
 
@@ -375,19 +375,20 @@ def lmi(
 
     \[ PMI(w, l) = \log \frac{(count(w, l) + k)\, N'}{(count(w) + kK)\,(count(l) + kV)}, \quad N' = N + kKV \]
 
-    for K labels, V distinct tokens and k = `pmi_smoothing` added to every cell; and how far the token is from what a
-    token that says nothing would do,
+    for K labels, V distinct tokens and k = `pmi_smoothing` added to every cell; and how far the token is from one that
+    carries no information,
 
     \[ z = \frac{p(l \mid w) - p_0}{\sqrt{p_0 (1 - p_0) / count(w)}} . \]
 
-    LMI favors frequent tokens, PMI rare ones; z is a test. z takes the counted units for independent, which texts are
-    and the occurrences of a word in one text are not: for the test itself use count="presence".
+    LMI favors frequent tokens, PMI rare ones; z is a test. z treats the counted units as independent; texts
+    are, occurrences of a word in one text are not. For the test itself use count="presence".
 
     Args:
         data: N texts, or N lists of tokens with tokenizer="none".
         labels: (N,) labels, whole numbers from 0; at least two different ones.
         tokenizer: "words" (default), "none", a function of one text, or a Hugging Face tokenizer; see `LmiCounts`.
-        count: "occurrence" (default) or "presence": a token counts once a text, and p(w, l), p(l) are shares of texts.
+        count: "occurrence" (default) or "presence": a token counts once per text, and p(w, l) and p(l) are shares of
+            texts.
         denominator: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of
             distinct tokens, as Du et al. and Bihani and Rayz write). It scales LMI and does not change the ranking.
         head_fraction: The share of a label's tokens that make its head; default 0.05. The head has
@@ -430,8 +431,8 @@ def lmi(
     )
 
 
-def _count_words(held: Mapping[int, Sequence[str]], counters: dict[int, WordCounter]) -> None:
-    for label, texts in held.items():
+def _count_words(texts_of: Mapping[int, Sequence[str]], counters: dict[int, WordCounter]) -> None:
+    for label, texts in texts_of.items():
         counters.setdefault(label, WordCounter()).update(texts)
 
 

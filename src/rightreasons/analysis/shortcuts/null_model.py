@@ -15,7 +15,7 @@ from scipy import special
 Floats = NDArray[np.float64]
 
 _CELLS = 4_000_000
-"""Random numbers drawn at once, to bound the memory."""
+"""Maximum number of random numbers held in memory at once."""
 
 
 def chance_of_hit(
@@ -68,7 +68,7 @@ def chance_of_hit(
 
 
 def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_bins: int) -> NDArray[np.int64]:
-    """Put tokens into bins of like frequency, each of which holds about the same share of the running text.
+    """Put tokens into bins of similar frequency, each of which holds about the same share of the running text.
 
     Args:
         vocabulary: The tokens.
@@ -98,8 +98,8 @@ def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_
 def permutation_p_value(n_hits: int, chances: Floats, *, n_permutations: int, seed: int) -> float:
     """Return how often shuffled top tokens hit in at least as many texts as the observed ones did.
 
-    Whether a shuffled text hits is a coin of known chance, so the shuffles are drawn as coins: the same law, at no
-    cost. The observed assignment is counted as one of the shuffles, so the p-value is never 0.
+    Whether a shuffled text hits is a coin of known chance, so the shuffles are drawn as coins: the same distribution,
+    at no cost. The observed assignment is counted as one of the shuffles, so the p-value is never 0.
 
     Args:
         n_hits: Number of texts with a hit.
@@ -114,8 +114,8 @@ def permutation_p_value(n_hits: int, chances: Floats, *, n_permutations: int, se
     as_many = 0
     step = max(1, _CELLS // len(chances))
     for start in range(0, n_permutations, step):
-        drawn = rng.random((min(step, n_permutations - start), len(chances))) < chances
-        as_many += int(np.count_nonzero(drawn.sum(axis=1) >= n_hits))
+        hits = rng.random((min(step, n_permutations - start), len(chances))) < chances
+        as_many += int(np.count_nonzero(hits.sum(axis=1) >= n_hits))
     return (as_many + 1) / (n_permutations + 1)
 
 

@@ -1,4 +1,4 @@
-"""Does a model decide by shortcuts? What it looks at, against what its training data gave away.
+"""Does a model decide by shortcuts? What it attends to, compared with what its training data gives away.
 
 A token is a shortcut of a prediction when it is among the tokens that the prediction rests on most (the top N by
 attribution) and in the head of the LMI ranking of the predicted label.
@@ -49,7 +49,7 @@ Heads = Mapping[int, Collection[str]] | LmiResult
 class Shortcuts:
     """The shortcuts of N predictions, and the chance that blind picks would have found some.
 
-    The tokens of all texts stand in flat arrays, one text after another; text i is `offsets[i]:offsets[i + 1]`.
+    The tokens of all texts are in flat arrays, one text after another; text i is `offsets[i]:offsets[i + 1]`.
 
     Attributes:
         tokens: (total,) the tokens.
@@ -134,7 +134,7 @@ class ShortcutExample(Result):
 
 @dataclasses.dataclass(frozen=True)
 class NullModel(Result):
-    """What blind picks of tokens would give, and what the model does beyond it.
+    """The shortcut rate of blind picks of tokens, and the model's excess over it.
 
     Attributes:
         rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
@@ -208,7 +208,7 @@ class ShortcutReliance(Result):
         correct: Shortcuts among right predictions; None without references.
         wrong: Shortcuts among wrong predictions; None without references.
         by_label: For each predicted label, the number of predictions, and the shortcut rate among them.
-        cues: For each predicted label, its commonest shortcuts with the number of predictions that they cue.
+        cues: For each predicted label, its most common shortcuts with the number of predictions that they cue.
         bins: Shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
         definition: The definition used, in words.
@@ -253,7 +253,7 @@ def find_shortcuts(
 
     Args:
         tokens: N lists of tokens, without special tokens; the same kind of tokens as in the heads.
-        attributions: N lists of attributions, one a token; larger means that the prediction rests on it more.
+        attributions: N lists of attributions, one per token; larger means that the prediction rests on it more.
         predictions: (N,) predicted labels.
         heads: label -> the tokens of its head, or an `LmiResult`.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
@@ -347,9 +347,9 @@ def shortcut_reliance(
     \[ P_{sc} = \frac1n \sum_i sc_i, \quad excess = P_{sc} - P_{sc}^{null} \]
 
     with sc_i as in `find_shortcuts`. P_sc lies in [0, 1]; lower means fewer predictions whose most important tokens are
-    giveaways of the predicted label. It has no zero: tokens in the head are frequent, so read the excess over the null
-    models, in which the places of the top N tokens are shuffled within the text ("random"), or within the tokens of the
-    text that are about as frequent in the training data ("frequency").
+    giveaways of the predicted label. Even a shortcut-free model scores above 0, because head tokens are frequent:
+    report the excess over the null models, in which the positions of the top N tokens are shuffled within the text
+    ("random"), or among the tokens of the text that are about as frequent in the training data ("frequency").
 
     Args:
         tokens: As in `find_shortcuts`, as are `attributions`, `predictions` and `heads`.
@@ -365,7 +365,7 @@ def shortcut_reliance(
         frequencies: token -> count in the training data, for the null model.
         n_frequency_bins: Bins of like frequency; default 5.
         n_bins: Bins of confidence, of equal width; default 10.
-        top_cues: How many of the commonest shortcuts of each label are listed; default 10.
+        top_cues: Number of most common shortcuts listed per label; default 10.
         resampling: Level of the intervals, number of resamples and of the permutation test's shuffles, and their seed.
 
     Returns:
@@ -491,7 +491,7 @@ def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Rag
     if differ.size:
         item = int(differ[0])
         raise ValueError(
-            "Expected one attribution a token in each item, but item "
+            "Expected one attribution per token in each item, but item "
             f"{item} has {lengths[item]} tokens and {values.lengths[item]} attributions."
         )
     bad = np.flatnonzero(~np.isfinite(values.values))
@@ -504,11 +504,11 @@ def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Rag
 
 
 def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
-    given = heads.heads if isinstance(heads, LmiResult) else heads
-    if not isinstance(given, Mapping):
-        raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(given).__name__}.")
+    by_label_heads = heads.heads if isinstance(heads, LmiResult) else heads
+    if not isinstance(by_label_heads, Mapping):
+        raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(by_label_heads).__name__}.")
     members: dict[int, frozenset[str]] = {}
-    for label, head in given.items():
+    for label, head in by_label_heads.items():
         # The keys of a table that went through JSON are strings.
         if not str(label).isdigit():
             raise TypeError(f"Expected the keys of `heads` to be labels, whole numbers from 0, but got {label!r}.")
@@ -526,7 +526,7 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
 
 
 def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
-    """Say against which null models the rate is no news."""
+    """Name the null models that the rate does not exceed."""
     level = 1.0 - confidence_level
     blind = [
         f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})" for name, model in null.items() if model.p_value > level

@@ -29,7 +29,7 @@ class ShortcutTradeoff(Result):
 
     Attributes:
         shortcut_tradeoff: T_sc, score / shortcut rate, from 0 up; higher means more score for fewer shortcuts. None
-            where no prediction is shortcut-cued (nothing to divide by) or the score is undefined.
+            where no prediction is shortcut-cued (division by zero) or the score is undefined.
         score: The score, in [0, 1]; None where it is undefined (binary F1 without class 1).
         shortcut_rate: P_sc, the share of predictions that are shortcut-cued, in [0, 1].
         interval: Percentile bootstrap interval of T_sc over items; None where T_sc is None, or where resamples without
@@ -134,7 +134,7 @@ def shortcut_tradeoff(
 
     \[ T_{sc} = \frac{F1}{P_{sc}} \]
 
-    From 0 up, higher is better: 1.02 is an F1 of 0.9395 at a shortcut rate of 0.9211. Read it with its parts, for it
+    From 0 up, higher is better: 1.02 is an F1 of 0.9395 at a shortcut rate of 0.9211. Read it with its parts: it
     rewards a low rate without limit.
 
     Args:

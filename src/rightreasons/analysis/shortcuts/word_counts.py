@@ -1,8 +1,8 @@
-"""Counts the words of many texts fast: eight bytes at a time, without one Python object a token.
+"""Count the words of many texts fast: eight bytes at a time, without a Python object per token.
 
 A word of up to eight ASCII letters is one 64-bit number. Its occurrences are counted by sorting those numbers, which
-costs a few nanoseconds a token; longer words and texts beyond ASCII take the plain way. The counts are exact, and equal
-to `Counter(words(text))`.
+costs a few nanoseconds per token; longer words and non-ASCII texts are counted one by one. The counts are exact and
+equal to `Counter(words(text))`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class WordCounter:
         self._others: Counter[str] = Counter()
 
     def update(self, texts: Sequence[str]) -> None:
-        """Count the words of some texts; they are joined, so hand in some megabytes at a time."""
+        """Count the words of some texts; they are joined, so pass a few megabytes at a time."""
         # A NUL would be taken for the end of a word of fewer than eight letters.
         plain = [text for text in texts if text.isascii() and "\0" not in text]
         if plain:
