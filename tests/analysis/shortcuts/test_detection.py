@@ -33,7 +33,7 @@ def test_nothing_found_and_nothing_planted():
 @pytest.mark.parametrize(
     ("found", "planted", "error", "sentence"),
     [
-        ([[1, 0]], [[1]], ValueError, "Expected one flag a token in `found` and `planted`, but item 0 has 2 and 1."),
+        ([[1, 0]], [[1]], ValueError, "Expected one flag per token in `found` and `planted`, but item 0 has 2 and 1."),
         ([[1]], [[1], [0]], ValueError, "Expected `found` and `planted` of one length, but got 1 and 2."),
         ([], [], ValueError, "Expected at least one text, but `found` is empty."),
         ([[1], [0.5]], [[1], [0]], TypeError, "Expected True or False in `found`, but item 1 holds 0.5."),

@@ -271,7 +271,7 @@ def test_merging_batches_equals_one_pass_and_is_associative():
         (
             {"attributions": [*ATTRIBUTIONS[:4], [1.0]]},
             ValueError,
-            "Expected one attribution a token in each item, but item 4 has 3 tokens and 1 attributions.",
+            "Expected one attribution per token in each item, but item 4 has 3 tokens and 1 attributions.",
         ),
         ({"attributions": [*ATTRIBUTIONS[:4], [1.0, math.nan, 0.0]]}, ValueError, "item 4 holds nan."),
         ({"predictions": [1, 0]}, ValueError, "Expected `tokens` and `predictions` of one length, but got 5 and 2."),
