@@ -4,9 +4,10 @@
 
 Building: the four probes of every item of HellaSwag's validation split through `perturb` (Arrow table in, Arrow table
 out), one process. Encoder: `predict_choices` beside the bare forward passes over the same batches, already tokenized,
-sorted by length and padded. Causal: `choose_causal` with the prompt encoded once an item beside every (prompt, choice)
-pair in full, by a plain loop over length-sorted batches and by `choose_causal` itself (which asks for the logits of
-choices only); and the probes of the same items by `choose`, which asks for every distinct pair once, beside all pairs.
+sorted by length and padded. Causal: `choose_causal` with the prompt encoded once per item, compared with every (prompt,
+choice) pair in full, by a plain loop over length-sorted batches and by `choose_causal` itself (which asks for the
+logits of choices only); and the probes of the same items by `choose`, which asks for every distinct pair once, beside
+all pairs.
 """
 
 import argparse

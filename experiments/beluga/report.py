@@ -57,7 +57,7 @@ def one_task(plan: Plan) -> dict[str, Any]:
 
 
 def case_places(plan: Plan) -> dict[str, slice]:
-    """Say where each functionality's test cases stand in the letters of `passed`: they follow the suite's order."""
+    """Return the positions of each functionality's test cases in the letters of `passed`, in the suite's order."""
     names = [name for name, _, _ in plan.settings["functionalities"]]
     counts = plan.settings["n_cases"]
     ends = np.cumsum(counts)

@@ -62,14 +62,14 @@ class Ltgr(Result):
 
 
 def attribution_similarity(first: Ragged, last: Ragged, agree: Any) -> Floats:
-    r"""Compare what a model looked at early in training with what it looks at in the end.
+    r"""Compare what a model looks at early in training with what it looks at in the end.
 
     \[ v_i = \cos(g(f_1(x_i)), g(f(x_i))) \text{ if both predict the same, else } 0 \]
 
     A model learns shortcuts first: what it looked at after one epoch and still does is suspect.
 
     Args:
-        first: N rows of attributions after the first epoch, one number a token.
+        first: N rows of attributions after the first epoch, one number per token.
         last: N rows of the finished model, of the same lengths.
         agree: (N,) whether the two predictions are the same.
 

@@ -26,8 +26,9 @@ def positive_vs_correctness_error(
     \[ \sum_m \frac{|B_m|}{n} \left| acc(B_m) - \frac{1}{|B_m|} \sum_{i \in B_m} P_i(1) \right| \quad
        \text{in bins of } P(1) \]
 
-    It is no calibration error. Some published tables hold it for binary tasks; with it they can be told and compared:
-    a calibrated classifier of balanced classes scores its accuracy less 0.5 here: the better it is, the worse it looks.
+    It is not a calibration error. Some published tables report it for binary tasks; this function helps to recognize
+    them. A calibrated classifier of balanced classes scores its accuracy minus 0.5: the better it is, the worse it
+    looks.
 
     Args:
         predictions: (N,) P(class 1) or (N, 2) scores.
