@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rightreasons.measuring.behavior import open_suite
+from rightreasons.data.suites.opening import open_suite
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.batching import encode

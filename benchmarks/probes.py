@@ -23,7 +23,7 @@ import torch
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.data.perturbing.probes import PROBES, Pool, perturb
-from rightreasons.measuring.probes import perturbed
+from rightreasons.measuring.probes import probe_tables
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.running.batching import encode, length_batches, pad
@@ -136,7 +136,7 @@ def causal(items, repeats, full):
     full_tokens = behind + sum(size * len(row) for size, row in zip(before, choices, strict=True))
     shared_tokens = sum(before) + behind
     print(f"tokens: shared {shared_tokens:,}, full {full_tokens:,}, {full_tokens / shared_tokens:.2f} times as many")
-    tables, _ = perturbed(items.select(range(min(8, len(items)))), pool=full)
+    tables = probe_tables(items.select(range(min(8, len(items)))), pool=full).tables
     asked = [text for table in tables.values() for text in table["prompt"][:]]
     offered = [row for table in tables.values() for row in table["choices"][:]]
     found = best(

@@ -29,8 +29,8 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.data.opening.questions import open_questions
 from rightreasons.data.suites.cases import Case
+from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite
-from rightreasons.measuring.behavior import open_suite
 from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.options import PARTITIONS
 from rightreasons.training.behavior.plan import Plan, PlannedRun, plan_runs

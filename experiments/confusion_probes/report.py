@@ -142,7 +142,9 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
                 prior = ", ".join(f"{p:.2f}" for p in o["prior"])
                 row = [f"{o['consistency']:.3f}", prior]
                 row += [
-                    f"{o[how][key]:.3f}" for how in ("as_it_is", "pride", "calibrated") for key in ("accuracy", "rstd")
+                    f"{o[how][key]:.3f}"
+                    for how in ("uncorrected", "pride", "calibrated")
+                    for key in ("accuracy", "rstd")
                 ]
                 order.append(f"| {name} | " + " | ".join(row) + " |")
     pictures = [

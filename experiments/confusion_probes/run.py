@@ -25,8 +25,8 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.data.perturbing.probes import Pool
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.option_order import cyclic_orders
-from rightreasons.measuring.probes import measure, probe
+from rightreasons.measuring.option_order import measure_option_order
+from rightreasons.measuring.probes import measure_probes, probe_tables
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
 from rightreasons.training.tuning.finetune import fine_tune
@@ -94,22 +94,22 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
         return scored
 
     # The whole split lends texts, so that a larger sub-sample has the same perturbed items.
-    probed = probe(items, score("probes"), ks=way.ks, pool=Pool(data), seed=SEED)
+    scores = probe_tables(items, ks=way.ks, pool=Pool(data), seed=SEED).scored_by(score("probes"))
     orders = None
     if is_joint(scorer):
-        kept = probed.tables["original"]
-        orders = cyclic_orders(kept["prompt"][:], kept["choices"][:], kept["label"][:], kept["id"][:], score("orders"))
+        original = (scores.column("original", name) for name in ("prompt", "choices", "label", "id"))
+        orders = measure_option_order(*original, score("orders"))
     figures = {
         "way": way.key,
         "dataset": name,
         "n_available": len(data),
-        "n_dropped": probed.n_dropped,
+        "n_dropped": scores.n_dropped,
         "seconds": round(time.perf_counter() - began, 1),
-        "probes": measure(probed, resampling=Resampling(seed=SEED)).to_dict(),
+        "probes": measure_probes(scores, resampling=Resampling(seed=SEED)).to_dict(),
         "orders": None if orders is None else orders.to_dict(),
         "top_confidence": {
             table: np.histogram(rows.reduce(np.maximum), bins=20, range=(0, 1))[0].tolist()
-            for table, rows in probed.confidences.items()
+            for table, rows in scores.confidences.items()
         },
     }
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rightreasons.data.opening.predictions import read_answers
 from rightreasons.data.suites.suite import Suite, read_hatecheck
-from rightreasons.measuring.behavior_answers import SuiteAnswers, score_stored
+from rightreasons.measuring.behavior import SuiteAnswers, score_stored
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".parquet", ".csv")

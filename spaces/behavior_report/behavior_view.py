@@ -1,6 +1,5 @@
 """From a report to what the page shows: the grid of pass rates, tables of them, and cases with their answers."""
 
-import difflib
 import html
 import itertools
 from collections.abc import Iterator
@@ -9,9 +8,9 @@ from behavior_report import Report
 
 from rightreasons.analysis.intervals import Interval
 from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_percent
-from rightreasons.data.suites.cases import Functionality
+from rightreasons.auditing.questions.behavior.words import TYPES, changes, expected, rule
 from rightreasons.data.suites.suite import Suite
-from rightreasons.measuring.behavior_answers import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
+from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
 from rightreasons.widget import tiles
 
 PAGE = 6
@@ -19,13 +18,7 @@ LONGEST = 8
 """Examples of a case that are written out."""
 
 SHOWN = ("failing", "passing", "not asked", "all")
-TYPES = {
-    "MFT": "minimum functionality: the answer is known",
-    "INV": "invariance: the answer must not change",
-    "DIR": "directional: the confidence must move one way",
-}
-SURE = 0.1
-"""The tolerance of an expectation that names none."""
+MEANINGS = {kind: f"{name}: {what}" for kind, (name, what) in TYPES.items()}
 
 
 # ------------------------------------------------------------------------------------------------------------ the grid
@@ -79,14 +72,12 @@ def mark(model: int, functionality: int) -> str:
 
 def weakest(report: Report) -> tuple[int, int]:
     """Return the index of the first model and of the functionality with its lowest pass rate."""
-    found = report.models[0].result.functionalities
-    rates = [2.0 if each.pass_rate is None else each.pass_rate for each in found]
-    return 0, rates.index(min(rates))
+    return 0, report.models[0].weakest[0][0]
 
 
 def _legend(suite: Suite) -> str:
     used = {functionality.test_type for functionality in suite.functionalities}
-    types = " ".join(f"<span>{_chip(kind)} {words}</span>" for kind, words in TYPES.items() if kind in used)
+    types = " ".join(f"<span>{_chip(kind)} {words}</span>" for kind, words in MEANINGS.items() if kind in used)
     steps = "".join(f'<i style="{_colors(step / 10)}"></i>' for step in range(11))
     return f'<p class="br-legend"><span>0% <span class="br-ramp">{steps}</span> 100% of cases pass</span> {types}</p>'
 
@@ -175,16 +166,16 @@ def cases(report: Report, place: int, number: int, shown: str, page: int) -> str
         f"<p>{_chip(functionality.test_type)} <b>{_text(functionality.name)}</b> "
         f"({_text(functionality.functionality_class)}), {_text(model.name)}: "
         f"{_said(found.pass_rate, found.n_passed, found.n_cases)}</p>"
-        f'<p class="rr-small">{_text(_rule(functionality, model))}</p>'
+        f'<p class="rr-small">{_text(rule(model, number))}</p>'
     )
     noun = "case" if len(chosen) == 1 else "cases"
     what = {"all": noun, "not asked": f"{noun} not asked"}.get(shown, f"{shown} {noun}")
     count = f'<p class="rr-small">{len(chosen):,} {what}; page {page:,} of {pages:,}.</p>'
-    written = [_case(report, model, functionality, case) for case in chosen[first : first + PAGE]]
+    written = [_case(report, model, number, case) for case in chosen[first : first + PAGE]]
     return f'<div class="br-about-cell">{about}</div>{count}{"".join(written)}'
 
 
-def _case(report: Report, model: SuiteAnswers, functionality: Functionality, case: JudgedCase) -> str:
+def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) -> str:
     origin = case.examples[0]
     state = {True: "br-pass", False: "br-fail", None: "br-none"}[case.passed]
     items = []
@@ -195,7 +186,7 @@ def _case(report: Report, model: SuiteAnswers, functionality: Functionality, cas
         items.append(
             f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
-            f'<span class="rr-small">{_text(_expected(model, functionality, case, example))}</span>'
+            f'<span class="rr-small">{_text(expected(model, number, case, example))}</span>'
             "</div></li>"
         )
     hidden = len(case.examples) - len(items)
@@ -209,70 +200,11 @@ _STATES = {True: "br-held", False: "br-broken", None: "br-unasked"}
 
 
 def _answer(model: SuiteAnswers, example: JudgedExample) -> str:
-    answer = model.answers[example.row]
-    said = f"<b>{_text(_called(model, answer))}</b>"
-    if model.probabilities is not None:
-        said += f" {_percent(float(model.probabilities[example.row, int(answer)]))}"
+    said = f"<b>{_text(model.called(model.answers[example.row]))}</b>"
+    confidence = model.confidence(example.row)
+    if confidence is not None:
+        said += f" {_percent(confidence)}"
     return f'<span class="br-answer">{said}</span>'
-
-
-def _expected(model: SuiteAnswers, functionality: Functionality, case: JudgedCase, example: JudgedExample) -> str:
-    """Say what was expected of one example."""
-    expectation, origin = functionality.expectation, case.examples[0]
-    name = expectation["name"]
-    if case.compared and example is origin:
-        return "the original"
-    if example.held is None:
-        return "nothing is asked"
-    before = model.answers[origin.row]
-    limit = f"{100 * expectation.get('tolerance', SURE):g} points"
-    if name == "equal":
-        value = expectation.get("value")
-        return f"expected {_called(model, model.table.labels[example.row] if value is None else value)}"
-    if name == "not_equal":
-        return f"expected anything but {_called(model, expectation['value'])}"
-    if model.probabilities is None:
-        return f"expected {_called(model, before)} again" if name == "invariant" else ""
-    if name == "sentiment_shift":
-        then, now = (
-            float(model.probabilities[place, 2] - model.probabilities[place, 0]) for place in (origin.row, example.row)
-        )
-        way = "fall" if expectation["positive"] else "rise"
-        return f"P(positive) - P(negative) from {then:.2f} to {now:.2f}; it must not {way} by more than {limit}"
-    then, now = (float(model.probabilities[place, int(before)]) for place in (origin.row, example.row))
-    moved = f"P({_called(model, before)}) from {_percent(then)} to {_percent(now)}"
-    if name == "invariant":
-        return f"expected {_called(model, before)} again; {moved}"
-    if name == "monotonic":
-        return f"{moved}; it must not {'fall' if expectation['increasing'] else 'rise'} by more than {limit}"
-    return ""
-
-
-def _rule(functionality: Functionality, model: SuiteAnswers) -> str:
-    """Say what a functionality expects of all of its cases."""
-    expectation = functionality.expectation
-    name = expectation["name"]
-    limit = f"{100 * expectation.get('tolerance', SURE):g} points"
-    rules = {
-        "equal": "Every answer has to be the label.",
-        "not_equal": f"Any answer will do but {_called(model, expectation.get('value', 0))}.",
-        "invariant": f"Every changed text has to get the original's answer, or nearly its confidence (within {limit}).",
-        "monotonic": "The confidence in the original's answer must not "
-        f"{'fall' if expectation.get('increasing') else 'rise'} by more than {limit}.",
-        "sentiment_shift": "P(positive) - P(negative) must not "
-        f"{'fall' if expectation.get('positive') else 'rise'} by more than {limit}.",
-        "transitive": "Of three pairs, two duplicates make the third one a duplicate.",
-    }
-    only = expectation.get("where_first")
-    if not only:
-        return rules[name]
-    answers = " or ".join(_called(model, answer) for answer in only.get("is", only.get("not")))
-    asked = f"Asked only where the first answer is {'' if 'is' in only else 'not '}{answers}."
-    return f"{rules[name]} {asked}"
-
-
-def _called(model: SuiteAnswers, answer: object) -> str:
-    return f"“{answer}”" if isinstance(answer, str) else model.called(answer)
 
 
 def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None) -> str:
@@ -286,14 +218,11 @@ def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None)
 
 
 def _changed(before: str, after: str) -> str:
-    old, new = before.split(), after.split()
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    words = []
-    for kind, _, _, begin, end in matcher.get_opcodes():
-        piece = _text(" ".join(new[begin:end]))
-        if piece:
-            words.append(piece if kind == "equal" else f"<mark>{piece}</mark>")
-    return " ".join(words)
+    parts, end = [], 0
+    for mark in changes(before, after):
+        parts += [_text(after[end : mark.start]), f"<mark>{_text(after[mark.start : mark.end])}</mark>"]
+        end = mark.end
+    return "".join([*parts, _text(after[end:])])
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -309,7 +238,7 @@ def _class_starts(suite: Suite) -> set[int]:
 
 
 def _chip(kind: str) -> str:
-    return f'<span class="br-type br-{_text(kind.lower())}" title="{TYPES.get(kind, "")}">{_text(kind)}</span>'
+    return f'<span class="br-type br-{_text(kind.lower())}" title="{MEANINGS.get(kind, "")}">{_text(kind)}</span>'
 
 
 def _colors(rate: float | None) -> str:

@@ -35,16 +35,16 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema_version",), "one", r"`schema_version` in the audit to match \^1"),
-        (("model", "n_parameters"), "many", r"`model\.n_parameters` in the audit to be integer, but got 'many'"),
-        (("model", "n_parameters"), True, r"to be integer, but got True"),
-        (("settings", "confidence_level"), 2, r"`settings\.confidence_level` in the audit between 0 and 1, but got 2"),
-        (("settings", "limit"), 0, r"`settings\.limit` in the audit between 1 and"),
-        (("dataset", "splits", 0, "role"), "third", r"`dataset\.splits\[0\]\.role` in the audit to be one of"),
+        (("schema_version",), "one", r"`schema_version` in the audit to fit its schema, but 'one' does not match '\^1"),
+        (("model", "n_parameters"), "many", r"`model\.n_parameters` .* 'many' is not of type 'integer'\.$"),
+        (("model", "n_parameters"), True, "but True is not of type 'integer'"),
+        (("settings", "confidence_level"), 2, r"`settings\.confidence_level` .* 2 is greater than the maximum of 1"),
+        (("settings", "limit"), 0, r"`settings\.limit` .* 0 is less than the minimum of 1"),
+        (("dataset", "splits", 0, "role"), "third", r"`dataset\.splits\[0\]\.role` .* 'third' is not one of"),
         (("questions", 0, "result", "verdict", "tone"), "great", r"`questions\[0\]\.result\.verdict\.tone`"),
-        (("questions", 0, "result", "headlines", 0, "estimate", "value"), float("nan"), "but got nan"),
-        (("questions", 0, "extra"), 1, r"Expected no `questions\[0\]\.extra` in the audit"),
-        (("questions",), {}, r"`questions` in the audit to be array, but got \{\}"),
+        (("questions", 0, "result", "headlines", 0, "estimate", "value"), "high", "'high' is not of type 'number'"),
+        (("questions", 0, "extra"), 1, r"`questions\[0\]` .* \('extra' was unexpected\)"),
+        (("questions",), {}, r"`questions` in the audit to fit its schema, but \{\} is not of type 'array'"),
     ],
 )
 def test_what_does_not_fit_is_named(report, path, value, message):
@@ -62,7 +62,7 @@ def test_a_missing_field_is_named(report):
     audit = copy.deepcopy(report.to_dict())
     del audit["questions"][0]["result"]["parts"][0]["title"]
     with pytest.raises(
-        ValueError, match=r"Expected `questions\[0\]\.result\.parts\[0\]\.title` in the audit, but it is"
+        ValueError, match=r"Expected `questions\[0\]\.result\.parts\[0\]` .* 'title' is a required property"
     ):
         check_audit(audit)
 
@@ -75,9 +75,12 @@ def test_reading_back(report, tmp_path):
     file.write_text("{")
     with pytest.raises(ValueError, match="to be an audit in JSON, but it cannot be read"):
         read_audit(tmp_path)
+    file.write_text(json.dumps({**report.to_dict(), "created": float("nan")}))
+    with pytest.raises(ValueError, match="NaN is no JSON number"):
+        read_audit(tmp_path)
     file.write_text(json.dumps({**report.to_dict(), "schema_version": "2.0"}))
     with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):
         read_audit(tmp_path)
     file.write_text(json.dumps([1]))
-    with pytest.raises(ValueError, match="is no audit: Expected the audit to be object"):
+    with pytest.raises(ValueError, match=r"the audit to fit its schema, but \[1\] is not of type 'object'"):
         read_audit(tmp_path)

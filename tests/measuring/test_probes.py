@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.option_order import cyclic_orders
-from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER, extra, measure, perturbed, probe
+from rightreasons.measuring.option_order import measure_option_order
+from rightreasons.measuring.probes import (
+    ORIGINAL,
+    WITHOUT_ANSWER,
+    extra_choices_name,
+    measure_probes,
+    probe_tables,
+)
 
 
 def items(n=40, sizes=(3,)):
@@ -48,10 +54,10 @@ def confused(prompts, choices, ids):
 
 
 def test_a_scorer_of_pairs_shows_dilution_alone():
-    probed = probe(items(), by_pair, ks=(1, 4))
-    assert len(probed) == 40
-    assert set(probed.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra(1), extra(4)}
-    found = measure(probed, resampling=Resampling(resamples=100), n_permutations=20)
+    scores = probe_tables(items(), ks=(1, 4)).scored_by(by_pair)
+    assert len(scores) == 40
+    assert set(scores.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra_choices_name(1), extra_choices_name(4)}
+    found = measure_probes(scores, resampling=Resampling(resamples=100), n_permutations=20)
     assert found.accuracy == 1.0
     for k in (1, 4):
         assert found.paralysis[k].restricted_drop.mean == pytest.approx(0, abs=1e-12)
@@ -67,33 +73,34 @@ def test_a_scorer_of_pairs_shows_dilution_alone():
 
 
 def test_a_joint_scorer_shows_paralysis_beyond_dilution():
-    found = measure(probe(items(), confused, ks=(1, 4)), resampling=Resampling(resamples=100), n_permutations=0)
+    scores = probe_tables(items(), ks=(1, 4)).scored_by(confused)
+    found = measure_probes(scores, resampling=Resampling(resamples=100), n_permutations=0)
     one, four = found.paralysis[1], found.paralysis[4]
     assert 0.02 < one.restricted_drop.mean < four.restricted_drop.mean
     assert four.restricted_drop.t_p_value < 1e-6
 
 
 def test_scores_stay_with_their_items():
-    probed = probe(items(30, sizes=(2, 4)), by_pair, ks=(2,))
-    for name, table in probed.tables.items():
+    scores = probe_tables(items(30, sizes=(2, 4)), ks=(2,)).scored_by(by_pair)
+    for name, table in scores.tables.items():
         want = by_pair(table["prompt"][:], table["choices"][:], None)
-        assert [list(row) for row in probed.logits[name]] == want
+        assert [list(row) for row in scores.logits[name]] == want
         sources = table["id"][:] if name == ORIGINAL else table["source_id"][:]
         assert sources == [f"i{i}" for i in range(30)]
-    assert measure(probed, resampling=Resampling(resamples=50), n_permutations=5).position_bias is None
+    assert measure_probes(scores, resampling=Resampling(resamples=50), n_permutations=5).position_bias is None
 
 
 def test_items_that_cannot_be_probed_are_left_out_and_counted():
     rows = [*items(10)]
     rows[2]["label"] = -1
     rows[3]["choices"] = ["same", "same", "other"]
-    tables, dropped = perturbed(datasets.Dataset.from_list(rows), ks=(1,))
-    assert dropped == 2
-    assert tables[ORIGINAL]["id"][:] == [f"i{i}" for i in (0, 1, 4, 5, 6, 7, 8, 9)]
+    tables = probe_tables(datasets.Dataset.from_list(rows), ks=(1,))
+    assert tables.n_dropped == 2
+    assert tables.tables[ORIGINAL]["id"][:] == [f"i{i}" for i in (0, 1, 4, 5, 6, 7, 8, 9)]
     with pytest.raises(ValueError, match="items with a label to probe"):
-        perturbed(datasets.Dataset.from_list([rows[2]]))
+        probe_tables(datasets.Dataset.from_list([rows[2]]))
     with pytest.raises(ValueError, match="choices of other items to borrow"):
-        perturbed(items(2), ks=(8,))
+        probe_tables(items(2), ks=(8,))
 
 
 def first_position(prompts, choices, ids):
@@ -113,18 +120,18 @@ def right(prompts, choices, ids):
 def test_orders_of_a_scorer_that_leans_on_a_position():
     data = items(40)
     given = (data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:])
-    found = cyclic_orders(*given, first_position)
+    found = measure_option_order(*given, first_position)
     assert found.consistency == 0.0
     assert found.n_estimation == 10
     # The first position wins whatever is in it: right where the right choice stands there, in half of the items.
-    assert found.as_it_is.accuracy == pytest.approx(0.5)
-    assert found.as_it_is.rstd == pytest.approx(0.5)
+    assert found.uncorrected.accuracy == pytest.approx(0.5)
+    assert found.uncorrected.rstd == pytest.approx(0.5)
     assert found.prior[0] > 0.9
     assert found.content_free[0] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
     for corrected in (found.pride, found.calibrated):
         assert corrected.accuracy == 1.0
         assert corrected.rstd == 0.0
-    sound = cyclic_orders(*given, right)
+    sound = measure_option_order(*given, right)
     assert sound.consistency == 1.0
     assert sound.prior == pytest.approx([1 / 3] * 3)
 
@@ -132,4 +139,4 @@ def test_orders_of_a_scorer_that_leans_on_a_position():
 def test_orders_need_one_number_of_choices():
     data = items(10, sizes=(2, 3))
     with pytest.raises(ValueError, match="one number of choices to turn, but got 10 with 2, 3"):
-        cyclic_orders(data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:], right)
+        measure_option_order(data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:], right)

@@ -123,7 +123,7 @@ def test_table_and_lists_choose_too(visit):
     expect(page.locator("#cases")).to_contain_text("the original")
     page.locator("#functionality input").click()
     page.get_by_role("option", name="praise is added").click()
-    expect(page.locator("#cases")).to_contain_text("P(positive) - P(negative) must not fall by more than 10 points")
+    expect(page.locator("#cases")).to_contain_text("P(positive) − P(negative) must not fall by more than 0.1")
     page.get_by_role("tab", name="Classes and types").click()
     groups = page.locator("#groups")
     expect(groups).to_contain_text("Point of view")
@@ -155,7 +155,7 @@ def test_own_suite_and_predictions(visit, own):
     expect(cases).to_contain_text("negation <b>&")
     expect(cases).to_contain_text(re.compile(r"good 80%\s*expected bad"))
     cell(page, 0, 1).click()
-    expect(cases).to_contain_text("expected good again; P(good) from 60% to 30%")
+    expect(cases).to_contain_text("expected good again; P(good) from 0.600 to 0.300")
     cell(page, 2, 1).click()
     expect(cases).to_contain_text("0 failing cases; page 1 of 1")
     with page.expect_download() as download:
@@ -206,7 +206,7 @@ def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("4 examples")
     upload(page, own["raw"], where="#prediction-files")
-    expect(alert).to_contain_text("Expected probabilities between 0 and 1, but got -1 to 3; raw outputs of a model")
+    expect(alert).to_contain_text("between 0 and 1, but got -1 to 3; name columns of raw outputs logits")
     assert "Traceback" not in page.content()
 
 

@@ -28,9 +28,9 @@ from rightreasons.auditing.page.parts import (
     Verdict,
 )
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import fraction, p_equals
+from rightreasons.auditing.page.words import fraction, p_equals, short_name
 from rightreasons.auditing.predictions import Predictions, read_predictions
-from rightreasons.auditing.runner import PAGE, short_name
+from rightreasons.auditing.runner import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling

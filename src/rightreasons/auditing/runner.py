@@ -26,6 +26,7 @@ from rightreasons.auditing.context import (
 from rightreasons.auditing.options import AuditOptions, question_options
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table
 from rightreasons.auditing.page.report import Outcome, render_page
+from rightreasons.auditing.page.words import short_name
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from rightreasons.models.scoring.choices import Scorer
 
 PAGE = "index.html"
-
-_PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -409,17 +408,6 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         made=made,
         made_tables=(splits,),
         command=command,
-    )
-
-
-def short_name(model: str) -> str:
-    """Shorten the path of a model to what tells it from others; a hub id stays as it is."""
-    path = Path(model)
-    if not path.is_dir():
-        return model
-    parts = path.resolve().parts
-    return (
-        "/".join(parts[-2:]) if path.name.lower() in _PLAIN_NAMES or path.name.startswith("checkpoint") else path.name
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.comparison import Comparison
     from rightreasons.auditing.page.parts import Estimate
     from rightreasons.auditing.runner import AuditResult
-    from rightreasons.measuring.behavior_answers import SuiteAnswers
+    from rightreasons.measuring.behavior import SuiteAnswers
     from rightreasons.training.behavior.plan import CollectedScores
 
 WIDTH = 100

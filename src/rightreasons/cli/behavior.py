@@ -43,9 +43,8 @@ def behavior(
     from rightreasons.data.suites.opening import open_suite
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.validation import check_count
-    from rightreasons.measuring.behavior import ask
-    from rightreasons.measuring.behavior_answers import score_stored
-    from rightreasons.measuring.behavior_spans import ask_reader, is_reading
+    from rightreasons.measuring.behavior import measure_behavior, score_stored
+    from rightreasons.measuring.behavior_spans import is_reading, measure_reading
     from rightreasons.models.loading import load_classifier, load_question_answering
 
     if not models and not predictions:
@@ -59,14 +58,12 @@ def behavior(
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
         if is_reading(opened):
             reader = load_question_answering(model)
-            answered = ask_reader(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
+            answered = measure_reading(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
         else:
             classifier = load_classifier(model)
-            answered = ask(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
+            answered = measure_behavior(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
         tested.append(answered)
-    page = write_behavior_report(
-        tested, out, confidence_level=confidence_level, seed=seed, examples=examples, command=_typed()
-    )
+    page = write_behavior_report(tested, out, resampling=resampling, examples=examples, command=_typed())
     show_pass_rates(tested)
     typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
     typer.echo(f"Report: {page}")

@@ -1,111 +1,348 @@
-"""Test a classifier on a behavioral suite: its answers to every example, and what share of cases passes."""
+"""What a model passes of a behavioral suite, case by case: of a classifier, or of stored answers without a model."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, asks_for_neutral, pass_rates
-from rightreasons.data.suites.opening import open_suite
+from rightreasons.analysis.behavior.expectations import evaluate_cases, neutral_probabilities
+from rightreasons.analysis.behavior.pass_rates import (
+    BehavioralPassRate,
+    FunctionalityResult,
+    GroupResult,
+    answers_of,
+    asks_for_neutral,
+    cases_of,
+    pass_rates,
+)
+from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.expectation_specs import skips_first
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.scores import Scores
-from rightreasons.measuring.behavior_answers import SuiteAnswers, check_sentiment_order, classified
-from rightreasons.models.loading import Classifier
-from rightreasons.models.scoring.classes import predict
+from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.validation import SCORE_KINDS, check_scores
 
-__all__ = ["ask", "open_suite", "run_suite"]
+if TYPE_CHECKING:
+    from rightreasons.models.loading import Classifier
+
+SENTIMENTS = ("negative", "neutral", "positive")
+"""The classes over which a model of two sentiments is spread."""
+
+TEST_TYPES = ("MFT", "INV", "DIR")
 
 
-def run_suite(
+@dataclasses.dataclass(frozen=True, eq=False)
+class SuiteAnswers:
+    """A model's answers to a suite, and what it passes.
+
+    Attributes:
+        name: The name of the model.
+        suite: The suite.
+        result: Its pass rates.
+        answers: n answers, class numbers or texts, in the suite's order.
+        probabilities: (n, K) probabilities as they were scored; None where there are answers alone.
+        class_names: K names; None where they are unknown.
+        spread: Whether a model of two sentiments was spread over three.
+    """
+
+    name: str
+    suite: Suite
+    result: BehavioralPassRate
+    answers: NDArray[np.int64] | list[str]
+    probabilities: NDArray[np.float64] | None = None
+    class_names: tuple[str, ...] | None = None
+    spread: bool = False
+
+    @property
+    def table(self) -> SuiteTable:
+        """The suite without its texts."""
+        return self.suite.table()
+
+    @property
+    def test_types(self) -> list[tuple[str, GroupResult]]:
+        """The means of the test types that the suite has, in their usual order."""
+        return [(kind, self.result.test_types[kind]) for kind in TEST_TYPES if kind in self.result.test_types]
+
+    @property
+    def weakest(self) -> list[tuple[int, FunctionalityResult]]:
+        """The functionalities with their places in the suite, the weakest first, undefined ones last."""
+        places = enumerate(self.result.functionalities)
+        return sorted(places, key=lambda each: (each[1].pass_rate is None, each[1].pass_rate or 0.0, each[0]))
+
+    def n_clearly_below(self, bound: float) -> int:
+        """Count the functionalities whose whole interval lies below a pass rate."""
+        return sum(each.interval is not None and each.interval.high < bound for each in self.result.functionalities)
+
+    def called(self, answer: Any) -> str:
+        """Name an answer: a class, or the text itself."""
+        if isinstance(answer, str):
+            return answer
+        known = self.class_names is not None and 0 <= int(answer) < len(self.class_names)
+        return self.class_names[int(answer)] if known and self.class_names else f"class {int(answer)}"
+
+    def confidence(self, row: int, answer: int | None = None) -> float | None:
+        """Return the probability of an answer to an example, by default the most probable; None without scores."""
+        if self.probabilities is None:
+            return None
+        value = self.probabilities[row].max() if answer is None else self.probabilities[row, answer]
+        return float(np.clip(value, 0.0, 1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedExample:
+    """One example of a case.
+
+    Attributes:
+        texts: Its texts.
+        row: Its place in the suite.
+        held: Whether it holds what is expected; None where nothing was asked of it.
+    """
+
+    texts: tuple[str, ...]
+    row: int
+    held: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgedCase:
+    """One case with the outcome of its examples.
+
+    Attributes:
+        id: Its id in the functionality.
+        passed: Whether it passes; None where the expectation does not apply.
+        compared: Whether its first example is the original that the others are compared with.
+        examples: Its examples.
+    """
+
+    id: str
+    passed: bool | None
+    compared: bool
+    examples: tuple[JudgedExample, ...]
+
+
+def measure_behavior(
     classifier: Classifier,
     suite: Suite,
     *,
-    outputs: str | None = None,
     batch_size: int = 32,
     resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
-) -> tuple[BehavioralPassRate, Scores]:
+) -> SuiteAnswers:
     """Ask a classifier every example of a suite and score its answers.
+
+    A model of two sentiments on a suite of three is spread over three (`neutral_probabilities`).
 
     Args:
         classifier: From `load_classifier`; its classes are in the order of the suite's labels.
-        suite: A suite of one or two texts an example.
-        outputs: "probabilities" or "binary_sentiment" (a model of two sentiments on a suite of three); None takes the
-            latter where the model has two classes and `asks_for_neutral` says that the suite is one of three.
-        batch_size: The most items of a batch.
-        resampling: Level of the intervals, and how those of the means are resampled.
-        progress: Whether to show a bar.
+        suite: A suite with one or two texts per example.
+        batch_size: Maximum number of items per batch.
+        resampling: Level, resamples and seed of the intervals of the means.
+        progress: Whether to show a progress bar.
         out: A folder for the answers, from which a killed run goes on.
 
     Returns:
-        The pass rates, and the answers in the suite's order.
+        The model's answers in the suite's order, and its pass rates.
 
     Raises:
-        ValueError: If the suite is one of reading comprehension, or has a label that the model has no class for.
+        ValueError: If the suite asks for texts, has a label that the model has no class for, or is one of sentiments
+            and the model's classes are in another order.
     """
-    rows = list(suite.examples())
-    if any(row["answer"] for row in rows) or len(suite.text_columns) > 2:
+    from rightreasons.models.scoring.classes import predict
+
+    examples = list(suite.examples())
+    if any(row["answer"] for row in examples) or len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
-            "question-answering model by `run_reading_suite`, or score stored answers with `pass_rates(answers, "
-            "suite.table(), outputs='texts')`."
+            "question-answering model, or score stored answers with `score_stored`."
         )
-    table = suite.table()
-    n_classes = len(classifier.label_names or ())
-    highest = max((row["label"] for row in rows), default=-1)
-    if outputs is None:
-        outputs = "binary_sentiment" if n_classes == 2 and asks_for_neutral(table) else "probabilities"
-    if highest >= (3 if outputs == "binary_sentiment" else n_classes):
-        raise ValueError(
-            f"Expected a model with a class for every label of the suite {suite.name!r}, 0 to {highest}, but "
-            f"{classifier.name} has {n_classes}."
-        )
+    _check_classes(classifier.name, len(classifier.label_names or ()), classifier.label_names, suite)
     columns = suite.text_columns
     scores = predict(
         classifier,
-        [row[columns[0]] for row in rows],
-        text_pairs=[row[columns[1]] for row in rows] if len(columns) == 2 else None,
-        ids=[row["id"] for row in rows],
+        [row[columns[0]] for row in examples],
+        text_pairs=[row[columns[1]] for row in examples] if len(columns) == 2 else None,
+        ids=[row["id"] for row in examples],
         batch_size=batch_size,
-        progress=progress,
-        out=out,
-    )
-    result = pass_rates(
-        softmax(np.asarray(scores.logits, dtype=np.float64)),
-        table,
-        outputs=outputs,
-        resampling=resampling,
-    )
-    return result, scores
-
-
-def ask(
-    classifier: Classifier,
-    suite: Suite,
-    *,
-    batch_size: int = 32,
-    resampling: Resampling = Resampling(),
-    progress: bool = True,
-    out: Any = None,
-) -> SuiteAnswers:
-    """Ask a classifier every example of a suite; the arguments are those of `run_suite`.
-
-    Raises:
-        ValueError: As `run_suite`, and if a suite of sentiments is put to a model whose classes are in another order.
-    """
-    check_sentiment_order(classifier.name, classifier.label_names, suite)
-    result, scores = run_suite(
-        classifier,
-        suite,
-        batch_size=batch_size,
-        resampling=resampling,
         progress=progress,
         out=out,
     )
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    return classified(classifier.name, suite, result, probabilities, classifier.label_names)
+    return _classified(classifier.name, suite, probabilities, classifier.label_names, resampling)
+
+
+def score_stored(
+    name: str, suite: Suite, answers: ModelAnswers, *, resampling: Resampling = Resampling()
+) -> SuiteAnswers:
+    """Score stored answers in the suite's order, without a model.
+
+    Args:
+        name: The name of the model.
+        suite: The suite.
+        answers: From `rightreasons.data.opening.predictions.read_answers`: scores, labels or texts. Two scores per
+            example are spread over three sentiments where the suite is one of three. Ids that are those of
+            `Suite.examples()` are compared with its order.
+        resampling: Level, resamples and seed of the intervals of the means.
+
+    Returns:
+        The model's answers, and its pass rates.
+
+    Raises:
+        ValueError: If the numbers of answers and examples differ, the answers are in another order, or there are
+            scores for too few classes or for sentiments in another order.
+    """
+    table = suite.table()
+    if len(answers) != len(table):
+        raise ValueError(
+            f"Expected one prediction for each of the {len(table):,} examples of the suite {suite.name!r}, in its "
+            f"order, but got {len(answers):,}."
+        )
+    _check_ids(answers.ids, suite)
+    if answers.answers is None:
+        probabilities = _probabilities(answers)
+        _check_classes(name, probabilities.shape[1], answers.label_names, suite)
+        return _classified(name, suite, probabilities, answers.label_names, resampling)
+    labels = _as_asked(answers.answers, table)
+    outputs = "texts" if isinstance(labels, list) else "labels"
+    return SuiteAnswers(
+        name,
+        suite,
+        pass_rates(labels, table, outputs=outputs, resampling=resampling),
+        labels,
+        class_names=answers.label_names,
+    )
+
+
+def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
+    """Return failing cases of a functionality, with the outcome of each example.
+
+    Args:
+        tested: A model's answers.
+        number: The place of the functionality in the suite.
+        limit: Maximum number of cases, sampled by (seed, name of the functionality); None for all.
+        seed: Seed of the sample.
+
+    Returns:
+        The cases, in the suite's order.
+    """
+    passed = tested.result.passed[cases_of(tested.table, number)]
+    failed = [place for place, verdict in enumerate(passed) if verdict is False]
+    if limit is not None and len(failed) > limit:
+        sample = item_rng(seed, tested.table.functionalities[number]).permutation(len(failed))[:limit]
+        failed = [failed[place] for place in np.sort(sample)]
+    return judged_cases(tested, number, failed)
+
+
+def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None = None) -> list[JudgedCase]:
+    """Compare the answers to cases of a functionality with what is expected of them.
+
+    Args:
+        tested: A model's answers.
+        number: The place of the functionality in the suite.
+        places: The places of the cases in the functionality; None for all.
+
+    Returns:
+        The cases, in the order of `places`, or of the suite.
+    """
+    functionality = tested.suite.functionalities[number]
+    answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
+    held, passed = evaluate_cases(functionality.expectation, answers)
+    begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
+    compared = skips_first(functionality.expectation)
+    judged = []
+    for place in range(len(functionality.cases)) if places is None else places:
+        case, first = functionality.cases[place], int(answers.offsets[place])
+        verdicts = [_verdict(value) for value in held[first : first + len(case.examples)]]
+        if compared:
+            verdicts[0] = None
+        examples = tuple(
+            JudgedExample(texts, begin + row, verdict)
+            for row, (texts, verdict) in enumerate(zip(case.examples, verdicts, strict=True), start=first)
+        )
+        judged.append(JudgedCase(case.id, _verdict(passed[place]), compared, examples))
+    return judged
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _classified(
+    name: str,
+    suite: Suite,
+    probabilities: NDArray[np.float64],
+    class_names: tuple[str, ...] | None,
+    resampling: Resampling,
+) -> SuiteAnswers:
+    """Score a classifier's probabilities: the most probable of its classes, or of three over which two are spread."""
+    spread = _is_spread(probabilities.shape[1], suite)
+    outputs = "binary_sentiment" if spread else "probabilities"
+    result = pass_rates(probabilities, suite.table(), outputs=outputs, resampling=resampling)
+    if spread:
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), SENTIMENTS
+    answers = probabilities.argmax(axis=1).astype(np.int64)
+    return SuiteAnswers(name, suite, result, answers, probabilities, class_names, spread)
+
+
+def _is_spread(n_classes: int, suite: Suite) -> bool:
+    return n_classes == 2 and asks_for_neutral(suite.table())
+
+
+def _check_classes(name: str, n_classes: int, class_names: Sequence[str] | None, suite: Suite) -> None:
+    """Check that there is a class for every label, and that sentiments are in the order of the suite's labels."""
+    highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
+    if highest >= (3 if _is_spread(n_classes, suite) else n_classes):
+        raise ValueError(
+            f"Expected a class for every label of the suite {suite.name!r}, 0 to {highest}, but {name} has {n_classes}."
+        )
+    sentiments = [word for word in (each.strip().casefold() for each in class_names or ()) if word in SENTIMENTS]
+    ordered = [word for word in SENTIMENTS if word in sentiments]
+    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
+        raise ValueError(
+            f"Expected the classes of {name} in the order of the labels of {suite.name!r}, {' before '.join(ordered)}, "
+            f"but they are {', '.join(class_names or ())}."
+        )
+
+
+def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
+    """Check the order of predictions whose ids are those of the suite; other ids say nothing about it."""
+    wanted = [row["id"] for row in suite.examples()] if ids is not None else []
+    if ids is None or set(wanted).isdisjoint(ids):
+        return
+    for row, (name, expected) in enumerate(zip(ids, wanted, strict=True)):
+        if name != expected:
+            raise ValueError(
+                f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
+                f"{name[:40]} where the suite has {expected}."
+            )
+
+
+def _as_asked(answers: NDArray[np.int64] | list[str], table: SuiteTable) -> NDArray[np.int64] | list[str]:
+    """Return whole numbers as texts where the suite asks for texts."""
+    if isinstance(answers, list) or not any(isinstance(label, str) for label in table.labels):
+        return answers
+    return [str(answer) for answer in answers.tolist()]
+
+
+def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:
+    scores = answers.scores
+    try:
+        return check_scores(scores, scores=answers.kind or SCORE_KINDS[0], name="the predictions")
+    except ValueError:
+        # Where no column said what the scores are, raw outputs are the likely mistake.
+        if answers.kind is None and isinstance(scores, np.ndarray) and (scores.min() < 0 or scores.max() > 1):
+            raise ValueError(
+                f"Expected probabilities between 0 and 1, but got {scores.min():.4g} to {scores.max():.4g}; "
+                "name columns of raw outputs logits, or begin their names with logit_."
+            ) from None
+        raise
+
+
+def _verdict(value: float) -> bool | None:
+    return None if np.isnan(value) else bool(value)

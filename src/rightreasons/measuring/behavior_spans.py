@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, pass_rates
+from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.behavior_answers import SuiteAnswers
+from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.models.loading import Classifier
-from rightreasons.models.scoring.spans import SpanAnswers, predict_answers
+from rightreasons.models.scoring.spans import predict_answers
 
 COLUMNS = ("question", "context")
 """The text columns of a suite of reading, in any order."""
@@ -38,7 +37,7 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
     return questions, contexts
 
 
-def run_reading_suite(
+def measure_reading(
     classifier: Classifier,
     suite: Suite,
     *,
@@ -47,7 +46,7 @@ def run_reading_suite(
     resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
-) -> tuple[BehavioralPassRate, SpanAnswers]:
+) -> SuiteAnswers:
     """Ask a question-answering model every example of a suite of reading and score its answers.
 
     Args:
@@ -60,7 +59,7 @@ def run_reading_suite(
         out: A folder for the answers, from which a killed run resumes.
 
     Returns:
-        The pass rates, and the answers in the suite's order.
+        The model's answers in the suite's order, and its pass rates.
 
     Raises:
         ValueError: If the suite has other texts, or the model is of another kind.
@@ -76,20 +75,7 @@ def run_reading_suite(
         progress=progress,
         out=out,
     )
-    rates = pass_rates(list(answers.texts), suite.table(), outputs="texts", resampling=resampling)
-    return rates, answers
-
-
-def ask_reader(classifier: Classifier, suite: Suite, **options: Any) -> SuiteAnswers:
-    """Ask a question-answering model a suite, as `behavior.ask` asks a classifier.
-
-    Args:
-        classifier: From `load_question_answering`.
-        suite: A suite of reading.
-        **options: Those of `run_reading_suite`.
-
-    Raises:
-        ValueError: As `run_reading_suite`.
-    """
-    rates, answers = run_reading_suite(classifier, suite, **options)
-    return SuiteAnswers(classifier.name, suite, rates, list(answers.texts))
+    texts = list(answers.texts)
+    return SuiteAnswers(
+        classifier.name, suite, pass_rates(texts, suite.table(), outputs="texts", resampling=resampling), texts
+    )

@@ -1,15 +1,15 @@
-"""What a scorer that sees all choices together says under every cyclic order of them."""
+"""What a scorer that sees all choices together does under every cyclic order of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.analysis.probes.option_order import (
     contextual_calibration,
     permutation_consistency,
@@ -17,50 +17,51 @@ from rightreasons.analysis.probes.option_order import (
     pride_debias,
     pride_prior,
 )
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
-    as_ragged,
     check_fraction,
     check_labels,
     check_ragged,
     check_same_length,
     check_texts,
 )
+from rightreasons.measuring.probes import Score
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """The inputs without content of Zhao et al. (2021)."""
 
-Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Any]
-
 
 @dataclasses.dataclass(frozen=True)
-class Corrected(Result):
-    """A scorer on the held-out items, under one correction.
+class OrderAccuracy(Result):
+    """A scorer on the held-out items, with or without a correction.
 
     Attributes:
         accuracy: Accuracy in [0, 1].
+        interval: Its interval (Wilson).
         rstd: Spread of the recalls over the position of the right choice (`position_bias`).
         picked: How often each position is picked.
     """
 
     accuracy: float
+    interval: Interval
     rstd: float
     picked: list[int]
 
 
 @dataclasses.dataclass(frozen=True)
 class OrderFigures(Result):
-    """What the order of the choices does; see `cyclic_orders`.
+    """The effect of the order of the choices; see `measure_option_order`.
 
     Attributes:
-        n_items: How many items.
-        n_choices: How many choices each has, which is how many cyclic orders there are.
+        n_items: Number of items.
+        n_choices: Number of choices of each, which is the number of cyclic orders.
         consistency: Share of items whose picked content is the same under every order.
+        consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
         content_free: Its mean confidence in each position for inputs without content.
-        n_estimation: Items the prior was estimated on; the corrections are judged on the others.
-        as_it_is: The held-out items without correction.
+        n_estimation: Number of items on which the prior was estimated; the corrections are tested on the others.
+        uncorrected: The held-out items without correction.
         pride: The same with the prior divided out.
         calibrated: The same by contextual calibration.
     """
@@ -68,15 +69,21 @@ class OrderFigures(Result):
     n_items: int
     n_choices: int
     consistency: float
+    consistency_interval: Interval
     prior: list[float]
     content_free: list[float]
     n_estimation: int
-    as_it_is: Corrected
-    pride: Corrected
-    calibrated: Corrected
+    uncorrected: OrderAccuracy
+    pride: OrderAccuracy
+    calibrated: OrderAccuracy
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of items on which the corrections are tested."""
+        return self.n_items - self.n_estimation
 
 
-def cyclic_orders(
+def measure_option_order(
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     labels: Sequence[int] | NDArray[np.int64],
@@ -84,18 +91,21 @@ def cyclic_orders(
     score: Score,
     *,
     share: float = 0.25,
+    resampling: Resampling = Resampling(),
 ) -> OrderFigures:
-    """Ask for every cyclic order of the choices, and take the preference for positions out.
+    """Score every cyclic order of the choices, and take the preference for positions out.
 
-    In order r, position j holds choice (j + r) mod n: over the n orders every choice stands once at every position.
+    In order r, position j holds choice (j + r) mod n: over the n orders every choice is once at every position.
 
     Args:
         prompts: N prompts.
         choices: N lists of n choices, n the same for all.
         labels: (N,) the right choices.
         ids: N ids.
-        score: (prompts, choices, ids) -> logits; it has to see the choices together, or nothing can come of it.
+        score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
+            at a time gives the same scores in every order.
         share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
+        resampling: Its level is that of the intervals.
 
     Returns:
         An `OrderFigures`.
@@ -118,37 +128,36 @@ def cyclic_orders(
     n, size = sizes[0], len(texts)
     gold = check_labels(labels, n)
     n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
-    turned = [[row[(j + r) % n] for j in range(n)] for r in range(n) for row in choices]
+    rotations = [[row[(j + r) % n] for j in range(n)] for r in range(n) for row in choices]
     names = [f"{item}/order {r}" for r in range(n) for item in ids]
-    empty = [["N/A"] * n for _ in CONTENT_FREE]
-    logits = as_ragged(
-        score(
-            [*texts * n, *CONTENT_FREE],
-            [*turned, *empty],
-            [*names, *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
-        ),
-        "scores",
+    logits = score(
+        [*texts * n, *CONTENT_FREE],
+        [*rotations, *([["N/A"] * n] * len(CONTENT_FREE))],
+        [*names, *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
     )
-    table = check_ragged(Ragged(logits.values, logits.offsets), scores="logits").values.reshape(-1, n)
+    table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table[: n * size].reshape(n, size, n).transpose(1, 0, 2)  # item, order, position
     content_free = table[n * size :]
     picks = (observed.argmax(axis=2) + np.arange(n)) % n
     prior = pride_prior(observed[:n_estimation])
-    kept, held = observed[n_estimation:, 0], gold[n_estimation:]
+    held_out, answers = observed[n_estimation:, 0], gold[n_estimation:]
 
-    def judged(probabilities: NDArray[np.float64]) -> Corrected:
+    def tested(probabilities: NDArray[np.float64]) -> OrderAccuracy:
         picked = probabilities.argmax(axis=1)
-        spread = position_bias(picked, held, n)
-        return Corrected(float((picked == held).mean()), spread.rstd, spread.picked)
+        hits, spread = int((picked == answers).sum()), position_bias(picked, answers, n)
+        interval = wilson(hits, len(answers), confidence_level=resampling.level)
+        return OrderAccuracy(hits / len(answers), interval, spread.rstd, spread.picked)
 
+    consistency = permutation_consistency(picks)
     return OrderFigures(
         n_items=size,
         n_choices=n,
-        consistency=permutation_consistency(picks),
+        consistency=consistency,
+        consistency_interval=wilson(round(consistency * size), size, confidence_level=resampling.level),
         prior=prior.tolist(),
         content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,
-        as_it_is=judged(kept),
-        pride=judged(pride_debias(kept, prior)),
-        calibrated=judged(contextual_calibration(kept, content_free)),
+        uncorrected=tested(held_out),
+        pride=tested(pride_debias(held_out, prior)),
+        calibrated=tested(contextual_calibration(held_out, content_free)),
     )

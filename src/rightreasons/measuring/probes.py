@@ -1,8 +1,8 @@
-"""The four confusion probes on one scorer and one data set: what is asked, and what the answers say.
+"""The four confusion probes: what is asked of a scorer of choices, and what its answers say.
 
-`probe` perturbs the items, has all of them scored by one call, and keeps the scores; `measure` turns them into the
-figures. What scores is a function, so that the same code serves a model from the hub, an audit, and a Trainer in the
-middle of a run.
+`probe_tables` perturbs the items once; `ProbeTables.scored_by` has them scored by one call, and `measure_probes` turns
+the scores into figures. The scorer is a function, so that a model from the hub, an audit and a Trainer in the middle of
+a run are measured by the same code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.intervals import Interval, wilson
-from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, choice_paralysis
+from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, Drop, choice_paralysis
 from rightreasons.analysis.probes.option_order import ChoicesOnly, PositionBias, choices_only, position_bias
 from rightreasons.analysis.probes.prior_bias import PriorBias, prior_bias
 from rightreasons.foundations.ragged import Ragged
@@ -33,62 +33,118 @@ ORIGINAL = "original"
 WITHOUT_ANSWER = ("no_question", "wrong_question", "no_right_answer")
 """The probes that leave no right choice: they show prior bias."""
 
+WITHOUT_QUESTION = ("no_question", "wrong_question")
+"""Those of them that keep the choice that was right."""
+
 KS = (1, 2, 4, 8)
-"""How many choices `extra_choices` adds, by default."""
+"""Default numbers of choices that the fourth probe adds."""
 
 Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Any]
 """(prompts, choices, ids) -> logits, as an array, `Ragged` or rows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Probed:
-    """Items before and after every probe, with the scores of their choices.
+class ProbeTables:
+    """Items before and after every probe, each table with the same items in the same order.
 
     Attributes:
-        tables: Name -> rows: "original", the probes of `WITHOUT_ANSWER`, and "extra_choices_1", … for each k; all with
-            the same items in the same order.
-        logits: Name -> the scores of their choices.
+        tables: Name -> rows: "original", the probes of `WITHOUT_ANSWER`, and "extra_choices_1", … for each k.
         ks: The numbers of added choices.
-        n_dropped: Items left out because they have no label or two equal choices.
+        n_dropped: Number of items left out because they have no label or two equal choices.
     """
 
     tables: Mapping[str, datasets.Dataset]
-    logits: Mapping[str, Ragged]
     ks: tuple[int, ...]
     n_dropped: int
 
     def __len__(self) -> int:
         return len(self.tables[ORIGINAL])
 
+    def scored_by(self, score: Score) -> ProbeScores:
+        """Have the choices of all tables scored by one call.
+
+        Args:
+            score: (prompts, choices, ids) -> logits.
+        """
+        prompts: list[str] = []
+        choices: list[list[str]] = []
+        ids: list[str] = []
+        for name, table in self.tables.items():
+            prompts += table["prompt"][:]
+            choices += table["choices"][:]
+            ids += [f"{item}/{name}" for item in self.tables[ORIGINAL]["id"][:]]
+        rows = as_ragged(score(prompts, choices, ids), "scores")
+        size = len(self)
+        cuts = rows.offsets[::size]
+        logits = {
+            name: Ragged(
+                rows.values[cuts[index] : cuts[index + 1]],
+                rows.offsets[index * size : (index + 1) * size + 1] - cuts[index],
+            )
+            for index, name in enumerate(self.tables)
+        }
+        return ProbeScores(self.tables, self.ks, self.n_dropped, logits)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProbeScores(ProbeTables):
+    """Items before and after every probe, with the scores of their choices.
+
+    Attributes:
+        logits: Name of the table -> scores of its choices.
+    """
+
+    logits: Mapping[str, Ragged]
+
     @functools.cached_property
     def confidences(self) -> Mapping[str, Ragged]:
-        """Name -> the softmax of the scores within each item."""
+        """Name -> softmax of the scores within each item."""
         return {name: check_ragged(rows, scores="logits") for name, rows in self.logits.items()}
+
+    @property
+    def uniform(self) -> float | None:
+        """Confidence of an even spread before any probe; None where the number of choices differs."""
+        lengths = self.confidences[ORIGINAL].lengths
+        return 1 / float(lengths[0]) if (lengths == lengths[0]).all() else None
 
     def column(self, name: str, column: str) -> Any:
         """Return a column of one table as a list."""
         return self.tables[name][column][:]
 
     def labels(self, name: str = ORIGINAL) -> NDArray[np.int64]:
-        """(N,) where the right choice stands."""
+        """(N,) position of the right choice."""
         return np.asarray(self.column(name, "label"), dtype=np.int64)
+
+    def top(self, name: str) -> NDArray[np.float64]:
+        """(N,) confidence in the picked choice."""
+        return self.confidences[name].reduce(np.maximum)
+
+    def right(self, name: str = ORIGINAL) -> NDArray[np.float64]:
+        """(N,) confidence in the right choice."""
+        return self.confidences[name].at(self.labels(name))
+
+    def telling_items(self, n_items: int) -> list[int]:
+        """Return the items with the strongest preference without a question, and last the one with the weakest."""
+        bare = self.confidences["no_question"]
+        order = np.argsort(-self.top("no_question") * bare.lengths, kind="stable")
+        return [*order[: n_items - 1].tolist(), int(order[-1])]
 
 
 @dataclasses.dataclass(frozen=True)
 class ProbeFigures(Result):
-    """What the probes say of one scorer; see `measure`.
+    """What the probes say of one scorer; see `measure_probes`.
 
     Attributes:
-        n_items: How many items.
+        n_items: Number of items.
         accuracy: Accuracy before any perturbation.
         accuracy_interval: Its interval (Wilson).
         original: The within-item variance of the confidences before: what a bias is to be compared with.
         prior_bias: Probe -> the preference where no choice is right.
         pseudo_correct_intervals: Probe -> interval (Wilson) of the pseudo-correct rate, where there is one.
-        paralysis: Number of added choices -> what they do.
+        paralysis: Number of added choices -> their effect.
         position_bias: Recall by the position of the right choice before any perturbation; None where the number of
             choices differs.
-        choices_only: Accuracy without the prompt against that of the commonest position.
+        choices_only: Accuracy without the prompt, compared with that of the commonest position.
     """
 
     n_items: int
@@ -101,94 +157,65 @@ class ProbeFigures(Result):
     position_bias: PositionBias | None
     choices_only: ChoicesOnly
 
+    @property
+    def largest_k(self) -> int:
+        """The largest number of added choices."""
+        return max(self.paralysis)
 
-def extra(k: int) -> str:
+    def knows_unasked(self, alpha: float) -> bool:
+        """Tell whether the old answer is picked above chance without its question; of two probes, by Bonferroni."""
+        tests = (self.prior_bias[name].pseudo_correct for name in WITHOUT_QUESTION)
+        return any(test is not None and test.rate > test.chance and test.p_value < alpha / 2 for test in tests)
+
+    def is_paralyzed(self, alpha: float) -> bool:
+        """Tell whether the most added choices lower the confidence beyond dilution, by the paired t-test."""
+        drop = self.paralysis[self.largest_k].restricted_drop
+        # Below this the drops of a scorer of single pairs differ by rounding alone.
+        return drop.mean > 1e-6 and drop.t_p_value is not None and drop.t_p_value < alpha
+
+
+def extra_choices_name(k: int) -> str:
     """Name the table with k added choices.
 
     Example:
-        >>> extra(4)
+        >>> extra_choices_name(4)
         'extra_choices_4'
     """
     return f"extra_choices_{k}"
 
 
-def probe(
+def spare_choices(choices: Sequence[Sequence[str]]) -> int:
+    """Count the different choices that every item could at least borrow from the others.
+
+    Example:
+        >>> spare_choices([["yes", "no"], ["Yes", "maybe", "never"]])
+        1
+    """
+    different = {text.strip().casefold() for row in choices for text in row}
+    return len(different) - max(len(row) for row in choices)
+
+
+def probe_tables(
     items: datasets.Dataset,
-    score: Score,
     *,
     ks: Sequence[int] = KS,
     pool: Pool | datasets.Dataset | None = None,
     seed: int = 0,
-) -> Probed:
-    """Apply every probe to some items and have all of them scored by one call.
+) -> ProbeTables:
+    """Apply every probe to some items.
 
     Args:
         items: Multiple-choice items {id, prompt, choices, label}. Those without a label or with two equal choices are
             left out and counted.
-        score: What scores: (prompts, choices, ids) -> logits.
-        ks: How many choices are added, one table each; default 1, 2, 4, 8.
-        pool: What texts are borrowed from; None for the items themselves.
+        ks: Numbers of added choices, one table each; default 1, 2, 4, 8.
+        pool: The source of borrowed texts; None for the items themselves.
         seed: Decides what is borrowed.
 
     Returns:
-        A `Probed`.
+        A `ProbeTables`.
 
     Raises:
         ValueError: If no item is left, an item is malformed, or the pool is too small to borrow from.
-    """
-    tables, n_dropped = perturbed(items, ks=ks, pool=pool, seed=seed)
-    return ask(tables, score, ks=ks, n_dropped=n_dropped)
-
-
-def ask(tables: Mapping[str, datasets.Dataset], score: Score, *, ks: Sequence[int] = KS, n_dropped: int = 0) -> Probed:
-    """Have all tables of `perturbed` scored by one call.
-
-    Args:
-        tables: From `perturbed`.
-        score: As in `probe`.
-        ks: The numbers of added choices that the tables were built with.
-        n_dropped: How many items `perturbed` left out.
-
-    Returns:
-        A `Probed`.
-    """
-    prompts: list[str] = []
-    choices: list[list[str]] = []
-    ids: list[str] = []
-    for name, table in tables.items():
-        prompts += table["prompt"][:]
-        choices += table["choices"][:]
-        ids += [f"{item}/{name}" for item in tables[ORIGINAL]["id"][:]]
-    rows = as_ragged(score(prompts, choices, ids), "scores")
-    size = len(tables[ORIGINAL])
-    cuts = rows.offsets[::size]
-    logits = {
-        name: Ragged(
-            rows.values[cuts[index] : cuts[index + 1]],
-            rows.offsets[index * size : (index + 1) * size + 1] - cuts[index],
-        )
-        for index, name in enumerate(tables)
-    }
-    return Probed(tables, logits, tuple(ks), n_dropped)
-
-
-def perturbed(
-    items: datasets.Dataset,
-    *,
-    ks: Sequence[int] = KS,
-    pool: Pool | datasets.Dataset | None = None,
-    seed: int = 0,
-) -> tuple[dict[str, datasets.Dataset], int]:
-    """Build the tables of `Probed`: the items and what each probe makes of them, in one order.
-
-    Args:
-        items: As in `probe`.
-        ks: As in `probe`.
-        pool: As in `probe`.
-        seed: As in `probe`.
-
-    Returns:
-        Name -> table, and how many items were left out.
     """
     from rightreasons.data.perturbing.probes import Pool, perturb
 
@@ -199,28 +226,25 @@ def perturbed(
         raise ValueError("Expected items with a label to probe, but there are none.")
     if not isinstance(pool, Pool):
         pool = Pool(items if pool is None else pool)
-    shared: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
-    made = {name: perturb(labelled, name, **shared) for name in WITHOUT_ANSWER}
-    made |= {extra(k): perturb(labelled, "extra_choices", k=k, **shared) for k in ks}
-    kept = set(made["no_question"]["source_id"][:])
-    original = labelled.select([row for row, item in enumerate(labelled["id"][:]) if item in kept])
+    options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
+    tables = {name: perturb(labelled, name, **options) for name in WITHOUT_ANSWER}
+    tables |= {extra_choices_name(k): perturb(labelled, "extra_choices", k=k, **options) for k in ks}
+    sources = set(tables["no_question"]["source_id"][:])
+    original = labelled.select([row for row, item in enumerate(labelled["id"][:]) if item in sources])
     if len(original) == 0:
         raise ValueError("Expected items whose choices differ, but each has two that are equal.")
-    return {ORIGINAL: original, **made}, len(items) - len(original)
+    return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original))
 
 
-def measure(
-    probed: Probed,
-    *,
-    n_permutations: int = 200,
-    resampling: Resampling = Resampling(),
+def measure_probes(
+    scores: ProbeScores, *, resampling: Resampling = Resampling(), n_permutations: int = 200
 ) -> ProbeFigures:
-    """Turn the scores into figures: prior bias, choice paralysis, and what the position of a choice does.
+    """Turn the scores into figures: prior bias, choice paralysis, and the effect of the position of a choice.
 
     Args:
-        probed: From `probe`.
+        scores: From `ProbeTables.scored_by`.
+        resampling: Level, resamples and seed of every interval and shuffle.
         n_permutations: Shuffles of the permutation null of the prior bias; default 200.
-        resampling: How every interval is resampled; its seed is that of the shuffles too.
 
     Returns:
         A `ProbeFigures`.
@@ -229,39 +253,58 @@ def measure(
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
         Representation Models through Four Experimental Probes", section 3.
     """
-    options: dict[str, Any] = {"n_permutations": n_permutations, "seed": resampling.seed, "resampling": resampling}
-    labels = probed.labels()
-    before = probed.confidences[ORIGINAL]
+    labels = scores.labels()
+    before = scores.confidences[ORIGINAL]
+    n_items = len(scores)
     biases, intervals = {}, {}
     for name in WITHOUT_ANSWER:
-        pseudo = np.asarray(probed.column(name, "pseudo_label"), dtype=np.int64)
-        found = prior_bias(probed.confidences[name], None if (pseudo < 0).all() else pseudo, **options)
-        biases[name] = found
-        if found.pseudo_correct is not None:
-            hits = round(found.pseudo_correct.rate * found.n_items)
-            intervals[name] = wilson(hits, found.n_items, confidence_level=resampling.level)
+        pseudo = np.asarray(scores.column(name, "pseudo_label"), dtype=np.int64)
+        biases[name] = prior_bias(
+            scores.confidences[name],
+            None if (pseudo < 0).all() else pseudo,
+            n_permutations=n_permutations,
+            resampling=resampling,
+        )
+        rate = biases[name].pseudo_correct
+        if rate is not None:
+            intervals[name] = wilson(round(rate.rate * n_items), n_items, confidence_level=resampling.level)
     paralysis = {
         k: choice_paralysis(
             before,
-            probed.confidences[extra(k)],
+            scores.confidences[extra_choices_name(k)],
             labels,
-            probed.labels(extra(k)),
-            probed.column(extra(k), "original_positions"),
+            scores.labels(extra_choices_name(k)),
+            scores.column(extra_choices_name(k), "original_positions"),
             resampling=resampling,
         )
-        for k in probed.ks
+        for k in scores.ks
     }
     picked = before.argmax()
     right = int((picked == labels).sum())
     sizes = np.unique(before.lengths)
     return ProbeFigures(
-        n_items=len(probed),
-        accuracy=right / len(probed),
-        accuracy_interval=wilson(right, len(probed), confidence_level=resampling.level),
-        original=prior_bias(before, labels, **options),
+        n_items=n_items,
+        accuracy=right / n_items,
+        accuracy_interval=wilson(right, n_items, confidence_level=resampling.level),
+        original=prior_bias(before, labels, n_permutations=n_permutations, resampling=resampling),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
-        paralysis=paralysis,
+        paralysis={
+            k: dataclasses.replace(effect, restricted_drop=_rounded(effect.restricted_drop))
+            for k, effect in paralysis.items()
+        },
         position_bias=position_bias(picked, labels, int(sizes[0])) if len(sizes) == 1 else None,
-        choices_only=choices_only(probed.confidences["no_question"].argmax(), labels),
+        choices_only=choices_only(scores.confidences["no_question"].argmax(), labels),
     )
+
+
+def _rounded(drop: Drop) -> Drop:
+    """Round to 12 decimals: a restricted drop of a scorer of single pairs is 0 but for the last bits."""
+    interval = drop.interval
+    if interval is not None:
+        interval = dataclasses.replace(interval, low=_clean(interval.low), high=_clean(interval.high))
+    return dataclasses.replace(drop, mean=_clean(drop.mean), interval=interval)
+
+
+def _clean(value: float) -> float:
+    return round(value, 12) + 0.0  # no negative zero

@@ -15,8 +15,7 @@ from rightreasons.auditing.schema import read_audit
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.behavior import ask
-from rightreasons.measuring.behavior_answers import score_stored
+from rightreasons.measuring.behavior import measure_behavior, score_stored
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
@@ -47,7 +46,7 @@ def answered(world):
 
 def test_its_figures_are_those_of_the_kernel(answered):
     told, folder = answered
-    direct = ask(
+    direct = measure_behavior(
         load_classifier(folder / "model"), behavior_suite(), resampling=Resampling(resamples=50), progress=False
     ).result
     rates = told["result"]["data"]["pass_rates"]
@@ -109,12 +108,10 @@ def test_invariance_shows_the_original_and_marks_the_change():
     assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
     assert (example.prediction, example.confidence, example.label) == ("bad", 0.7, "")
     assert example.note == (
-        "Original: “Ann liked it.”, answered good (0.900). Confidence in good: 0.900 there, 0.300 here. "
+        "Original: “Ann liked it.”, answered good (0.900). P(good) from 0.900 to 0.300. "
         "1 of the 2 examples of this case fails."
     )
-    assert shown.note == (
-        "Expected: the answer to the original, or a confidence in it that does not move by more than 0.1."
-    )
+    assert shown.note == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."
 
 
 def test_the_verdict_follows_intervals():
@@ -166,13 +163,13 @@ def test_a_page_of_several_models(world, tmp_path):
     folder, _ = world
     suite = behavior_suite()
     tested = [
-        ask(load_classifier(folder / "model"), suite, resampling=FEW, progress=False),
-        ask(load_classifier(save_tiny_classifier(tmp_path / "model", seed=3)), suite, resampling=FEW, progress=False),
+        measure_behavior(load_classifier(model), suite, resampling=FEW, progress=False)
+        for model in (folder / "model", save_tiny_classifier(tmp_path / "model", seed=3))
     ]
     page = write_behavior_report(tested, tmp_path / "out").read_text("utf-8")
-    # Both folders are called "model": their whole paths tell them apart.
-    for each in tested:
-        assert f'<li><a href="#model_{tested.index(each) + 1}">{each.name}</a></li>' in page
+    # Both folders are called "model": the folders that they are in tell them apart.
+    for number, parent in enumerate((folder, tmp_path), start=1):
+        assert f'<li><a href="#model_{number}">{parent.name}/model</a></li>' in page
     told = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
     assert [each["behavioral_pass_rate"] for each in told["models"]] == [
         each.result.behavioral_pass_rate for each in tested
@@ -188,7 +185,7 @@ def test_a_page_of_several_models(world, tmp_path):
 
 def test_a_page_does_not_replace_an_audit(world, tmp_path):
     folder, _ = world
-    tested = ask(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
+    tested = measure_behavior(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
     (tmp_path / "audit.json").write_text("{}")
     with pytest.raises(ValueError, match=r"holds audit\.json"):
         write_behavior_report([tested], tmp_path)
@@ -212,7 +209,7 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
     (example,) = who.examples
     assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
     assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
-    assert rename.note == "Expected: the answer to the original."
+    assert rename.note == "Every changed text must get the original's answer."
     assert rename.examples[0].note == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
     page = write_behavior_report([tested], tmp_path).read_text("utf-8")
     assert "Ann &lt;i&gt;" in page

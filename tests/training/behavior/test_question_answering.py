@@ -9,7 +9,7 @@ import torch
 
 from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.suite import Case, Suite
-from rightreasons.measuring.behavior_spans import reading_texts, run_reading_suite
+from rightreasons.measuring.behavior_spans import measure_reading, reading_texts
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.scoring.spans import predict_answers
 from rightreasons.models.scoring.windows import encode_windows
@@ -316,15 +316,15 @@ def test_probes_and_runs_of_reading_take_the_best_of_a_grid(task, tmp_path):
 
 def test_a_reader_is_asked_a_suite(tiny, tmp_path):
     suite = reading_suite()
-    rates, found = run_reading_suite(tiny, suite, progress=False, out=tmp_path / "answers")
-    assert len(found) == suite.n_examples
-    assert rates.n_cases == suite.n_cases == 24
+    tested = measure_reading(tiny, suite, progress=False, out=tmp_path / "answers")
+    assert len(tested.answers) == suite.n_examples
+    assert tested.result.n_cases == suite.n_cases == 24
     replaced = np.flatnonzero([row["functionality"] == "other names" for row in suite.examples()])
     for n, case in enumerate(np.array(replaced).reshape(-1, 2).tolist()):
-        before, after = (found.texts[row] for row in case)
+        before, after = (tested.answers[row] for row in case)
         old, new = suite.functionalities[3].cases[n].meta[1]
         words = [new if word == old else word for word in before.split()]
-        assert rates.passed[18 + n] == (after.split() == words)
+        assert tested.result.passed[18 + n] == (after.split() == words)
 
 
 def test_bad_input_is_told(task):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rightreasons.measuring.behavior import open_suite
+from rightreasons.data.suites.opening import open_suite
 from rightreasons.training.behavior.class_items import suite_items
 from rightreasons.training.behavior.items import TYPES
 from rightreasons.training.behavior.losses import RULES

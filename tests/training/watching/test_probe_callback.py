@@ -8,7 +8,7 @@ import transformers
 
 from choice_items import good_items
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.probes import measure, probe
+from rightreasons.measuring.probes import measure_probes, probe_tables
 from rightreasons.models.scoring.choices import choose, load_chooser
 from rightreasons.training.tuning.examples import as_dataset, choice_examples
 from rightreasons.training.tuning.finetune import fine_tune
@@ -62,7 +62,9 @@ def test_the_last_record_is_that_of_the_saved_model(run):
         return choose(model, prompts, choices, ids=ids, progress=False).logits
 
     items = as_dataset(good_items(30, 200), "multiple_choice", "items")
-    figures = measure(probe(items, score, ks=(2,)), resampling=Resampling(resamples=10), n_permutations=0)
+    figures = measure_probes(
+        probe_tables(items, ks=(2,)).scored_by(score), resampling=Resampling(resamples=10), n_permutations=0
+    )
     last = callback.records[-1]
     assert figures.prior_bias["no_question"].prior_bias == pytest.approx(last.no_question, abs=1e-5)
     assert figures.paralysis[2].choice_paralysis == pytest.approx(last.choice_paralysis, abs=1e-5)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rightreasons.auditing.page.parts import Estimate
+
+PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
+"""Names of folders that do not tell one model from another."""
 
 
 def fraction(value: float) -> str:
@@ -61,3 +66,18 @@ def with_interval(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return fraction(estimate.value)
     return f"{fraction(estimate.value)} [{fraction(estimate.low)}, {fraction(estimate.high)}]"
+
+
+def short_name(model: str) -> str:
+    """Shorten the path of a model's folder to what tells it from others; a hub id stays whole.
+
+    Example:
+        >>> short_name("google-bert/bert-base-uncased")
+        'google-bert/bert-base-uncased'
+    """
+    path = Path(model)
+    if not path.is_dir():
+        return model
+    parts = path.resolve().parts
+    plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
+    return "/".join(parts[-2:]) if plain else parts[-1]

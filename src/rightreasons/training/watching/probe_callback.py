@@ -10,7 +10,7 @@ from typing import Any
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_seed
-from rightreasons.measuring.probes import ORIGINAL, ProbeFigures, ask, measure, perturbed
+from rightreasons.measuring.probes import ProbeFigures, measure_probes, probe_tables
 from rightreasons.models.scoring.choices import choose
 from rightreasons.training.tuning.examples import Table, as_dataset
 from rightreasons.training.watching.recording import RecordingCallback, chooser_of
@@ -116,18 +116,18 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
         data = as_dataset(items, "multiple_choice", "items")
         if "id" not in data.column_names:
             data = data.add_column("id", [str(row) for row in range(len(data))])
-        self._tables, self._n_dropped = perturbed(data, ks=(self._k,), seed=self._seed)
+        self._tables = probe_tables(data, ks=(self._k,), seed=self._seed)
 
     def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> ProbeRecord:
         """Put the probes to the model that the Trainer gives."""
         scorer = chooser_of(given)
 
         def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
-            found = choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False)
-            return found.logits
+            return choose(scorer, prompts, choices, ids=ids, batch_size=self._batch_size, progress=False).logits
 
-        probed = ask(self._tables, score, ks=(self._k,), n_dropped=self._n_dropped)
-        figures = measure(probed, n_permutations=0, resampling=Resampling(resamples=1, seed=self._seed))
+        figures = measure_probes(
+            self._tables.scored_by(score), resampling=Resampling(resamples=1, seed=self._seed), n_permutations=0
+        )
         return _record_of(figures, self._k, step, epoch)
 
     def metrics(self, record: ProbeRecord) -> dict[str, float]:
@@ -141,7 +141,7 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
 
     def __len__(self) -> int:
         """How many items are watched."""
-        return len(self._tables[ORIGINAL])
+        return len(self._tables)
 
 
 def _record_of(figures: ProbeFigures, k: int, step: int, epoch: float) -> ProbeRecord:

@@ -1,4 +1,4 @@
-"""The picture about behavior: pass rates of one model or many, one cell a functionality."""
+"""The picture about behavior: pass rates of one model or several, one cell per functionality."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
 from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn, shortened
+from rightreasons.auditing.questions.behavior.words import TYPES
 
 Floats = NDArray[np.float64]
 
 TYPE_COLORS = {"MFT": "blue", "INV": "green", "DIR": "ink"}
-"""The colors of the test types, names in `PALETTE`; on the color stands the letter M, I or D."""
+"""The colors of the test types, names in `PALETTE`; each is labeled with the letter M, I or D."""
 
-# Lightness alone tells the order, so that it can be read in gray and by who cannot tell the hues: failing is dark.
+# Lightness alone gives the order, so that it can be read in gray and without telling hues apart: failing is dark.
 _RATES = LinearSegmentedColormap.from_list(
     "pass rate", ["#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7"], N=256
 )
-_DARK, _LIGHT = "#17202e", "#ffffff"  # numbers in cells keep their color where the page turns dark
+_DARK, _LIGHT = "#17202e", "#ffffff"  # numbers in cells keep their color on a dark page
 _NAMES, _SIZE, _SMALL, _NUMBERS = 8.5, 7.5, 7.0, 6.3  # points
 _LONGEST_COLUMN, _LONGEST_ROW = 46, 34  # characters of a name beside an axis
 _STRIP = 0.17  # inches: the row of test types under the cells
@@ -48,15 +49,15 @@ def pass_rate_heat_map(
     means: bool = True,
     numbers: bool | None = None,
 ) -> Figure:
-    """Draw pass rates as a heat map: a row a model (or configuration and method), a column a functionality.
+    """Draw pass rates as a heat map: one row per model (or configuration and method), one column per functionality.
 
-    Columns stand in the given order and are numbered from 1; a rule parts the classes, whose names stand above, and the
-    test type is told by the color of the label and by a letter. On the first axes of the figure, column j covers
+    Columns keep the given order and are numbered from 1; rules separate the classes, whose names are above; the color
+    of a label and a letter give the test type. On the first axes of the figure, column j covers
     x in (j - 0.5, j + 0.5) and row i covers y in (i - 0.5, i + 0.5).
 
     Args:
         rows: Name of the row -> its pass rates in [0, 1], None where undefined: a result of `pass_rates`, a mapping
-            from the name of a functionality (what it lacks is undefined), or one value a functionality in their order.
+            from the name of a functionality (what it lacks is undefined), or one value per functionality in order.
         functionalities: (name, class, test type) of each column; None takes those of the first row, a result of
             `pass_rates`.
         means: Whether a last column holds the unweighted mean of what is defined in a row; default True.
@@ -67,7 +68,7 @@ def pass_rate_heat_map(
 
     Raises:
         ValueError: If there is no row or no column, a row names a functionality that is no column, has the wrong number
-            of values, or a value is no fraction.
+            of values, or a value is not a fraction.
     """
     columns = _columns(rows, functionalities)
     names = [name for name, _, _ in columns]
@@ -90,7 +91,7 @@ def behavior_heat_map(
 
 
 def rate_colors(rate: float) -> tuple[str, str]:
-    """Return the color of a cell and of the number on it, for those who draw the cells otherwise.
+    """Return the color of a cell and of the number on it, for other ways to draw the cells.
 
     Example:
         >>> rate_colors(0.0), rate_colors(1.0)
@@ -156,7 +157,7 @@ def _draw(
     means: bool,
     shown: bool,
 ) -> None:
-    """Measure the texts, size the figure after them, and draw."""
+    """Measure the texts, size the figure to fit them, and draw."""
     n_rows, n_columns = values.shape
     labels = [f"{number}  {shortened(name, _LONGEST_COLUMN)}" for number, (name, _, _) in enumerate(columns, start=1)]
     kinds = [kind for _, _, kind in columns]
@@ -164,7 +165,7 @@ def _draw(
     cell_width = float(np.clip(9.0 / n_columns, 0.22, 0.5))
     cell_height = 0.42 if n_rows == 1 else 0.3 if n_rows <= 12 else 0.2
     last = n_columns - 0.5 + (1.9 if means else 0.0)
-    # Names of classes stand straight where all fit over their columns, else all of them lean.
+    # Class names are horizontal where all fit over their columns, else all are slanted.
     widths = [_text_width(figure, name, _SIZE, "bold") for name, _ in classes]
     straight = all(width + _PAD <= size * cell_width for width, (_, size) in zip(widths, classes, strict=True))
     begins = np.cumsum([0, *(size for _, size in classes[:-1])]) * cell_width
@@ -185,7 +186,7 @@ def _draw(
     axis.set_xticks([])
     _cells(axis, values, 0, shown)
     if means:
-        # Numbers of the means are wanted even where cells are too many to hold theirs.
+        # The means have numbers even where there are too many cells for theirs.
         _cells(axis, _row_means(values), n_columns + 0.4, True)
         axis.text(n_columns + 0.4, n_rows - 0.5 + _PAD / cell_height, "mean", fontsize=_SIZE, ha="center", va="top")
     _column_labels(axis, labels, kinds, n_rows, 1 / cell_height)
@@ -273,10 +274,12 @@ def _legend(figure: Figure, kinds: Sequence[str], undefined: bool, left: float, 
     scale.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     scale.tick_params(labelsize=_SMALL, length=0, pad=2)
     scale.set_title("cases that pass", fontsize=_SMALL, fontweight="normal", pad=2)
-    said = {"MFT": "MFT: the answer is known", "INV": "INV: it must not change", "DIR": "DIR: it must move one way"}
     handles = [
-        Patch(facecolor=PALETTE[TYPE_COLORS.get(kind, "muted")], label=said.get(kind, kind))
-        for kind in sorted(set(kinds), key=[*said, *kinds].index)
+        Patch(
+            facecolor=PALETTE[TYPE_COLORS.get(kind, "muted")],
+            label=f"{kind}: {TYPES[kind][1]}" if kind in TYPES else kind,
+        )
+        for kind in sorted(set(kinds), key=[*TYPES, *kinds].index)
     ]
     if undefined:
         handles.append(Patch(label="undefined", **_UNDEFINED))

@@ -1,4 +1,4 @@
-"""The pictures about superficial cues: cues and their productivity, Easy against Hard, sensitivity, embeddings."""
+"""The pictures about superficial cues: cues with their productivity, and Easy against Hard."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.analysis.cues.statistics import Cue
 from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
@@ -18,16 +19,16 @@ class Bars:
     """The bars of one model or one training set.
 
     Attributes:
-        name: What stands below them.
+        name: The label below them.
         values: Overall, Easy, Hard; in [0, 1].
         lows: Lower ends of their whiskers.
         highs: Upper ends.
     """
 
     name: str
-    values: tuple[float, float, float]
-    lows: tuple[float, float, float]
-    highs: tuple[float, float, float]
+    values: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +37,8 @@ class CuePoint:
 
     Attributes:
         cue: The cue.
-        applicability: In how many items it is applicable.
-        productivity: How often it points at the right choice.
+        applicability: Number of items in which it is applicable.
+        productivity: Share of those in which it points at the right choice.
         low: Lower end of the interval.
         high: Upper end.
         significant: Whether it differs from chance after the correction.
@@ -50,9 +51,14 @@ class CuePoint:
     high: float
     significant: bool
 
+    @classmethod
+    def of(cls, cue: Cue, *, significant: bool) -> CuePoint:
+        """Make the point of a row of `cue_statistics`."""
+        return cls(cue.cue, cue.applicability, cue.productivity, cue.low, cue.high, significant)
+
 
 def cue_productivity(key: str, *, cues: Sequence[CuePoint], chance: float) -> Drawing:
-    """Draw the productivity of each cue with its interval against chance, the widest spread cue first."""
+    """Draw the productivity of each cue with its interval against chance, in the given order."""
     with canvas(4.9, 1.1 + 0.27 * len(cues)) as (figure, axis):
         axis.axvline(chance, color=PALETTE["muted"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         for y, cue in enumerate(cues):

@@ -19,10 +19,10 @@ class Before:
     """One panel of `confidence_panels`.
 
     Attributes:
-        name: What stands above it.
+        name: Its title.
         before: (N,) confidences before the probe.
         after: (N,) confidences after it.
-        level: Where a vertical line tells what no preference would give; None for no line.
+        level: Confidence without any preference, drawn as a vertical line; None for no line.
     """
 
     name: str
@@ -81,7 +81,7 @@ def confidence_panels(key: str, *, panels: Sequence[Before], xlabel: str, n_bins
 
 
 def paralysis_curve(key: str, *, ks: Sequence[int], curves: Sequence[Curve]) -> Drawing:
-    """Draw what added choices take from the confidence in the right one, against how many they are."""
+    """Draw the drop of the confidence in the right choice against the number of added choices."""
     with canvas(5.2, 3.5) as (figure, axis):
         axis.axhline(0, color=PALETTE["muted"], linewidth=1)
         place = np.arange(len(ks))

@@ -3,116 +3,102 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, Drop
+from rightreasons.analysis.intervals import Interval
+from rightreasons.analysis.probes.choice_paralysis import Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
-from rightreasons.auditing.page.parts import (
-    APPLIES,
-    Applicability,
-    Column,
-    Estimate,
-    Headline,
-    Part,
-    SectionResult,
-    Table,
-    Verdict,
-    applies_not,
-)
+from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
-from rightreasons.auditing.questions.probes import plots as plots_probes
-from rightreasons.auditing.questions.probes.examples import example_part
+from rightreasons.auditing.questions.probes import plots
+from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
 from rightreasons.measuring.estimates import estimate_of
-from rightreasons.measuring.option_order import OrderFigures, cyclic_orders
+from rightreasons.measuring.option_order import OrderFigures, measure_option_order
 from rightreasons.measuring.options import ProbesOptions
-from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER, Probed, ProbeFigures, extra, measure, probe
+from rightreasons.measuring.probes import (
+    ORIGINAL,
+    WITHOUT_ANSWER,
+    ProbeFigures,
+    ProbeScores,
+    Score,
+    extra_choices_name,
+    measure_probes,
+    probe_tables,
+    spare_choices,
+)
 
-SHEN = "Shen & Kejriwal 2022"
 MIN_ITEMS = 10
-"""With fewer labelled items than this nothing can be said about a preference."""
+"""With fewer labeled items than this, nothing can be said about a preference."""
 
-NAMES = {
-    ORIGINAL: "As it was",
-    "no_question": "No question",
-    "wrong_question": "Wrong question",
-    "no_right_answer": "No right answer",
-}
 DONE = {
     "no_question": "the prompt is removed",
-    "wrong_question": "the prompt of another item is put in",
+    "wrong_question": "the prompt is replaced by that of another item",
     "no_right_answer": "the right choice is replaced by one of another item",
 }
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Found:
-    """What the section has computed.
+class ProbeAnswers:
+    """The probed items of an audit, and what they say.
 
     Attributes:
-        probed: The items under every probe, with the scores.
-        figures: What they say.
-        orders: What the order of the choices does; None for a scorer that sees one choice at a time.
+        scores: The items under every probe, with the scores.
+        figures: Prior bias and choice paralysis.
+        orders: The effect of the order of the choices; None for a scorer that sees one choice at a time.
         joint: Whether the scorer sees the choices together.
         left_out: Numbers of added choices for which the data has too few.
     """
 
-    probed: Probed
+    scores: ProbeScores
     figures: ProbeFigures
     orders: OrderFigures | None
     joint: bool
     left_out: tuple[int, ...]
 
-    @property
-    def largest(self) -> int:
-        """The largest number of added choices."""
-        return max(self.figures.paralysis)
-
 
 class Probes:
-    """Prior bias by three probes, choice paralysis by the fourth, and the order of the choices.
-
-    The option `ks` of this question says how many choices are added; default 1, 2, 4 and 8.
-    """
+    """Prior bias by three probes, choice paralysis by the fourth, and the order of the choices."""
 
     question = "probes"
     title = "Does it choose without a reason to?"
     order = 4
     needs_labels = True
 
-    def applies(self, context: AuditContext, options: ProbesOptions) -> Applicability:
-        """Ask for a multiple-choice task with enough labelled items that texts can be borrowed from."""
+    def applies(self, context: AuditContext, options: ProbesOptions) -> p.Applicability:
+        """Ask for a multiple-choice task with enough labeled items that texts can be borrowed from."""
         split = context.primary
         if split.choices is None:
-            return applies_not("Confusion probes are a question about multiple-choice data.")
-        labelled = int(split.labelled.sum())
-        if labelled < MIN_ITEMS:
-            return applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labelled}.")
+            return p.applies_not("Confusion probes are a question about multiple-choice data.")
+        labeled = int(split.labelled.sum())
+        if labeled < MIN_ITEMS:
+            return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
         if len({text.strip().casefold() for text in split.texts}) < 2:
-            return applies_not("All items have one prompt, so that no other can be put in its place.")
-        if _spare_choices(split.choices) < 1:
-            return applies_not("All items have the same choices, so that none can be borrowed from another.")
-        return APPLIES
+            return p.applies_not("All items have one prompt, so no other can replace it.")
+        if spare_choices(split.choices) < 1:
+            return p.applies_not("All items have the same choices, so none can be borrowed from another.")
+        return p.APPLIES
 
-    def run(self, context: AuditContext, options: ProbesOptions) -> SectionResult:
+    def run(self, context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         """Answer the question."""
-        found = _find(context, options)
-        headlines = _headlines(context, found)
-        parts = [_bias_part(context, found, headlines), _paralysis_part(context, found, headlines)]
-        parts += [_order_part(context, found), example_part(found.probed)]
-        return SectionResult(
-            verdict=_verdict(context, found),
+        answers = _answers(context, options)
+        headlines = _headlines(context, answers)
+        level = percent(context.resampling.level)
+        return p.SectionResult(
+            verdict=_verdict(answers, 1 - context.resampling.level),
             headlines=headlines,
-            parts=tuple(parts),
-            limits=_limits(found),
+            parts=(
+                _bias_part(answers, headlines[:-2], level),
+                _paralysis_part(answers, headlines[-2:], level),
+                _order_part(answers, level),
+                example_part(answers.scores),
+            ),
+            limits=_limits(answers),
             data={
-                "figures": found.figures.to_dict(),
-                "orders": None if found.orders is None else found.orders.to_dict(),
-                "n_left_out": found.probed.n_dropped,
-                "sees_choices_together": found.joint,
+                "figures": answers.figures.to_dict(),
+                "orders": None if answers.orders is None else answers.orders.to_dict(),
+                "n_left_out": answers.scores.n_dropped,
+                "sees_choices_together": answers.joint,
             },
         )
 
@@ -120,181 +106,115 @@ class Probes:
 SECTION = Probes()
 
 
-# ------------------------------------------------------------------------------------------------------------- figures
-
-
-def _find(context: AuditContext, options: ProbesOptions) -> _Found:
+def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
     from rightreasons.models.scoring.choices import choose, is_joint
 
     split, scorer = context.primary, context.classifier
     wanted = tuple(dict.fromkeys(options.ks))
-    spare = _spare_choices(split.choices or [])
+    spare = spare_choices(split.choices or [])
     ks = tuple(k for k in wanted if k <= spare) or (1,)
 
-    def score(part: str, *depends: str) -> Any:
-        def scored(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
-            return choose(
-                scorer,
-                prompts,
-                choices,
-                ids=ids,
-                batch_size=context.batch_size,
-                progress=context.progress,
-                out=context.folder(part, split.fingerprint, str(context.seed), *depends),
-            ).logits
-
-        return scored
+    def score(part: str, *depends: str) -> Score:
+        folder = context.folder(part, split.fingerprint, str(context.seed), *depends)
+        settings: dict[str, Any] = {"batch_size": context.batch_size, "progress": context.progress, "out": folder}
+        return lambda prompts, choices, ids: choose(scorer, prompts, choices, ids=ids, **settings).logits
 
     method = str(getattr(scorer, "method", ""))
-    probed = probe(split.data, score("probes", method, str(ks)), ks=ks, seed=context.seed)
-    figures = measure(probed, resampling=context.resampling)
-    orders = None
-    kept = probed.tables[ORIGINAL]
-    joint = is_joint(scorer)
-    if joint and len({len(row) for row in kept["choices"]}) == 1:
-        orders = cyclic_orders(
-            kept["prompt"][:], kept["choices"][:], kept["label"][:], kept["id"][:], score("orders", method)
+    scores = probe_tables(split.data, ks=ks, seed=context.seed).scored_by(score("probes", method, str(ks)))
+    orders, joint = None, is_joint(scorer)
+    if joint and scores.uniform is not None:
+        prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
+        orders = measure_option_order(
+            prompts, choices, labels, ids, score("orders", method), resampling=context.resampling
         )
-    return _Found(probed, figures, orders, joint, tuple(k for k in wanted if k not in ks))
+    figures = measure_probes(scores, resampling=context.resampling)
+    return ProbeAnswers(scores, figures, orders, joint, tuple(k for k in wanted if k not in ks))
 
 
-def _spare_choices(choices: Sequence[Sequence[str]]) -> int:
-    """How many different choices every item could at least borrow from the others."""
-    different = {text.strip().casefold() for row in choices for text in row}
-    return len(different) - max(len(row) for row in choices)
+# ------------------------------------------------------------------------------------------------------------- telling
 
 
-def _headlines(context: AuditContext, found: _Found) -> tuple[Headline, ...]:
-    figures, split = found.figures, context.primary.name
-    k = found.largest
-    paralysis = figures.paralysis[k]
-    shared: dict[str, Any] = {"source": SHEN, "split": split, "n": figures.n_items}
-    bias = figures.prior_bias["no_question"]
-    made = [
-        Headline(
-            key="prior_bias_no_question",
-            name="Prior bias without the question",
-            estimate=_of_interval(bias.prior_bias, bias.interval),
-            definition="Population variance of the confidences over the choices of an item whose prompt was removed, "
-            f"averaged over items; with the prompt it is {fraction(figures.original.prior_bias)}.",
-            better="lower",
-            **shared,
-        )
-    ]
-    pseudo = bias.pseudo_correct
-    if pseudo is not None:
-        made.append(
-            Headline(
-                key="pseudo_correct_no_question",
-                name="Old answer picked without the question",
-                estimate=_of_interval(pseudo.rate, figures.pseudo_correct_intervals["no_question"]),
-                definition="Share of items whose once right choice is still picked when the prompt is removed; picking "
-                f"at random gets {fraction(pseudo.chance)}.",
-                better="lower",
-                **shared,
-            )
-        )
-    for key, name, value, drop, words in (
-        ("choice_paralysis", f"Drop with {k} more choices", paralysis.choice_paralysis, paralysis.drop, ""),
+def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline, ...]:
+    figures = answers.figures
+    bias, k = figures.prior_bias["no_question"], figures.largest_k
+    pseudo, paralysis = bias.pseudo_correct, figures.paralysis[k]
+    added = f"{k} {'choice' if k == 1 else 'choices'} of other items {'was' if k == 1 else 'were'} added"
+    drop = f"Confidence in the right choice before minus after {added}"
+    rows = [
         (
-            "restricted_drop",
-            "Of it, beyond dilution",
-            paralysis.restricted_drop.mean,
-            paralysis.restricted_drop,
-            ", both taken among the item's own choices alone",
-        ),
-    ):
-        made.append(
-            Headline(
-                key=f"{key}_{k}",
-                name=name,
-                estimate=_of_interval(value, drop.interval),
-                definition="Confidence in the right choice before minus after "
-                f"{k} {'choice' if k == 1 else 'choices'} of other items {'was' if k == 1 else 'were'} added{words}; "
-                "mean over items.",
-                better="lower",
-                **shared,
-            )
-        )
-    return tuple(made)
-
-
-def _of_interval(value: float, interval: Any) -> Estimate:
-    # A restricted drop of a scorer of single pairs is 0 to the last bits, and is to read as 0.
-    found, low, high = (round(number, 12) + 0.0 for number in (value, interval.low, interval.high))
-    return dataclasses.replace(estimate_of(value, interval), value=found, low=low, high=high)
-
-
-# --------------------------------------------------------------------------------------------------------------- parts
-
-
-def _bias_part(context: AuditContext, found: _Found, headlines: Sequence[Headline]) -> Part:
-    figures, level = found.figures, percent(context.confidence_level)
-    told = []
-    for name in WITHOUT_ANSWER:
-        pseudo = figures.prior_bias[name].pseudo_correct
-        if pseudo is not None:
-            told.append(
-                f"{NAMES[name].lower()}: the old answer in {fraction(pseudo.rate)} of the items "
-                f"(chance {fraction(pseudo.chance)}, p {p_equals(pseudo.p_value)})"
-            )
-    text = (
-        "Three probes leave an item without a right choice: "
-        + "; ".join(f"{NAMES[name].lower()} ({DONE[name]})" for name in WITHOUT_ANSWER)
-        + ". A scorer without preferences would spread its confidence evenly. A variance is never negative, so "
-        "what counts is its size beside that of the items as they were, the null in which scores are shuffled between "
-        "items, and whether the choice that was right is still picked.\n\n" + "; ".join(told).capitalize() + "."
-    )
-    table = Table(
-        key="prior_bias",
-        title="Prior bias",
-        columns=(
-            Column("probe", "Probe", "text"),
-            Column("prior_bias", f"Prior bias [{level}]", "number", "Mean within-item variance of the confidences."),
-            Column("normalized", "Normalized", "number", "The same divided by its largest value, in [0, 1]."),
-            Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices, in [0, 1]."),
-            Column("top", "Top confidence", "number", "Mean confidence in the picked choice."),
-            Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
-            Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
-            Column("pseudo", f"Old answer picked [{level}]", "number", "Share; where the once right choice is there."),
-            Column("chance", "Chance", "number", "What picking at random would give."),
-            Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
-        ),
-        rows=(
-            _bias_row(figures.original, NAMES[ORIGINAL], None),
-            *(
-                _bias_row(figures.prior_bias[name], NAMES[name], figures.pseudo_correct_intervals.get(name))
-                for name in WITHOUT_ANSWER
+            "prior_bias_no_question",
+            "Prior bias without the question",
+            (
+                "Population variance of the confidences over the choices of an item whose prompt was removed, averaged "
+                f"over items; with the prompt it is {fraction(figures.original.prior_bias)}."
             ),
+            estimate_of(bias.prior_bias, bias.interval),
         ),
-        note="In the first row the items are as they were, and “old answer picked” is the accuracy.",
-        source=SHEN,
+        (
+            f"choice_paralysis_{k}",
+            f"Drop with {k} more choices",
+            f"{drop}; mean over items.",
+            estimate_of(paralysis.choice_paralysis, paralysis.drop.interval),
+        ),
+        (
+            f"restricted_drop_{k}",
+            "Of it, beyond dilution",
+            f"{drop}, both taken among the item's own choices alone; mean over items.",
+            estimate_of(paralysis.restricted_drop.mean, paralysis.restricted_drop.interval),
+        ),
+    ]
+    if pseudo is not None:
+        row = (
+            "pseudo_correct_no_question",
+            "Old answer picked without the question",
+            (
+                "Share of items whose once right choice is still picked when the prompt is removed; picking at random "
+                f"gets {fraction(pseudo.chance)}."
+            ),
+            estimate_of(pseudo.rate, figures.pseudo_correct_intervals["no_question"]),
+        )
+        rows.insert(1, row)
+    return tuple(
+        p.Headline.of(
+            key,
+            p.FigureText(name, definition, SHEN, better="lower"),
+            estimate,
+            split=context.primary.name,
+            n=figures.n_items,
+        )
+        for key, name, definition, estimate in rows
     )
-    probed = found.probed
-    top = {name: rows.reduce(np.maximum) for name, rows in probed.confidences.items()}
-    lengths = probed.confidences[ORIGINAL].lengths
-    even = 1 / float(lengths[0]) if (lengths == lengths[0]).all() else None
-    k = found.largest
-    right = probed.confidences[ORIGINAL].at(probed.labels())
-    after = probed.confidences[extra(k)].at(probed.labels(extra(k)))
-    picture = plots_probes.confidence_panels(
-        "probe_confidence",
-        panels=[
-            *(plots_probes.Before(NAMES[name], top[ORIGINAL], top[name], even) for name in WITHOUT_ANSWER),
-            plots_probes.Before(f"{k} added: right choice", right, after, None),
-        ],
-        xlabel="confidence",
+
+
+def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: str) -> p.Part:
+    figures, scores = answers.figures, answers.scores
+    k = figures.largest_k
+    tests = ((name, figures.prior_bias[name].pseudo_correct) for name in WITHOUT_ANSWER)
+    picked = "; ".join(
+        f"{NAMES[name].lower()}: the old answer in {fraction(test.rate)} of the items "
+        f"(chance {fraction(test.chance)}, p {p_equals(test.p_value)})"
+        for name, test in tests
+        if test is not None
     )
-    means = "; ".join(f"{NAMES[name].lower()} {fraction(float(top[name].mean()))}" for name in top if name in NAMES)
-    return Part(
+    right, after = scores.right(), scores.right(extra_choices_name(k))
+    means = "; ".join(f"{name.lower()} {fraction(float(scores.top(key).mean()))}" for key, name in NAMES.items())
+    panels = [
+        plots.Before(NAMES[name], scores.top(ORIGINAL), scores.top(name), scores.uniform) for name in WITHOUT_ANSWER
+    ]
+    panels.append(plots.Before(f"{k} added: right choice", right, after, None))
+    return p.Part(
         title="Prior bias: preferring where nothing is right",
-        text=text,
-        headlines=tuple(h for h in headlines if h.key.endswith("no_question")),
+        text="Three probes leave an item without a right choice: "
+        + "; ".join(f"{NAMES[name].lower()} ({DONE[name]})" for name in WITHOUT_ANSWER)
+        + ". A scorer without preferences would spread its confidence evenly. A variance is never negative, so what "
+        "counts is its size compared with that of the unchanged items, the null in which scores are shuffled between "
+        f"items, and whether the choice that was right is still picked.\n\n{picked.capitalize()}.",
+        headlines=headlines,
         plots=(
-            picture.plot(
+            plots.confidence_panels("probe_confidence", panels=panels, xlabel="confidence").plot(
                 key="probe_confidence",
                 title="Confidence before and after each probe",
-                caption="Gray: the items as they were; orange: under the probe. The first three panels show the "
+                caption="Gray: the unchanged items; orange: under the probe. The first three panels show the "
                 "confidence in the picked choice (the dashed line is an even spread), the last that in the right "
                 "choice. Shares of the items; no interval is drawn.",
                 alt=f"Mean confidence in the picked choice: {means}. In the right choice: "
@@ -303,230 +223,228 @@ def _bias_part(context: AuditContext, found: _Found, headlines: Sequence[Headlin
                 wide=True,
             ),
         ),
-        tables=(table,),
+        tables=(
+            p.Table(
+                key="prior_bias",
+                title="Prior bias",
+                columns=(
+                    p.Column("probe", "Probe", "text"),
+                    p.Column("prior_bias", f"Prior bias [{level}]", "number", "Mean within-item variance."),
+                    p.Column("normalized", "Normalized", "number", "The same divided by its maximum, in [0, 1]."),
+                    p.Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
+                    p.Column("top", "Top confidence", "number", "Mean confidence in the picked choice."),
+                    p.Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
+                    p.Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
+                    p.Column("pseudo", f"Old answer picked [{level}]", "number", "Share of the items that have it."),
+                    p.Column("chance", "Chance", "number", "Share when picking at random."),
+                    p.Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
+                ),
+                rows=(
+                    _bias_row(NAMES[ORIGINAL], figures.original, None),
+                    *(
+                        _bias_row(NAMES[name], figures.prior_bias[name], figures.pseudo_correct_intervals.get(name))
+                        for name in WITHOUT_ANSWER
+                    ),
+                ),
+                note="In the first row the items are unchanged, and “old answer picked” is the accuracy.",
+                source=SHEN,
+            ),
+        ),
     )
 
 
-def _bias_row(bias: PriorBias, name: str, interval: Any) -> tuple[Any, ...]:
-    pseudo = bias.pseudo_correct
-    rate: Any = None
-    if pseudo is not None:
-        rate = Estimate(pseudo.rate) if interval is None else _of_interval(pseudo.rate, interval)
+def _bias_row(name: str, bias: PriorBias, interval: Interval | None) -> tuple[Any, ...]:
+    null, pseudo = bias.null, bias.pseudo_correct
     return (
         name,
-        _of_interval(bias.prior_bias, bias.interval),
+        estimate_of(bias.prior_bias, bias.interval),
         bias.normalized_prior_bias,
         bias.normalized_divergence,
         bias.mean_top_confidence,
-        None if bias.null is None else bias.null.mean,
-        None if bias.null is None else bias.null.p_value,
-        rate,
-        None if pseudo is None else pseudo.chance,
-        None if pseudo is None else pseudo.p_value,
+        *((None, None) if null is None else (null.mean, null.p_value)),
+        *((None,) * 3 if pseudo is None else (estimate_of(pseudo.rate, interval), pseudo.chance, pseudo.p_value)),
     )
 
 
-def _paralysis_part(context: AuditContext, found: _Found, headlines: Sequence[Headline]) -> Part:
-    level = percent(context.confidence_level)
-    paralysis = found.figures.paralysis
+def _paralysis_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: str) -> p.Part:
+    paralysis = answers.figures.paralysis
     kind = (
-        "This scorer sees all choices together, so that added ones can change what it thinks of the others."
-        if found.joint
+        "This scorer sees all choices together, so added ones can change its scores of the others."
+        if answers.joint
         else "This scorer looks at one choice at a time: the scores of an item's own choices cannot change, and the "
         "whole drop is dilution by the softmax."
-    )
-    text = (
-        "The fourth probe adds choices of other items, which are wrong, and leaves the right one. Whatever is added "
-        f"takes its share of a softmax, so a drop by itself says little. {kind} The restricted drop shares the "
-        "confidence among the item's own choices alone: only it can show paralysis. The null gives each added choice "
-        f"the mean exponentiated score of the item's own choices.\n\n{paralysis[found.largest].reading}"
     )
     ks = sorted(paralysis)
     curves = [
         _curve("drop", "blue", [paralysis[k].drop for k in ks]),
-        plots_probes.Curve(
-            "null: added choices as good as the own ones",
-            "muted",
-            [paralysis[k].null_drop for k in ks],
-            dashed=True,
+        plots.Curve(
+            "null: added choices as good as the item's own", "muted", [paralysis[k].null_drop for k in ks], dashed=True
         ),
-        _curve("among the own choices (free of dilution)", "orange", [paralysis[k].restricted_drop for k in ks]),
+        _curve("among the item's own choices (free of dilution)", "orange", [paralysis[k].restricted_drop for k in ks]),
     ]
-    picture = plots_probes.paralysis_curve("choice_paralysis", ks=ks, curves=curves)
-    said = "; ".join(
+    drops = "; ".join(
         f"{k} added: drop {fraction(paralysis[k].choice_paralysis)}, null {fraction(paralysis[k].null_drop)}, "
-        f"restricted {fraction(round(paralysis[k].restricted_drop.mean, 12) + 0.0)}"
+        f"restricted {fraction(paralysis[k].restricted_drop.mean)}"
         for k in ks
     )
-    return Part(
+    return p.Part(
         title="Choice paralysis: the right choice among more",
-        text=text,
-        headlines=tuple(h for h in headlines if not h.key.endswith("no_question")),
+        text="The fourth probe adds choices of other items, which are wrong, and keeps the right one. Every added "
+        f"choice takes its share of a softmax, so a drop by itself says little. {kind} The restricted drop shares the "
+        "confidence among the item's own choices alone: only it can show paralysis. The null gives each added choice "
+        f"the mean exponentiated score of the item's own choices.\n\n{paralysis[ks[-1]].reading}",
+        headlines=headlines,
         plots=(
-            picture.plot(
+            plots.paralysis_curve("choice_paralysis", ks=ks, curves=curves).plot(
                 key="choice_paralysis",
                 title="Drop of confidence against added choices",
-                caption=f"Mean over items of the confidence in the right choice before minus after; the bands are "
+                caption="Mean over items of the confidence in the right choice before minus after; the bands are "
                 f"{level} bootstrap intervals over items.",
-                alt=said + ".",
+                alt=f"{drops}.",
                 source=SHEN,
             ),
         ),
         tables=(
-            Table(
+            p.Table(
                 key="choice_paralysis",
                 title="Choice paralysis",
                 columns=(
-                    Column("added", "Added choices", "count"),
-                    Column("drop", f"Drop [{level}]", "number", "Of the confidence in the right choice."),
-                    Column("drop_p", "p", "p_value", "Paired t-test of the drop; “–” where all drops are equal."),
-                    Column("null", "Null", "number", "The drop if added choices scored as the own ones do."),
-                    Column("mechanical", "Dilution", "number", "The part that added choices take by being there."),
-                    Column("restricted", f"Beyond dilution [{level}]", "number", "The drop among the own choices."),
-                    Column("restricted_p", "p", "p_value", "Paired t-test of that."),
-                    Column("before", "Accuracy before", "number"),
-                    Column("after", "after", "number"),
-                    Column("own", "after, own choices", "number", "Accuracy after, among the item's own choices."),
+                    p.Column("added", "Added choices", "count"),
+                    p.Column("drop", f"Drop [{level}]", "number", "Of the confidence in the right choice."),
+                    p.Column("drop_p", "p", "p_value", "Paired t-test of the drop; “–” where all drops are equal."),
+                    p.Column("null", "Null", "number", "The drop if added choices scored like the item's own."),
+                    p.Column(
+                        "mechanical", "Dilution", "number", "The share that added choices take by their presence."
+                    ),
+                    p.Column("restricted", f"Beyond dilution [{level}]", "number", "The drop among the own choices."),
+                    p.Column("restricted_p", "p", "p_value", "Paired t-test of that."),
+                    p.Column("before", "Accuracy before", "number"),
+                    p.Column("after", "after", "number"),
+                    p.Column("own", "after, own choices", "number", "Accuracy after, among the item's own choices."),
                 ),
-                rows=tuple(_paralysis_row(k, paralysis[k]) for k in ks),
+                rows=tuple(
+                    (
+                        k,
+                        estimate_of(effect.choice_paralysis, effect.drop.interval),
+                        effect.drop.t_p_value,
+                        effect.null_drop,
+                        effect.mechanical_drop,
+                        estimate_of(effect.restricted_drop.mean, effect.restricted_drop.interval),
+                        effect.restricted_drop.t_p_value,
+                        effect.accuracy,
+                        effect.perturbed_accuracy,
+                        effect.restricted_accuracy,
+                    )
+                    for k, effect in sorted(paralysis.items())
+                ),
                 source=SHEN,
             ),
         ),
     )
 
 
-def _curve(name: str, color: str, drops: Sequence[Drop]) -> plots_probes.Curve:
+def _curve(name: str, color: str, drops: list[Drop]) -> plots.Curve:
     ends = [drop.interval for drop in drops if drop.interval is not None]
-    return plots_probes.Curve(
+    return plots.Curve(
         name, color, [drop.mean for drop in drops], [end.low for end in ends], [end.high for end in ends]
     )
 
 
-def _paralysis_row(k: int, found: ChoiceParalysis) -> tuple[Any, ...]:
-    return (
-        k,
-        _of_interval(found.choice_paralysis, found.drop.interval),
-        found.drop.t_p_value,
-        found.null_drop,
-        found.mechanical_drop,
-        _of_interval(found.restricted_drop.mean, found.restricted_drop.interval),
-        found.restricted_drop.t_p_value,
-        found.accuracy,
-        found.perturbed_accuracy,
-        found.restricted_accuracy,
-    )
-
-
-def _order_part(context: AuditContext, found: _Found) -> Part:
-    figures, tables = found.figures, []
-    only = figures.choices_only
+def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
+    figures, orders, tables = answers.figures, answers.orders, []
+    only, spread = figures.choices_only, figures.position_bias
     text = (
         f"With the choices alone, without the prompt, {fraction(only.accuracy)} of the items come out right; always "
-        f"taking the commonest position gets {fraction(only.majority)} (p {p_equals(only.p_value)}, one-sided)."
+        f"picking the commonest position gets {fraction(only.majority)} (p {p_equals(only.p_value)}, one-sided)."
     )
-    spread = figures.position_bias
     if spread is not None:
         text += (
             f"\n\nRecall over the position of the right choice spreads by {fraction(spread.rstd)} (RStd; 0 is no "
             "preference)."
         )
+        counts = zip(spread.counts, spread.picked, spread.recalls, strict=True)
         tables.append(
-            Table(
+            p.Table(
                 key="positions",
                 title="Recall by the position of the right choice",
                 columns=(
-                    Column("position", "Position", "count"),
-                    Column("gold", "Right choice there", "count"),
-                    Column("picked", "Picked", "count"),
-                    Column("recall", "Recall", "number"),
+                    p.Column("position", "Position", "count"),
+                    p.Column("gold", "Right choice there", "count"),
+                    p.Column("picked", "Picked", "count"),
+                    p.Column("recall", "Recall", "number"),
                 ),
-                rows=tuple(
-                    (place + 1, gold, picked, recall)
-                    for place, (gold, picked, recall) in enumerate(
-                        zip(spread.counts, spread.picked, spread.recalls, strict=True)
-                    )
-                ),
+                rows=tuple((place, *row) for place, row in enumerate(counts, start=1)),
                 source="Zheng et al. 2024, RStd",
             )
         )
-    if found.orders is not None:
-        orders = found.orders
+    if orders is not None:
+        same = estimate_of(orders.consistency, orders.consistency_interval)
         text += (
             f"\n\nUnder all {orders.n_choices} cyclic orders of the choices the same content is picked in "
-            f"{fraction(orders.consistency)} of the items. Its prior over positions is "
-            f"{', '.join(fraction(p) for p in orders.prior)} (PriDe, from {orders.n_estimation} items), and for "
-            f"inputs without content {', '.join(fraction(p) for p in orders.content_free)}."
+            f"{with_interval(same)} of the items. Its prior over positions is "
+            f"{', '.join(map(fraction, orders.prior))} (PriDe, from {orders.n_estimation} items), and for inputs "
+            f"without content {', '.join(map(fraction, orders.content_free))}."
+        )
+        corrections = (
+            ("none", orders.uncorrected),
+            ("PriDe", orders.pride),
+            ("contextual calibration", orders.calibrated),
         )
         tables.append(
-            Table(
+            p.Table(
                 key="corrections",
-                title=f"With the preference for positions taken out ({orders.n_items - orders.n_estimation} items)",
+                title=f"Without the preference for positions ({orders.n_held_out} items)",
                 columns=(
-                    Column("how", "Correction", "text"),
-                    Column("accuracy", "Accuracy", "number"),
-                    Column("rstd", "RStd", "number"),
+                    p.Column("how", "Correction", "text"),
+                    p.Column("accuracy", f"Accuracy [{level}]", "number"),
+                    p.Column("rstd", "RStd", "number"),
                 ),
-                rows=(
-                    ("none", orders.as_it_is.accuracy, orders.as_it_is.rstd),
-                    ("PriDe", orders.pride.accuracy, orders.pride.rstd),
-                    ("contextual calibration", orders.calibrated.accuracy, orders.calibrated.rstd),
-                ),
+                rows=tuple((name, estimate_of(one.accuracy, one.interval), one.rstd) for name, one in corrections),
                 source="Zheng et al. 2024; Zhao et al. 2021",
             )
         )
-    elif not found.joint:
+    elif not answers.joint:
         text += (
-            "\n\nAs it looks at one choice at a time, this scorer gives the same scores in every order: a spread of "
-            "the recalls comes from the items."
+            "\n\nBecause it looks at one choice at a time, this scorer gives the same scores in every order: a spread "
+            "of the recalls comes from the items."
         )
-    return Part(title="The order of the choices, and the choices alone", text=text, tables=tuple(tables))
+    return p.Part(title="The order of the choices, and the choices alone", text=text, tables=tuple(tables))
 
 
-def _verdict(context: AuditContext, found: _Found) -> Verdict:
-    figures, alpha = found.figures, 1 - context.confidence_level
-    leaning = []
-    for name in ("no_question", "wrong_question"):
-        pseudo = figures.prior_bias[name].pseudo_correct
-        # Two tests are looked at: Bonferroni.
-        if pseudo is not None and pseudo.rate > pseudo.chance and pseudo.p_value < alpha / 2:
-            leaning.append(name)
-    last = figures.paralysis[found.largest]
-    restricted = last.restricted_drop
-    paralyzed = restricted.mean > 1e-6 and restricted.t_p_value is not None and restricted.t_p_value < alpha
-    bias = figures.prior_bias["no_question"]
+def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
+    figures = answers.figures
+    knows, paralyzed = figures.knows_unasked(alpha), figures.is_paralyzed(alpha)
+    paralysis, bias = figures.paralysis[figures.largest_k], figures.prior_bias["no_question"]
     pseudo = bias.pseudo_correct
-    told = (
-        f"Without the question its prior bias is {with_interval(_of_interval(bias.prior_bias, bias.interval))} (with "
-        f"it {fraction(figures.original.prior_bias)})"
-    )
+    picks = ""
     if pseudo is not None:
-        told += f" and it picks the old answer in {fraction(pseudo.rate)} (chance {fraction(pseudo.chance)})"
-    told += (
-        f". {found.largest} added choices lower the confidence in the right one by {fraction(last.choice_paralysis)}, "
-        f"and by {fraction(round(restricted.mean, 12) + 0.0)} among the own choices, free of dilution."
-    )
-    tone: Literal["good", "warn", "bad"] = (
-        "bad" if leaning and paralyzed else "warn" if leaning or paralyzed else "good"
-    )
+        picks = f" and it picks the old answer in {fraction(pseudo.rate)} (chance {fraction(pseudo.chance)})"
     label = {
         (True, True): "Prior bias and paralysis",
         (True, False): "Knows the answer unasked",
         (False, True): "Paralyzed by choice",
         (False, False): "No sign of confusion",
-    }[bool(leaning), bool(paralyzed)]
-    return Verdict(tone, label, told)
+    }[knows, paralyzed]
+    return p.Verdict(
+        "bad" if knows and paralyzed else "warn" if knows or paralyzed else "good",
+        label,
+        f"Without the question its prior bias is {with_interval(estimate_of(bias.prior_bias, bias.interval))} (with it "
+        f"{fraction(figures.original.prior_bias)}){picks}. {figures.largest_k} added choices lower the confidence in "
+        f"the right one by {fraction(paralysis.choice_paralysis)}, and by {fraction(paralysis.restricted_drop.mean)} "
+        "among the item's own choices, free of dilution.",
+    )
 
 
-def _limits(found: _Found) -> tuple[str, ...]:
+def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
     limits = [
         "Choices of other items are wrong as a rule, not by proof: a borrowed choice may fit by chance.",
         "That a variance differs from zero says nothing by itself; softmax confidences are never quite even.",
     ]
-    if not found.joint:
+    if not answers.joint:
         limits.append("A scorer that looks at one choice at a time cannot show paralysis beyond dilution.")
-    if found.left_out:
-        named = ", ".join(map(str, found.left_out))
-        limits.append(f"The data has too few different choices to add {named} to each item.")
-    if found.probed.n_dropped:
-        limits.append(f"{found.probed.n_dropped:,} items without a label or with equal choices are left out.")
+    if answers.left_out:
+        ks = ", ".join(map(str, answers.left_out))
+        limits.append(f"The data has too few different choices to add {ks} to each item.")
+    if answers.scores.n_dropped:
+        limits.append(f"{answers.scores.n_dropped:,} items without a label or with equal choices are left out.")
     return tuple(limits)

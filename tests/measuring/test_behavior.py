@@ -1,4 +1,4 @@
-"""Answers to a suite held against it, case by case."""
+"""Answers to a suite, scored case by case."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.behavior import ask
-from rightreasons.measuring.behavior_answers import SENTIMENTS, failing_cases, judged_cases, score_stored
+from rightreasons.measuring.behavior import SENTIMENTS, failing_cases, judged_cases, measure_behavior, score_stored
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier
 from tiny_suites import behavior_suite
@@ -81,7 +80,7 @@ def test_a_sample_is_the_same_each_time_and_in_order() -> None:
 def test_a_model_and_its_stored_probabilities_pass_the_same(tmp_path) -> None:
     suite = behavior_suite()
     classifier = load_classifier(save_tiny_classifier(tmp_path / "model"))
-    asked = ask(classifier, suite, progress=False, resampling=Resampling(resamples=20))
+    asked = measure_behavior(classifier, suite, progress=False, resampling=Resampling(resamples=20))
     assert asked.spread
     assert asked.class_names == SENTIMENTS
     # Two classes are spread over three: P(positive) is what neutral_probabilities was given.
@@ -138,14 +137,14 @@ def test_bad_input(tmp_path) -> None:
     with pytest.raises(ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"):
         score_stored("m", SUITE, ModelAnswers(np.full((9, 2), 0.5)))
     raw = ModelAnswers(np.full((10, 2), 3.0))
-    with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; raw outputs of a model stand in columns"):
+    with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; name columns of raw outputs logits"):
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))
     assert score_stored("m", SUITE, rounded, resampling=Resampling(resamples=10)).probabilities.max() == 1
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
-    with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but each row has 2"):
+    with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but m has 2"):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))
     turned = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("POSITIVE", "NEGATIVE")))
     with pytest.raises(ValueError, match="negative before positive, but they are POSITIVE, NEGATIVE"):
-        ask(turned, behavior_suite(), progress=False)
+        measure_behavior(turned, behavior_suite(), progress=False)
