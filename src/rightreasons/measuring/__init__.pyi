@@ -1,18 +1,34 @@
+from .behavior import JudgedCase as JudgedCase
+from .behavior import JudgedExample as JudgedExample
+from .behavior import SuiteAnswers as SuiteAnswers
+from .behavior import failing_cases as failing_cases
+from .behavior import judged_cases as judged_cases
+from .behavior import measure_behavior as measure_behavior
+from .behavior import score_stored as score_stored
+from .behavior_spans import measure_reading as measure_reading
 from .calibration import CalibrationMeasurement as CalibrationMeasurement
 from .calibration import JudgedItems as JudgedItems
 from .calibration import measure_calibration as measure_calibration
+from .cues import ChoiceItems as ChoiceItems
+from .cues import CueFigures as CueFigures
+from .cues import measure_cues as measure_cues
 from .difficulty import DifficultyMeasurement as DifficultyMeasurement
 from .difficulty import measure_difficulty as measure_difficulty
 from .difficulty import measure_flips as measure_flips
 from .estimates import Estimate as Estimate
 from .option_order import OrderFigures as OrderFigures
-from .option_order import cyclic_orders as cyclic_orders
+from .option_order import measure_option_order as measure_option_order
 from .options import BehaviorOptions as BehaviorOptions
 from .options import CalibrationOptions as CalibrationOptions
 from .options import CuesOptions as CuesOptions
 from .options import DifficultyOptions as DifficultyOptions
 from .options import ProbesOptions as ProbesOptions
 from .options import ShortcutsOptions as ShortcutsOptions
+from .probes import ProbeFigures as ProbeFigures
+from .probes import ProbeScores as ProbeScores
+from .probes import ProbeTables as ProbeTables
+from .probes import measure_probes as measure_probes
+from .probes import probe_tables as probe_tables
 from .shortcuts import ShortcutMeasurement as ShortcutMeasurement
 from .shortcuts import ShortcutRecord as ShortcutRecord
 from .shortcuts import measure_shortcuts as measure_shortcuts
@@ -24,22 +40,38 @@ __all__ = [
     "BehaviorOptions",
     "CalibrationMeasurement",
     "CalibrationOptions",
+    "ChoiceItems",
+    "CueFigures",
     "CuesOptions",
     "DifficultyMeasurement",
     "DifficultyOptions",
     "Estimate",
+    "JudgedCase",
+    "JudgedExample",
     "JudgedItems",
     "OrderFigures",
+    "ProbeFigures",
+    "ProbeScores",
+    "ProbeTables",
     "ProbesOptions",
     "ShortcutMeasurement",
     "ShortcutRecord",
     "ShortcutsOptions",
     "SubstitutionTests",
-    "cyclic_orders",
+    "SuiteAnswers",
+    "failing_cases",
+    "judged_cases",
+    "measure_behavior",
     "measure_calibration",
+    "measure_cues",
     "measure_difficulty",
     "measure_flips",
+    "measure_option_order",
+    "measure_probes",
+    "measure_reading",
     "measure_shortcuts",
+    "probe_tables",
     "replacement_sources",
+    "score_stored",
     "substitution_tests",
 ]
