@@ -93,7 +93,7 @@ BAD_FILES = (
     (
         "a.csv",
         "text,label\nfine,1\n",
-        "Expected prompts and choices in a.csv in a known form, but its columns are text, label",
+        "Expected prompts and choices in a.csv in a known format, but its columns are text, label",
     ),
     ("b.csv", "prompt,choices\n", "b.csv"),
     ("c.jsonl", "{", "Expected JSON in UTF-8, but c.jsonl cannot be read as such"),

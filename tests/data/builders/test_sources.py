@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from rightreasons.cli import main
-from rightreasons.data.builders.sources import Source, extract, members
+from rightreasons.data.builders.sources import Source, members
 
 CONTENT = b"one\ntwo\n"
 
@@ -75,9 +75,6 @@ def test_every_kind_of_archive(tmp_path, kind):
     else:
         tarred(path, FILES, "w" if kind == "tar" else f"w:{kind.removeprefix('tar.')}")
     assert list(members(path)) == FILES
-    written = extract(path, tmp_path / "out")
-    assert [file.relative_to(tmp_path / "out").as_posix() for file in written] == ["data/a.txt", "data/deep/b.txt"]
-    assert written[1].read_bytes() == b"beta"
 
 
 @pytest.mark.parametrize(
@@ -86,35 +83,25 @@ def test_every_kind_of_archive(tmp_path, kind):
 def test_no_path_leaves_the_folder(tmp_path, name):
     for archive in (zipped(tmp_path / "a.zip", [(name, b"x")]), tarred(tmp_path / "a.tar.gz", [(name, b"x")])):
         with pytest.raises(ValueError, match="Expected relative paths inside the archive"):
-            extract(archive, tmp_path / "out")
-    assert not (tmp_path / "evil.txt").exists()
+            list(members(archive))
 
 
 def test_links_are_refused(tmp_path):
     link = tarfile.TarInfo("link")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc"
     with pytest.raises(ValueError, match="'link' is a link or a device"):
-        extract(tarred(tmp_path / "a.tar.gz", [(link, b"")]), tmp_path / "out")
+        list(members(tarred(tmp_path / "a.tar.gz", [(link, b"")])))
     entry = zipfile.ZipInfo("link")
     entry.external_attr = 0o120777 << 16
     with pytest.raises(ValueError, match="'link' is a link"):
-        extract(zipped(tmp_path / "a.zip", [(entry, "/etc")]), tmp_path / "out")
-
-
-def test_a_link_that_already_lies_in_the_folder_is_not_followed(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out" / "data").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match="a link leads outside"):
-        extract(zipped(tmp_path / "a.zip", FILES), tmp_path / "out")
-    assert not list((tmp_path / "elsewhere").iterdir())
+        list(members(zipped(tmp_path / "a.zip", [(entry, "/etc")])))
 
 
 def test_sizes_are_bounded_by_what_comes_out(tmp_path):
     bomb = zipped(tmp_path / "bomb.zip", [("zeros", bytes(1_000_000))])
     assert bomb.stat().st_size < 5_000
-    with pytest.raises(ValueError, match="to unpack to at most 100000 bytes, but 'zeros' passes that"):
-        extract(bomb, tmp_path / "out", max_bytes=100_000)
+    with pytest.raises(ValueError, match="to unpack to at most 100000 bytes, but 'zeros' exceeds that"):
+        list(members(bomb, max_bytes=100_000))
     with pytest.raises(ValueError, match="at most 2 entries"):
         list(members(zipped(tmp_path / "many.zip", [(str(i), b"") for i in range(3)]), max_members=2))
 

@@ -88,7 +88,7 @@ def test_positive_probability_alone():
         ("", "Expected a table of predictions, but the text is empty."),
         ("p0,p1,label", "Expected at least one row in the text, but it is empty."),
         ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
-        ("text,label\nx,1", "Expected a column of scores .* or one column a class such as p_0, p_1 in the text"),
+        ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
         ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
         ("p0,p1,logits,label\n.5,.5,1,1", "Expected scores once in the text, but got logits, p0, p1."),
         ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but columns begin with p and with logit."),
@@ -99,7 +99,7 @@ def test_positive_probability_alone():
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
             "whole numbers or one of a, b in column 'label', but item 1 is '1000",
         ),
-        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not say"),
+        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (
             "predictions,label\nx,1",
             r"Expected a list such as \[0.9, 0.1\] in each cell of column 'predictions', .* 'x'",
@@ -109,7 +109,7 @@ def test_positive_probability_alone():
             "Expected a JSON object in each line of the text, but line 2",
         ),
         ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
-        ("[[0.5, 0.5]]", "Expected one JSON object an item in the text, but item 1 is"),
+        ("[[0.5, 0.5]]", "Expected one JSON object per item in the text, but item 1 is"),
         ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
         ('{"predictions": [[1, 0]]', "Expected JSON in the text, but it cannot be read"),
         ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
@@ -263,7 +263,7 @@ def test_answers_that_are_none(tmp_path, name, text, sentence):
 
 def test_a_single_value_in_an_npz(tmp_path):
     np.savez(tmp_path / "a.npz", probs=0.5)
-    with pytest.raises(ValueError, match="one entry an item in a.npz, but 'probs' is a single value"):
+    with pytest.raises(ValueError, match="one entry per item in a.npz, but 'probs' is a single value"):
         read_answers(tmp_path / "a.npz")
 
 

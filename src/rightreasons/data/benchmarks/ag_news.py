@@ -25,9 +25,9 @@ _SAMPLE = Source(
 class AGNews(ClassificationBuilder):
     """News items of four topics.
 
-    `default` is the data set as it is used everywhere: title and description in one text, 120,000 training and 7,600
+    `default` is the usual data set: title and description in one text, 120,000 training and 7,600
     test items; a local folder without the big `train.csv` gives the test items alone. `descriptions` has the
-    description alone and makes a small local copy whole: its `train` holds 9,991 items (a published sample of 10,001
+    description alone and works with a small local copy: its `train` holds 9,991 items (a published sample of 10,001
     without the ten whose description is also in the test split), its `test` the 7,600.
     """
 
@@ -53,16 +53,16 @@ class AGNews(ClassificationBuilder):
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        """Return the files of a configuration; the published training file may be absent."""
+        """Return the files of a configuration; the training file may be absent."""
         return ((_TRAIN, _TEST), (_TEST,)) if config_name == "default" else ((_SAMPLE, _TEST),)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return the files of each split; the sample is read beside the test items that it must not hold."""
+        """Return the files of each split; the sample needs the test items, which it must not contain."""
         train = (_TRAIN.path,) if self.config.name == "default" else (_SAMPLE.path, _TEST.path)
         return {"train": train, "test": (_TEST.path,)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a row of a published file (class from 1, title, description) or of the sample."""
+        """Yield one example per row of a published file (class from 1, title, description) or of the sample."""
         if _SAMPLE.path in files:
             held_out = {description.strip() for _, _, description in _rows(files[_TEST.path], ",", columns=3)}
             for number, (text, topic) in enumerate(_rows(files[_SAMPLE.path], "\t", columns=2)):

@@ -1,8 +1,8 @@
 """The released CheckList suites for sentiment, paraphrase detection and reading comprehension.
 
-They go round as the authors' own pickles, which are read without running anything, and as JSON lines of the same
-content. What a test expects is code in the release; here it is named in `_expectation`, by the test's type and what the
-release's notebooks do with it.
+The authors released pickles, which are read here without running anything; JSON lines with the same content work too.
+In the release, the expectation of a test is code; here `_expectation` names it, by the type of the test and its use in
+the release's notebooks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ALLOWED = frozenset(
         "numpy.core.multiarray _reconstruct",
     }
 )
-"""What the released pickles name; none of it is imported, each becomes an object that does nothing."""
+"""The names in the released pickles; none is imported, each becomes an object that does nothing."""
 
 _DAMAGED = (
     AttributeError,
@@ -69,7 +69,7 @@ PAPER_LABELS = {
     "Order does matter for asymmetric relations": 0,
     "(question, f(question)) where f(question) replaces synonyms?": 1,
 }
-"""Labels that BeLUGA mends: the first is the opposite of the released one, the second makes an INV test an MFT."""
+"""Labels that BeLUGA corrects: the first is the opposite of the released one, the second makes an INV test an MFT."""
 
 SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation", "paper_test": "test"}
 """Split of the data set -> part of BeLUGA's split; "test" is the whole suite."""
@@ -77,13 +77,13 @@ SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation"
 
 @dataclasses.dataclass
 class SuiteConfig(Config):
-    """A suite, as released or with BeLUGA's two labels mended."""
+    """A suite, as released or with two labels corrected as in BeLUGA."""
 
     paper_labels: bool = False
 
 
 class CheckList(Builder):
-    """What the three suites share."""
+    """The common part of the three suites."""
 
     BUILDER_CONFIG_CLASS = SuiteConfig
     BUILDER_CONFIGS: ClassVar[list[Config]] = [SuiteConfig(name="default")]
@@ -101,7 +101,7 @@ class CheckList(Builder):
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        # The publisher has the archive, which is what is downloaded; JSON lines are made of it.
+        # The publisher has the archive, which is downloaded; the JSON lines are made from it.
         address = f"{_RELEASE}/{cls.STEM}_suite.tar.gz"
         names = (f"release/{cls.STEM}_suite.tar.gz", f"suites/{cls.STEM}_suite.jsonl.gz")
         return tuple(
@@ -127,7 +127,7 @@ class CheckList(Builder):
         """Return the whole suite, with its expectations, from the local files or else the publisher's."""
         if not self.files:
             config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
-            # What downloads and verifies the files for the data set, and notes where they lie.
+            # Download and verify the files of the data set; this sets `self.files`.
             self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
         return read_checklist(
             Path(next(iter(self.files.values()))), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
@@ -172,14 +172,14 @@ def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, pape
 
     Args:
         path: The file.
-        name: What the suite is called.
+        name: The name of the suite.
         text_columns: The names of the texts of an example.
-        paper_labels: Whether BeLUGA's two labels are mended (`PAPER_LABELS`).
+        paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
 
     Raises:
-        ValueError: If the file is damaged, holds something else, or its pickle is not of plain data.
+        ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
     """
-    # A downloaded file has no suffix; a damaged archive is to be told as one.
+    # A downloaded file has no suffix; the error for a damaged archive should say that it is an archive.
     archive = path.name.endswith(".tar.gz") or (not path.suffix and tarfile.is_tarfile(path))
     rows = _from_archive(path) if archive else _from_json_lines(path)
     try:
@@ -199,11 +199,11 @@ def _from_json_lines(path: Path) -> Iterator[Row]:
 
 
 def _from_archive(path: Path) -> Iterator[Row]:
-    found = [content for name, content in members(path) if name.endswith(".pkl")]
-    if len(found) != 1:
-        raise ValueError(f"Expected one pickle in {path}, but it holds {len(found)}.")
-    suite = load_plain(found[0], allowed=ALLOWED)
-    copied = _Copied(10 * len(found[0]))
+    pickles = [content for name, content in members(path) if name.endswith(".pkl")]
+    if len(pickles) != 1:
+        raise ValueError(f"Expected one pickle in {path}, but it holds {len(pickles)}.")
+    suite = load_plain(pickles[0], allowed=ALLOWED)
+    copied = _Copied(10 * len(pickles[0]))
     tests = suite.state.get("tests") if isinstance(suite, Inert) and isinstance(suite.state, dict) else None
     if not isinstance(tests, Inert):
         raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
@@ -217,7 +217,7 @@ def _from_archive(path: Path) -> Iterator[Row]:
 
 
 class _Copied:
-    """Counts the values that are copied: a small pickle whose lists share their parts holds any number of them."""
+    """Counts the copied values: a small pickle whose lists share their parts can hold any number of them."""
 
     def __init__(self, at_most: int) -> None:
         self._left = at_most
@@ -225,12 +225,12 @@ class _Copied:
     def add(self, values: Any) -> Any:
         self._left -= len(values)
         if self._left < 0:
-            raise ValueError("Expected the lists of the suite's pickle to be written out, but they repeat one another.")
+            raise ValueError("Expected the lists of the suite's pickle to be distinct, but they repeat one another.")
         return values
 
 
 def _plain(value: Any, copied: _Copied) -> Any:
-    """Turn numpy's scalars and arrays, as far as a pickle holds their bytes, into Python values."""
+    """Turn the scalars and arrays of numpy whose bytes a pickle holds into Python values."""
     if isinstance(value, (list, tuple)):
         return type(value)(_plain(part, copied) for part in copied.add(value))
     if not isinstance(value, Inert):
@@ -252,16 +252,18 @@ def _from_bytes(dtype: Any, content: Any) -> Any:
 
 def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
     name, test_type = _text(row["name"]), _text(row["type"])
-    mended = PAPER_LABELS.get(name) if paper_labels else None
-    if mended is not None:
+    corrected = PAPER_LABELS.get(name) if paper_labels else None
+    if corrected is not None:
         test_type = "MFT"
     cases = []
     for number, data in enumerate(row["data"]):
         examples = _examples(data, n_texts)
-        labels = _labels(row["labels"] if mended is None else mended, number, len(examples))
+        labels = _labels(row["labels"] if corrected is None else corrected, number, len(examples))
         meta = row["meta"][number] if row["meta"] and test_type == "INV" else None
         cases.append(Case(str(number), examples, labels, _replacements(meta, len(examples))))
-    return Functionality(name, _text(row["capability"]), test_type, _expectation(row, test_type, mended), tuple(cases))
+    return Functionality(
+        name, _text(row["capability"]), test_type, _expectation(row, test_type, corrected), tuple(cases)
+    )
 
 
 def _examples(data: Any, n_texts: int) -> tuple[tuple[str, ...], ...]:
@@ -297,11 +299,11 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
-def _expectation(row: Row, test_type: str, mended: int | None) -> Row:
+def _expectation(row: Row, test_type: str, corrected: int | None) -> Row:
     name = row["name"]
     every = row["agg_fn"] == "all"
     if test_type == "MFT":
-        if row["labels"] is None and mended is None:
+        if row["labels"] is None and corrected is None:
             return {"name": "not_equal", "value": 0}  # "not negative": neutral or positive
         texts = isinstance(row["data"][0], (list, tuple)) and _is_text(row["labels"])
         return {"name": "equal", "clean": "article"} if texts else {"name": "equal"}
@@ -320,7 +322,7 @@ def _expectation(row: Row, test_type: str, mended: int | None) -> Row:
     if every:  # a question and its paraphrases
         return {"name": "equal", "value": 1}
     spec: Row = {"name": "equal", "value": 0, "skip_first": True}
-    if name.startswith("Change"):  # asked only of pairs that the model calls duplicates
+    if name.startswith("Change"):  # tested only on pairs that the model calls duplicates
         spec["where_first"] = {"is": [1]}
     return spec
 

@@ -51,7 +51,7 @@ class CoLA(ClassificationBuilder):
     )
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a line: source, label, the author's own mark, sentence."""
+        """Yield one example per line: source, label, the author's mark, sentence."""
         (file,) = files.values()
         for number, (_, label, _, text) in enumerate(read_table(file, columns=4)):
             yield {"id": f"{split}-{number}", "text": text.strip(), "label": int(label)}

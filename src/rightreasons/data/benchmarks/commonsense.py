@@ -1,7 +1,7 @@
 """aNLI, HellaSwag, PIQA and SocialIQA in the common multiple-choice schema.
 
-A prompt is what a model reads before the choices: the two observations, the activity and the begun scene, the goal, or
-the context and the question. `prompt_parts` is what it is made of.
+The prompt is what a model reads before the choices: the two observations, the activity and the beginning of a scene,
+the goal, or the context and the question. `prompt_parts` has its parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PIQA = "https://raw.githubusercontent.com/ybisk/ybisk.github.io/21edab43/piqa/d
 
 
 class MultipleChoiceBuilder(Builder):
-    """What the four sets share: their columns, and a check of every item."""
+    """The common part of the four sets: their columns, and a check of every item."""
 
     N_CHOICES: ClassVar[int]
 
@@ -56,14 +56,14 @@ class MultipleChoiceBuilder(Builder):
         yield from (json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip())
 
     def labels(self, text: str, items: Sequence[Row], first: int) -> list[int]:
-        """Read one label a line, counted from `first`, and check that there is one an item."""
-        found = [int(line) - first for line in text.split()]
-        if len(found) != len(items):
+        """Read one label per line, counted from `first`, and check that there is one per item."""
+        labels = [int(line) - first for line in text.split()]
+        if len(labels) != len(items):
             raise ValueError(
                 f"Expected one label for each of the {len(items)} items of {self.NAME!r}, but the file holds "
-                f"{len(found)}."
+                f"{len(labels)}."
             )
-        return found
+        return labels
 
 
 class Anli(MultipleChoiceBuilder):
@@ -108,7 +108,7 @@ class Anli(MultipleChoiceBuilder):
         rows = list(self.json_lines(files["dev.jsonl"]))
         labels = self.labels(files["dev-labels.lst"].read_text("utf-8"), rows, first=1)
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
-            # Story ids come several times, once a pair of hypotheses.
+            # Story ids repeat, once per pair of hypotheses.
             yield self.item(
                 f"{row['story_id']}-{number}", (row["obs1"], row["obs2"]), (row["hyp1"], row["hyp2"]), label
             )
@@ -119,7 +119,7 @@ class Anli(MultipleChoiceBuilder):
 
 
 class HellaSwag(MultipleChoiceBuilder):
-    """HellaSwag: which ending goes on with the sentence?"""
+    """HellaSwag: which ending continues the text?"""
 
     NAME = "hellaswag"
     FOLDER = "hellaswag"
@@ -160,7 +160,7 @@ class HellaSwag(MultipleChoiceBuilder):
             lines = [line.rstrip("\n") for line in stream]
         if len(lines) % 6:
             raise ValueError(
-                f"Expected six lines an item (context, label, four endings) in {self.NAME!r}, but the file has "
+                f"Expected six lines per item (context, label, four endings) in {self.NAME!r}, but the file has "
                 f"{len(lines)} lines."
             )
         for number in range(len(lines) // 6):

@@ -1,6 +1,6 @@
-"""COPA's kin: Balanced COPA, COPA Easy and Hard, BCOPA-CE.
+"""The COPA family: Balanced COPA, COPA Easy and Hard, BCOPA-CE.
 
-An item is a premise, what is asked for (its cause or its effect), and two alternatives of which one is more plausible.
+An item is a premise, a question (for its cause or its effect), and two alternatives, one of them more plausible.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ COPA_TEST_XML = Source(
     "640824681bde78a7592726504d7d9bab294e5de26072d973307fa80d34919d92",
     licence="BSD-2-Clause",
 )
-# No copy of these could be had to take a checksum from: what they hold is checked instead, item by item.
+# We had no copy of these to take a checksum from; their content is checked instead, item by item.
 COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, licence="BSD-2-Clause")
 _HUB_PAGE = "https://huggingface.co/datasets/pkavumba/balanced-copa"
 HUB_TRAIN = Source("train.csv", _HUB_PAGE, licence="CC-BY-4.0")
@@ -77,7 +77,7 @@ TEST_ITEMS = range(501, 1001)
 CE_ITEMS = range(1501, 2501)
 
 KNOWN_ANSWERS: Mapping[int, str] = {1: "The sun was rising.", 501: "It was fragile."}
-"""One answer of each part: labels that count from the wrong number would make it the other alternative."""
+"""One answer of each part, to detect labels that count from the wrong number."""
 
 _SAME_FILE = ((BALANCED_ARCHIVE.path, TRAIN_XML, "train.csv"), (COPA_ARCHIVE.path, TEST_XML, "test.csv"))
 
@@ -89,14 +89,14 @@ class BalancedCopaConfig(Config):
     """A configuration of Balanced COPA.
 
     Attributes:
-        seed: Which half `balanced_50` takes.
+        seed: The seed of the half that `balanced_50` takes.
     """
 
     seed: int = 0
 
 
 class CopaBuilder(Builder):
-    """What the family shares: the columns, the forms of the files, and what must hold of the items."""
+    """The common part of the family: the columns, the formats of the files, and the checks of the items."""
 
     LICENSE = "BSD-2-Clause (COPA), MIT and CC-BY-4.0 (Balanced COPA)"
     HOMEPAGE = "https://balanced-copa.github.io"
@@ -119,11 +119,11 @@ class CopaBuilder(Builder):
         return {"test": tuple(self.files) or tuple(source.path for source in self.forms(self.config.name)[0])}
 
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        # An item is checked against its mirror, so hub rows too are read whole and not one by one.
+        # An item is checked against its mirror, so the rows of the hub are read together too.
         yield from self.rows(files)
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
-        """Read and check the items of the configuration; `files` maps the path of a source to where it is."""
+        """Read and check the items of the configuration; `files` maps the path of a source to its location."""
         raise NotImplementedError
 
     def _missing(self, sources: Sequence[Source], where: str | os.PathLike[str] | None) -> FileNotFoundError:
@@ -141,7 +141,7 @@ class BalancedCopa(CopaBuilder):
     DESCRIPTION = (
         "Balanced COPA: the 500 items of COPA's development set, used for training, and a mirrored item for each, with "
         "the same alternatives and a new premise that makes the other one right, so that no cue in the alternatives "
-        "tells the answer."
+        "predicts the answer."
     )
     CITATION = f"{_BALANCED}\n{_COPA}"
     BUILDER_CONFIG_CLASS = BalancedCopaConfig
@@ -198,12 +198,12 @@ class BalancedCopa(CopaBuilder):
 
 
 class CopaEasyHard(CopaBuilder):
-    """COPA's test set by whether a model that sees the alternatives alone solves it."""
+    """COPA's test set, split by whether a model that sees only the alternatives solves an item."""
 
     NAME = "copa_easy_hard"
     DESCRIPTION = (
-        "The 500 test items of COPA as Easy (190) and Hard (310): Easy are those that a model solves which was "
-        "trained, and is tested, without the premises."
+        "The 500 test items of COPA as Easy (190) and Hard (310): a model that was trained without the premises "
+        "solves the Easy items without them."
     )
     CITATION = f"{_BALANCED}\n{_COPA}"
     BUILDER_CONFIGS: ClassVar[list[Config]] = [
@@ -232,12 +232,12 @@ class CopaEasyHard(CopaBuilder):
 
 
 class BcopaCe(CopaBuilder):
-    """BCOPA-CE: each premise with a cause and an effect, asked for one and then for the other."""
+    """BCOPA-CE: each premise with a cause and an effect, once asking for each."""
 
     NAME = "bcopa_ce"
     DESCRIPTION = (
-        "BCOPA-CE: 1,000 test items in which a premise comes with a plausible cause and a plausible effect, once asked "
-        "for the cause and once for the effect: a model must tell the question."
+        "BCOPA-CE: 1,000 test items in which a premise comes with a plausible cause and a plausible effect; one "
+        "item asks for the cause and one for the effect, so a model must read the question."
     )
     CITATION = f"{_CE}\n{_COPA}"
     LICENSE = "none stated"
@@ -253,14 +253,14 @@ class BcopaCe(CopaBuilder):
         return cause_effect_items(file)
 
 
-# -------------------------------------------------------------------------------------------------- what the files hold
+# --------------------------------------------------------------------------------------------- the content of the files
 
 
 def balanced_items(file: str) -> list[Row]:
-    """Read Balanced COPA's 1,000 items and check what makes it balanced.
+    """Read Balanced COPA's 1,000 items and check their balance.
 
     Raises:
-        ValueError: If an item is missing or comes twice, a mirrored item differs from its original in its alternatives
+        ValueError: If an item is missing or occurs twice, a mirrored item differs from its original in its alternatives
             or its question, both have the same answer, or labels count from the wrong number.
     """
     rows = read_items(file, TRAIN_XML)
@@ -311,7 +311,7 @@ def cause_effect_items(file: str) -> list[Row]:
 
 
 def easy_ids(file: str) -> frozenset[int]:
-    """Read which items of COPA's test set are Easy, and check that the two subsets part it."""
+    """Read the ids of COPA's Easy test items, and check that the two subsets partition the test set."""
     try:
         subsets = json.loads(Path(file).read_text("utf-8"))
         easy, hard = (frozenset(int(key) for key in subsets[name]) for name in ("easy", "hard"))
@@ -321,32 +321,34 @@ def easy_ids(file: str) -> frozenset[int]:
         raise ValueError(f"Expected each item of {file} in one subset, but {min(easy & hard)} is in both.")
     if easy | hard != frozenset(TEST_ITEMS):
         wrong = min((easy | hard) ^ frozenset(TEST_ITEMS))
-        raise ValueError(f"Expected the subsets of {file} to part the items 501 to 1000, but not so item {wrong}.")
+        raise ValueError(
+            f"Expected the subsets of {file} to partition the items 501 to 1000, but item {wrong} is wrong."
+        )
     return easy
 
 
 def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
-    """Choose half of the ids, each by its own draw, so that neither order nor the other ids matter to the draw.
+    """Choose half of the ids by a draw for each id, which depends on neither the order nor the other ids.
 
     Example:
         >>> len(half_of(range(1, 501), seed=0)), half_of(range(1, 501), 0) == half_of(range(1, 501), 1)
         (250, False)
     """
-    drawn = sorted(ids, key=lambda key: (item_rng(seed, key).random(), key))
-    return frozenset(drawn[: len(drawn) // 2])
+    order = sorted(ids, key=lambda key: (item_rng(seed, key).random(), key))
+    return frozenset(order[: len(order) // 2])
 
 
 def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") -> datasets.Dataset:
-    """Turn items of the COPA family into the schema that every multiple-choice model of this package takes.
+    """Turn items of the COPA family into the common multiple-choice schema of this package.
 
     Args:
         dataset: With the columns premise, question, choice1, choice2, label and id.
-        style: How the question is put: "question" (the premise, then "What was the cause?" or "What happened as a
-            result?"), "connective" (the premise without its full stop, then "because" or "so"; the choices begin in
-            lower case), or "premise" (the premise alone: the model is not told what is asked for).
+        style: The form of the prompt: "question" (the premise, then "What was the cause?" or "What happened as a
+            result?"), "connective" (the premise without its period, then "because" or "so"; the choices begin in lower
+            case), or "premise" (the premise alone, without the question).
 
     Returns:
-        Rows {id (text), prompt, choices, label}, and the columns question, mirrored, source_id and easy where they are.
+        Rows {id (text), prompt, choices, label}, and the columns question, mirrored, source_id and easy where present.
 
     Example:
         >>> import datasets
@@ -359,14 +361,14 @@ def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") ->
     for name in ("id", "premise", "question", "choice1", "choice2", "label"):
         if name not in dataset.column_names:
             raise ValueError(f"Expected a column `{name}` of COPA, but the data has {', '.join(dataset.column_names)}.")
-    kept = [name for name in ("question", "mirrored", "source_id", "easy") if name in dataset.column_names]
+    others = [name for name in ("question", "mirrored", "source_id", "easy") if name in dataset.column_names]
     features = datasets.Features(
         {
             "id": datasets.Value("string"),
             "prompt": datasets.Value("string"),
             "choices": datasets.List(datasets.Value("string")),
             "label": datasets.Value("int64"),
-            **{name: dataset.features[name] for name in kept},
+            **{name: dataset.features[name] for name in others},
         }
     )
     rows = [
@@ -375,7 +377,7 @@ def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") ->
             "prompt": _prompt(row, style),
             "choices": [_lowered(text) if style == "connective" else text for text in choices_of(row)],
             "label": row["label"],
-            **{name: row[name] for name in kept},
+            **{name: row[name] for name in others},
         }
         for row in dataset
     ]
@@ -386,9 +388,9 @@ def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") ->
 
 
 def _places(*files: tuple[str, Source]) -> tuple[tuple[Source, ...], ...]:
-    """Say where files of one or two folders may lie: below the named folder, in it, or beside it.
+    """Return the possible places of files from one or two folders: below the named folder, in it, or beside it.
 
-    So `data_dir` may be the folder of all data sets, a folder that holds the files themselves, or one of the folders.
+    So `data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders.
     """
     below = tuple(dataclasses.replace(source, path=f"{folder}/{source.path}") for folder, source in files)
     flat = tuple(source for _, source in files)
@@ -407,14 +409,14 @@ def _placed(row: Row, source_id: int) -> Row:
 
 
 def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> None:
-    found, wanted = {row["id"] for row in rows}, set(expected)
-    if wanted - found:
+    ids, wanted = {row["id"] for row in rows}, set(expected)
+    if wanted - ids:
         raise ValueError(
-            f"Expected {len(wanted)} items in {file}, but {len(wanted - found)} are missing, the first of them "
-            f"{min(wanted - found)}."
+            f"Expected {len(wanted)} items in {file}, but {len(wanted - ids)} are missing, the first of them "
+            f"{min(wanted - ids)}."
         )
-    if found - wanted:
-        raise ValueError(f"Expected {len(wanted)} items in {file}, but item {min(found - wanted)} is not one of them.")
+    if ids - wanted:
+        raise ValueError(f"Expected {len(wanted)} items in {file}, but item {min(ids - wanted)} is not one of them.")
     for row in rows:
         answer = KNOWN_ANSWERS.get(row["id"])
         if answer is not None and choices_of(row)[row["label"]] != answer:
@@ -434,7 +436,7 @@ def _prompt(row: Row, style: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    # "I" stays as it is.
+    # "I" keeps its capital.
     first, _, rest = text.partition(" ")
     return (
         text

@@ -1,4 +1,4 @@
-"""Reads the files in which COPA and its kin go round: XML, an archive of it, or CSV. None of them is trusted."""
+"""Reads the files of the COPA family: XML, an archive of it, or CSV. None of them is trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rightreasons.data.builders.sources import members
 Row = dict[str, Any]
 
 MAX_BYTES = 1 << 24
-"""How large a file, or what an archive unpacks to, may be: 16 MiB; the published ones have 0.2 MB."""
+"""The maximum size of a file or of the content of an archive: 16 MiB; the published ones have 0.2 MB."""
 
 QUESTIONS = ("cause", "effect")
 
@@ -28,17 +28,17 @@ _COLUMNS = ("id", "premise", "question", "choice1", "choice2", "label")
 
 
 def read_items(file: str, member: str) -> list[Row]:
-    """Read the items of one file, whose form is told by its first bytes.
+    """Read the items of one file; its first bytes determine its format.
 
     Args:
         file: A path, or an address on the hub.
-        member: The name of the XML file where `file` is an archive that holds it.
+        member: The name of the XML file in `file` where that is an archive.
 
     Returns:
-        In the file's order: id, premise, question ("cause" or "effect"), choice1, choice2, and label (0 or 1).
+        Items in the file's order: id, premise, question ("cause" or "effect"), choice1, choice2, and label (0 or 1).
 
     Raises:
-        ValueError: If the file is hostile, broken, or holds an item that is none.
+        ValueError: If the file is hostile or damaged, or contains an invalid item.
     """
     with xopen(file, "rb") as stream:
         content = stream.read(MAX_BYTES + 1)
@@ -57,13 +57,13 @@ def read_items(file: str, member: str) -> list[Row]:
 
 
 def parse_xml(content: bytes, where: str) -> Element:
-    """Parse XML that nobody vouches for: no entity is declared or resolved, nothing outside is read.
+    """Parse untrusted XML: no entity is declared or resolved, and no other file is read.
 
     The published files name their grammar (`<!DOCTYPE copa-corpus SYSTEM "copa.dtd">`). That name is allowed and never
-    looked up; any other is refused.
+    resolved; any other is refused.
 
     Raises:
-        ValueError: If the document declares an entity, points outside, or is not well formed.
+        ValueError: If the document declares an entity, refers to another file, or is not well formed.
     """
     parser = _CopaParser(forbid_dtd=True, forbid_entities=True, forbid_external=True)
     try:
@@ -88,11 +88,11 @@ class _CopaParser(DefusedXMLParser):  # type: ignore[misc]
 
 
 def _from_archive(file: str, member: str) -> bytes:
-    # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must fit.
-    found = [body for name, body in members(file, max_bytes=MAX_BYTES) if PurePosixPath(name).name == member]
-    if len(found) != 1:
-        raise ValueError(f"Expected one file {member!r} in the archive {file}, but it holds {len(found)}.")
-    return found[0]
+    # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must match.
+    bodies = [body for name, body in members(file, max_bytes=MAX_BYTES) if PurePosixPath(name).name == member]
+    if len(bodies) != 1:
+        raise ValueError(f"Expected one file {member!r} in the archive {file}, but it holds {len(bodies)}.")
+    return bodies[0]
 
 
 def _from_xml(content: bytes, where: str) -> Iterator[Row]:
@@ -104,9 +104,9 @@ def _from_xml(content: bytes, where: str) -> Iterator[Row]:
             raise ValueError(f"Expected elements <item> in {where}, but element {number} is <{item.tag}>.")
         key = item.get("id")
         texts = {tag: [element.text or "" for element in item.findall(tag)] for tag in ("p", "a1", "a2")}
-        for tag, found in texts.items():
-            if len(found) != 1:
-                raise ValueError(f"Expected one <{tag}> in item {key} of {where}, but it has {len(found)}.")
+        for tag, contents in texts.items():
+            if len(contents) != 1:
+                raise ValueError(f"Expected one <{tag}> in item {key} of {where}, but it has {len(contents)}.")
         right = item.get("most-plausible-alternative")
         if right not in ("1", "2"):
             raise ValueError(
@@ -130,7 +130,7 @@ def _from_csv(content: bytes, where: str) -> Iterator[Row]:
     for row in rows:
         if row["label"] not in ("0", "1"):
             raise ValueError(
-                f"Expected the label of item {row['id']} in {where} to be 0 or 1 (choices count from 0 in this form), "
+                f"Expected the label of item {row['id']} in {where} to be 0 or 1 (choices count from 0 here), "
                 f"but it is {row['label']!r}."
             )
         yield _row(row["id"], row["premise"], row["question"], row["choice1"], row["choice2"], int(row["label"]), where)

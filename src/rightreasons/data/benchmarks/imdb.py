@@ -1,4 +1,4 @@
-"""Pairs of film reviews: an original and its smallest change of mind, by experts or by crowd workers."""
+"""Pairs of film reviews: an original and a minimal revision of the opposite sentiment, by experts or crowd workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAIRED = "https://raw.githubusercontent.com/acmi-lab/counterfactually-augmented
 
 
 class PairedReviews(Builder):
-    """What both sets share: the columns, and how a review becomes a row."""
+    """The common part of both sets: the columns, and how a review becomes a row."""
 
     HOMEPAGE = "https://ai.stanford.edu/~amaas/data/sentiment/"
 
@@ -60,11 +60,11 @@ class PairedReviews(Builder):
 
 
 class ImdbContrast(PairedReviews):
-    """Contrast sets: IMDb reviews that their experts changed so that the sentiment turns."""
+    """Contrast sets: IMDb reviews that experts revised to reverse the sentiment."""
 
     NAME = "imdb_contrast"
     FOLDER = "imdb_contrast"
-    DESCRIPTION = "IMDb reviews and their contrast sets: changed by experts so that the sentiment turns."
+    DESCRIPTION = "IMDb reviews and their contrast sets: revised by experts to reverse the sentiment."
     CITATION = (
         "Gardner et al. (2020). Evaluating Models' Local Decision Boundaries via Contrast Sets. Findings of EMNLP."
     )
@@ -100,11 +100,11 @@ class ImdbContrast(PairedReviews):
 
 
 class ImdbCounterfactual(PairedReviews):
-    """Counterfactually augmented IMDb: reviews that crowd workers revised so that the sentiment turns."""
+    """Counterfactually augmented IMDb: reviews that crowd workers revised to reverse the sentiment."""
 
     NAME = "imdb_counterfactual"
     FOLDER = "imdb_counterfactual"
-    DESCRIPTION = "IMDb reviews and their revisions by crowd workers, so that the sentiment turns."
+    DESCRIPTION = "IMDb reviews and their revisions by crowd workers, which reverse the sentiment."
     CITATION = (
         "Kaushik, Hovy, Lipton (2020). Learning the Difference that Makes a Difference with Counterfactually-Augmented "
         "Data. ICLR."
@@ -142,7 +142,7 @@ class ImdbCounterfactual(PairedReviews):
         for pair, rows in pairs.items():
             if len(rows) != 2:
                 raise ValueError(f"Expected two reviews of pair {pair} of {self.NAME!r}, but got {len(rows)}.")
-            # The original stands first: so say the separate files of originals and revisions, as far as texts agree.
+            # The original comes first, as the separate files of originals and revisions show where their texts agree.
             yield from self.opposed(split, pair, *rows)
 
 

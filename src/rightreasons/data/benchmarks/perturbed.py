@@ -23,13 +23,13 @@ class ProbeConfig(Config):
 
 
 class PerturbedBuilder(Builder):
-    """A data set under the four probes, one a configuration; items with equal choices are left out."""
+    """A data set with the four probes as configurations; items with equal choices are left out."""
 
     BUILDER_CONFIG_CLASS = ProbeConfig
     BUILDER_CONFIGS: ClassVar[list[Config]] = [ProbeConfig(name=probe) for probe in PROBES]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # The hub holds the unperturbed items, whichever probe is asked for.
+        # The hub has the unperturbed items, for every probe.
         super().__init_subclass__(**kwargs)
         if cls.HUB is not None:
             files = cls.HUB.files["default"]
@@ -73,10 +73,10 @@ class PerturbedPiqa(PerturbedBuilder, Piqa):
     DESCRIPTION = f"{Piqa.DESCRIPTION} Under the four confusion probes."
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        found = super().splits()
+        splits = super().splits()
         if self.config.name in ("no_right_answer", "extra_choices"):
-            return {"validation": found["validation"]}
-        return found
+            return {"validation": splits["validation"]}
+        return splits
 
 
 class PerturbedSocialIqa(PerturbedBuilder, SocialIqa):

@@ -1,8 +1,8 @@
-"""Data with planted shortcuts: the truth about what a model could lean on is known.
+"""Data with planted shortcuts, so that the cues for a model to rely on are known.
 
-Short reviews (`templates`) carry a cue that has nothing to do with what they say but agrees with the label as often as
-one chooses. A detector of shortcuts is right when it names these tokens, and a model leans on them as far as it falls
-when they are absent or flipped.
+Short reviews (`planted_reviews.py`) contain a cue that is unrelated to their meaning but agrees with the label with a
+chosen probability. A shortcut detector is right when it names these tokens, and a model relies on them as far as its
+accuracy falls when they are absent or flipped.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ LABELS: Mapping[int, tuple[str, ...]] = {2: ("negative", "positive"), 3: ("negat
 
 @dataclasses.dataclass
 class PlantedConfig(Config):
-    """What is planted, and how well it pays to lean on it; the configuration's name is the kind of cue.
+    """The planted cue and how well it predicts the label; the name of the configuration is the kind of cue.
 
     Attributes:
-        strength: How often the cue agrees with the label where it is as in training, in [0, 1].
-        coverage: How often a text carries a cue at all, in [0, 1].
+        strength: How often the cue agrees with the label in the splits that follow training, in [0, 1].
+        coverage: How often a text has a cue, in [0, 1].
         n_classes: 2 (negative, positive) or 3 (with neutral between them).
-        label_noise: How often the label is not what the text says; the cue goes with the label.
+        label_noise: How often the label contradicts the text; the cue follows the label.
         negation: How often the main clause is a negated word of the other side.
-        contrast: How often somebody else's opposite word stands beside the main clause.
+        contrast: How often the opposite opinion of somebody else accompanies the main clause.
         train_size: Items of the training split.
         validation_size: Items of the validation split.
         test_size: Items of each of the three test splits.
-        seed: Decides everything, together with the id of an item.
+        seed: Decides, with the id of an item, all of it.
     """
 
     strength: float = 0.95
@@ -58,14 +58,14 @@ class PlantedConfig(Config):
 class PlantedShortcuts(Builder):
     """Short reviews with a planted cue, in five splits.
 
-    `train`, `validation` and `test` follow one law. `test_absent` and `test_flipped` hold the very items of `test`:
-    without the cue, and with a cue that agrees with the label exactly where that of `test` does not (among three
-    classes, a wrong cue is drawn). `pair_id` joins the three. The texts do not depend on kind, strength and coverage
-    either, so that a sweep over them compares like with like.
+    `train`, `validation` and `test` have the same distribution. `test_absent` and `test_flipped` have the items of
+    `test`, without the cue, and with a cue that agrees with the label exactly where that of `test` does not (with three
+    classes, a wrong cue is drawn). `pair_id` joins the three. The texts do not depend on kind, strength and coverage,
+    so that a sweep over these compares the same texts.
 
     Columns: id, text, label; `planted`, every planted token with its characters (`text[start:end] == token`);
-    `cue_label`, the class that the cue stands for (-1: no cue); `content_label`, what the text says, before noise; and
-    `pair_id`.
+    `cue_label`, the class that the cue indicates (-1: no cue); `content_label`, the class that the text expresses,
+    before noise; and `pair_id`.
     """
 
     NAME = "planted_shortcuts"
@@ -113,7 +113,7 @@ def check_config(config: PlantedConfig) -> None:
 
 
 def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the items of a split, without any cache: what `load_dataset("planted_shortcuts", …)` holds.
+    """Yield the items of a split as in `load_dataset("planted_shortcuts", …)`, without a cache.
 
     Example:
         >>> item = next(planted_examples("train", PlantedConfig("lexical", seed=1)))
@@ -131,11 +131,11 @@ def planted_examples(split: str, config: PlantedConfig | None = None) -> Iterato
 
 
 def planted_mask(planted: Sequence[Mapping[str, Any]], offsets: Any) -> NDArray[np.bool_]:
-    """Tell which tokens lie on a planted one.
+    """Tell which tokens overlap a planted one.
 
     Args:
         planted: The column `planted` of one item.
-        offsets: (T, 2) where each token of a tokenizer begins and ends in the text; (0, 0) for special tokens.
+        offsets: (T, 2) the first character and one past the last of each token; (0, 0) for special tokens.
 
     Returns:
         (T,) True where a token shares a character with a planted one.
@@ -152,7 +152,7 @@ def planted_mask(planted: Sequence[Mapping[str, Any]], offsets: Any) -> NDArray[
 
 
 def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
-    # One stream for the text and one for the cue: whatever is planted, the text stays.
+    # One stream for the text and one for the cue, so that the text does not depend on the cue.
     names = LABELS[config.n_classes]
     rng = item_rng(config.seed, f"text/{pair_id}")
     content = int(rng.integers(len(names)))

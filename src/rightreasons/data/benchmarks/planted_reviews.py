@@ -1,11 +1,11 @@
-"""Short reviews from templates: the sentences in which `planted` hides its cues.
+"""Short reviews from templates, in which `planted.py` hides its cues.
 
-A review tells in its main clause how something was. To read it right one has to know some seventy words of praise and
-blame, to undo a negation ("was hardly pleasant"), and to prefer the main clause over what others had said ("friends had
-called it dull, but …"). Everything else is neutral. The words of `CUES` stand nowhere else in these templates.
+The main clause of a review says how something was. To read it right, a model must know some seventy words of praise and
+blame, undo a negation ("was hardly pleasant"), and prefer the main clause over the opinion of others ("friends had
+called it dull, but …"). Everything else is neutral. The words of `CUES` occur nowhere else in these templates.
 """
 
-# ruff: noqa: SIM905 - word lists read better as words than as one string a line
+# ruff: noqa: SIM905 - word lists read better as words than as one string per line
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ _NEGATED = (
     "hardly felt",
 )
 
-_OPEN = "\0"  # where a cue may stand
+_OPEN = "\0"  # the place of a cue
 
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """A planted token and where it stands: `text[start:end] == token`."""
+    """A planted token and its place: `text[start:end] == token`."""
 
     token: str
     start: int
@@ -69,7 +69,7 @@ class Span:
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """A review with an open place for a cue of each kind."""
+    """A review with a place for a cue of each kind."""
 
     before: str
     clause: str
@@ -79,7 +79,7 @@ class Review:
     after: str
 
     def write(self, kind: str | None = None, cue: str | None = None) -> tuple[str, tuple[Span, ...]]:
-        """Return the text with the cue in the place of its kind, and the span of the cue; None leaves it out."""
+        """Return the text with the cue in the place of its kind, and the span of the cue; None for no cue."""
         place = ["in the ", *((_OPEN, " ") if kind == "lexical" else ()), self.place]
         clause = [self.clause]
         if kind == "function" and self.place_first:
@@ -104,11 +104,11 @@ def review(label: str, rng: np.random.Generator, *, negation: float, contrast: f
     """Draw a review.
 
     Args:
-        label: What its main clause says: "negative", "neutral" or "positive".
-        rng: Where the choices come from.
+        label: The opinion of its main clause: "negative", "neutral" or "positive".
+        rng: The source of the random choices.
         negation: How often the main clause is a negated word of the other side (never for "neutral").
-        contrast: How often somebody else's opposite word stands beside it.
-        filler: How often a neutral sentence stands before it, and how often after it.
+        contrast: How often the opposite opinion of somebody else accompanies it.
+        filler: How often a neutral sentence precedes it, and how often one follows it.
     """
     words = {"negative": NEGATIVE, "neutral": NEUTRAL, "positive": POSITIVE}
     opposite = {"negative": POSITIVE, "positive": NEGATIVE, "neutral": (NEGATIVE, POSITIVE)[int(rng.integers(2))]}[

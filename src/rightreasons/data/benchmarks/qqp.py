@@ -1,4 +1,4 @@
-"""QQP: pairs of questions from Quora, asking for the same thing or not."""
+"""QQP: pairs of questions from Quora, with the same meaning or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QQP(Builder):
     """Quora question pairs with labels 0 (not duplicate) and 1 (duplicate).
 
     The local files are a sample that was published with another paper's code: 8,999 training and 1,000 validation
-    pairs, 36 % and 38 % of them duplicates. The hub's copy (GLUE) is the whole: about 364,000 and 40,000 pairs; a pair
+    pairs, 36 % and 38 % of them duplicates. The hub's copy (GLUE) is complete: about 364,000 and 40,000 pairs; a pair
     of which one question is empty is left out, and so is the test split, whose labels are not public.
     """
 
@@ -52,7 +52,7 @@ class QQP(Builder):
         return classification_features(LABELS, text_pair=datasets.Value("string"))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example an entry: number -> text_a, text_b, and the label as a digit."""
+        """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
         (file,) = files.values()
         for number, entry in _entries(file).items():
             texts = [entry.get(name) if isinstance(entry, dict) else None for name in ("text_a", "text_b")]

@@ -75,7 +75,7 @@ class SQuAD(Builder):
         return {"train": (_TRAIN.path,), "validation": (_DEV.path,)}
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a question."""
+        """Yield one example per question."""
         ((path, file),) = files.items()
         yield from read_squad(file, part=split if path == _XQUAD.path else None)
 
@@ -85,7 +85,7 @@ class SQuAD(Builder):
 
 
 def question_features() -> datasets.Features:
-    """Return the columns of `records.EXTRACTIVE_ANSWERS`."""
+    """Return the columns id, title, context, question and answers."""
     text = datasets.Value("string")
     answers = {"text": datasets.List(text), "answer_start": datasets.List(datasets.Value("int32"))}
     return datasets.Features(
@@ -101,10 +101,10 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any
         part: One of `ARTICLE_SHARES`, for the articles of that split alone; None for all.
 
     Yields:
-        One row a question with the columns of `question_features`.
+        One row per question with the columns of `question_features`.
 
     Raises:
-        ValueError: If it is no such file; what is wrong is named.
+        ValueError: If it is no such file; the message names the error.
     """
     articles = _articles(file)
     if part is not None:
@@ -146,10 +146,10 @@ def _articles(file: Path) -> list[dict[str, Any]]:
 
 
 def _list(holder: Mapping[str, Any], name: str, where: str) -> list[dict[str, Any]]:
-    found = holder.get(name)
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+    entries = holder.get(name)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(f"Expected a list of objects in `{name}` of {where}, but there is none.")
-    return found
+    return entries
 
 
 def _question(question: Mapping[str, Any], title: str, context: str, where: str) -> dict[str, Any]:

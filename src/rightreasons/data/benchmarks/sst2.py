@@ -18,8 +18,8 @@ _URL = (
 class SST2(ClassificationBuilder):
     """The whole sentences of SST-2 with labels on all three splits: 6,920, 872 and 1,821.
 
-    The publisher's copy is cleaned of most punctuation; that on the hub (SetFit/sst2) has the same sentences as the
-    treebank tokenizes them. GLUE's SST-2 is another thing: 67,349 training phrases, and no labels on the test split.
+    The publisher's copy lacks most punctuation; the hub's (SetFit/sst2) has the same sentences with the treebank's
+    tokens. GLUE's SST-2 differs: it has 67,349 training phrases and no labels on the test split.
     """
 
     NAME = "sst2"
@@ -45,7 +45,7 @@ class SST2(ClassificationBuilder):
     )
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a line."""
+        """Yield one example per line."""
         (file,) = files.values()
         for number, (text, label) in enumerate(read_table(file, columns=2)):
             yield {"id": f"{split}-{number}", "text": text.strip(), "label": int(label)}

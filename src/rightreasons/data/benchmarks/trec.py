@@ -11,7 +11,7 @@ import datasets
 from rightreasons.data.builders.builder import Builder, Config, Hub, classification_features, read_lines
 from rightreasons.data.builders.sources import Source
 
-# The order of the hub's copy, so that a model trained on either speaks of the same classes.
+# The order of the hub's copy, so that models trained on either have the same classes.
 COARSE = ("ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM")
 _FINE = {
     "ABBR": "abb exp",
@@ -31,7 +31,7 @@ _FILES = {"train": ("default/train/0000.parquet",), "test": ("default/test/0000.
 class TREC(Builder):
     """5,452 training and 500 test questions: six coarse classes, or with the configuration "fine" fifty.
 
-    The training file is Latin-1; its one byte beyond ASCII stands between two words and is read as a space.
+    The training file is Latin-1; its one byte beyond ASCII, between two words, is read as a space.
     """
 
     NAME = "trec"
@@ -68,7 +68,7 @@ class TREC(Builder):
         return classification_features(COARSE if self.config.name == "coarse" else FINE)
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a line: `COARSE:fine question`."""
+        """Yield one example per line: `COARSE:fine question`."""
         (file,) = files.values()
         for number, line in enumerate(read_lines(file, "latin-1")):
             fine, _, text = line.replace("\xf0", " ").partition(" ")

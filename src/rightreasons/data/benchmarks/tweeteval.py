@@ -25,10 +25,10 @@ def _hub(task: str) -> Hub:
 
 
 class TweetEval(ClassificationBuilder):
-    """One task of TweetEval: a tweet and a label a line, in two files.
+    """One task of TweetEval: one file with a tweet per line and one with a label per line.
 
-    Tweets that are empty once spaces are taken off (seven in the training and one in the validation split of `hate`)
-    are left out; the ids keep the numbers of the lines.
+    Tweets that are empty without their spaces (seven in the training and one in the validation split of `hate`) are
+    left out; the ids keep the numbers of the lines.
     """
 
     CITATION = (
@@ -40,7 +40,7 @@ class TweetEval(ClassificationBuilder):
     HOMEPAGE = "https://github.com/cardiffnlp/tweeteval"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
-        """Yield one example a line."""
+        """Yield one example per line."""
         texts, labels = (read_lines(file) for file in files.values())
         if len(texts) != len(labels):
             raise ValueError(

@@ -1,10 +1,10 @@
-r"""The base of every dataset builder: finds the files, verifies them, keys the cache, checks the examples.
+r"""The base of every data set builder: finds the files, verifies them, keys the cache, checks the examples.
 
 How to add a data set: write one class in one file of this folder and one line in `catalog.py`.
 
     class Toy(ClassificationBuilder):
         NAME = "toy"                                    # the name in the catalog and in the cache
-        FOLDER = "toy"                                  # its folder below the data directory; "a/b" works too
+        FOLDER = "toy"                                  # its folder in the data directory; "a/b" works too
         DESCRIPTION = "Toys, good and bad."
         CITATION = "Maker (1999). Toys."
         LICENSE = "MIT"
@@ -27,12 +27,12 @@ How to add a data set: write one class in one file of this folder and one line i
         def from_hub(self, split, row, number):         # one row of the hub's files -> one example; None drops it
             return {"id": f"train-{number}", "prompt": row["goal"], "choices": row["ends"], "label": row["label"]}
 
-Several configurations: `BUILDER_CONFIGS = [Config(name=…), …]`; the first is the default. Options beyond the name: a
-dataclass that extends `Config`, set as `BUILDER_CONFIG_CLASS`; read them from `self.config`, and check them in
-`check_options`, which runs before anything is read. `sources()` may be overridden where the files depend on the
-configuration. A data set that is generated has neither SOURCES nor HUB.
+Several configurations: `BUILDER_CONFIGS = [Config(name=…), …]`; the first is the default. For further options, extend
+the dataclass `Config`, set it as `BUILDER_CONFIG_CLASS`, read them from `self.config`, and check them in
+`check_options`, which runs before anything is read. Override `sources()` or `splits()` where the files depend on the
+configuration. A generated data set has neither SOURCES nor HUB.
 
-Raise `ValueError` with one sentence on bad content. The base class checks that every example has exactly the declared
+Raise a `ValueError` of one sentence on bad content. The base class checks that every example has exactly the declared
 columns and an `id` of its own, and that no split is empty.
 """
 
@@ -55,17 +55,17 @@ from rightreasons.foundations.code_version import code_version
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
 DATA_DIR_VARIABLE = "RIGHTREASONS_DATA_DIR"
-"""The environment variable that names the folder of local copies, one folder a data set."""
+"""The environment variable that names the folder of local copies, with one folder per data set."""
 
 ORIGINS = ("auto", "local", "hub", "url")
-"""Where to read from; "auto" takes a local copy where one is named, else the hub, else the publisher's address."""
+"""Where to read from; "auto" takes a named local copy, or else the hub, or else the publisher's address."""
 
 
 @dataclasses.dataclass
 class Config(datasets.BuilderConfig):  # type: ignore[misc]
     """A named configuration; extend it with the options of a data set."""
 
-    version: str = "1.0.0"  # BuilderConfig would say 0.0.0, whatever the builder's VERSION
+    version: str = "1.0.0"  # the default of BuilderConfig is 0.0.0, whatever the builder's VERSION
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Hub:
     """The same data on the Hugging Face hub, as parquet or JSON lines.
 
     Attributes:
-        repo_id: The dataset repository, or a local folder laid out like it (a mirror).
+        repo_id: The dataset repository, or a local folder with the same layout (a mirror).
         revision: A commit, or a branch, which is resolved to its commit before anything is read, so that the data
             cannot change under a cache; `refs/convert/parquet` where the repository holds only a loading script.
         files: Configuration -> split -> the files that hold it.
@@ -93,18 +93,18 @@ class Hub:
 class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """A `datasets.GeneratorBasedBuilder` whose cache never serves stale data.
 
-    The cache key holds the checksum of every source file and of this package's data code, so neither an edited file nor
-    a mended builder meets an old cache, and the same files in two places share one.
+    The cache key holds the checksum of every source file and the version of the builder's code, so neither an edited
+    file nor a changed builder meets an old cache, and the same files in two places share one.
 
     Args:
         config_name: The configuration; None for the first.
-        data_dir: A folder that holds one folder a data set, or the data set's own folder; None to look at the
-            environment variable `RIGHTREASONS_DATA_DIR`.
+        data_dir: A folder with one folder per data set, or the data set's own folder; None for the environment variable
+            `RIGHTREASONS_DATA_DIR`.
         origin: "auto", "local", "hub" or "url".
-        repo_id: Another hub repository, or a local folder, laid out like the declared one.
+        repo_id: Another hub repository, or a local folder, with the layout of the declared one.
         revision: Another revision of the hub repository.
-        other_versions: Whether local files that differ from the published ones are read.
-        cache_dir: Where prepared data is kept; None for datasets' own place.
+        other_versions: Whether to read local files that differ from the published ones.
+        cache_dir: The folder of prepared data; None for the default of `datasets`.
         **options: Options of the data set.
     """
 
@@ -152,7 +152,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             **options,
         )
 
-    # ------------------------------------------------------------------------------- what a data set says about itself
+    # ------------------------------------------------------------------------------- what a data set declares
 
     def features(self) -> datasets.Features:
         """Return the columns."""
@@ -167,11 +167,11 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
-        """Turn one row of the hub's files into an example, or into None where the row is to be left out."""
+        """Turn one row of the hub's files into an example, or into None to leave it out."""
         raise NotImplementedError
 
     def check_options(self) -> None:
-        """Check `self.config` and raise one sentence where an option is wrong."""
+        """Check `self.config`; raise an error of one sentence where an option is wrong."""
 
     @classmethod
     def sources(cls, config_name: str) -> tuple[Source, ...]:
@@ -180,13 +180,13 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        """Return the sets of files in which the data goes round, any one of which is enough.
+        """Return alternative sets of files; any one suffices.
 
-        The first that lies whole in a local folder is read; the first of all is what is downloaded.
+        The first one that is complete in a local folder is read; the first of all is downloaded.
         """
         return (cls.sources(config_name),)
 
-    # ------------------------------------------------------------------------------------------- what datasets asks for
+    # ---------------------------------------------------------------------------------------- the interface of datasets
 
     def _info(self) -> datasets.DatasetInfo:
         self.check_options()
@@ -200,17 +200,17 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         if self.origin == "hub":
-            found = self._download(dl_manager, {s: list(files) for s, files in self._hub_files().items()})
-            return [_split(name, files={str(i): f for i, f in enumerate(part)}) for name, part in found.items()]
+            parts = self._download(dl_manager, {s: list(files) for s, files in self._hub_files().items()})
+            return [_split(name, files={str(i): f for i, f in enumerate(part)}) for name, part in parts.items()]
         wanted = self.splits()
         if self.origin == "url":
-            if dl_manager.is_streaming:  # a source is verified whole before it is read, so it is not streamed
+            if dl_manager.is_streaming:  # a source is verified before it is read, so it is not streamed
                 dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
             sources = {source.path: source for source in self.forms(self.config.name)[0]}
-            found = self._download(dl_manager, {path: source.url for path, source in sources.items()})
+            copies = self._download(dl_manager, {path: source.url for path, source in sources.items()})
             for path, source in sources.items():
-                source.verify(found[path])
-            self.files = found
+                source.verify(copies[path])
+            self.files = copies
         return [
             _split(name, files={path: self.files[path] for path in paths})
             for name, paths in wanted.items()
@@ -264,7 +264,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         revision: str | None,
         other_versions: bool,
     ) -> tuple[str, dict[str, str], list[Any]]:
-        """Decide where to read from: the origin, the local files, and what of them belongs to the cache key."""
+        """Decide where to read from: the origin, the local files, and their part of the cache key."""
         self.hub = self.HUB
         if self.hub is not None:
             self.hub = dataclasses.replace(
@@ -313,16 +313,16 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _commit(self, hub: Hub) -> str:
         if re.fullmatch("[0-9a-f]{40}", hub.revision):
             return hub.revision
-        # A branch moves: what it points to now is asked, so that no cache outlives it.
+        # A branch moves: ask for its current commit, so that no cache outlives it.
         from huggingface_hub import HfApi
 
         try:
             return str(HfApi().dataset_info(hub.repo_id, revision=hub.revision).sha)
-        except (OSError, RuntimeError, ValueError) as error:  # out of reach, or no such revision
+        except (OSError, RuntimeError, ValueError) as error:  # no connection, or no such revision
             raise self._unreachable(error) from error
 
     def _folder(self, named: str | os.PathLike[str], forms: Sequence[Sequence[Source]]) -> Path | None:
-        """Find the data set's folder: the named one, or the one below it that bears the data set's name."""
+        """Find the data set's folder: the named one, or its subfolder with the data set's name."""
         root = Path(named).expanduser().resolve()
         if not root.is_dir():
             raise FileNotFoundError(
@@ -364,7 +364,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _download(self, dl_manager: Any, addresses: Any) -> Any:
         try:
             return dl_manager.download(addresses)
-        except (OSError, RuntimeError, ValueError) as error:  # what hub, requests and fsspec raise when out of reach
+        except (OSError, RuntimeError, ValueError) as error:  # what hub, requests and fsspec raise without a connection
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> ConnectionError:
@@ -390,7 +390,7 @@ class ClassificationBuilder(Builder):
 
 
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
-    """Return the columns of `schemas.CLASSIFICATION` with named labels, and what a data set adds to them.
+    """Return the columns id, text and label with named labels, and those that a data set adds.
 
     Args:
         label_names: The names of the classes, in the order of their ids.
@@ -407,7 +407,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
 
 
 def multiple_choice_features(**extra: Any) -> datasets.Features:
-    """Return the columns of `schemas.MULTIPLE_CHOICE`, and what a data set adds to them."""
+    """Return the columns id, prompt, choices and label, and those that a data set adds."""
     return datasets.Features(
         {
             "id": datasets.Value("string"),
@@ -420,17 +420,16 @@ def multiple_choice_features(**extra: Any) -> datasets.Features:
 
 
 def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
-    """Return the lines of a text file; a line ends with a newline and with nothing else.
+    """Return the lines of a text file; only a newline ends a line.
 
-    `str.splitlines` would also break a text at the line separators of Unicode, and put two line-aligned files out of
-    step.
+    `str.splitlines` would also break a text at Unicode's line separators and misalign two line-aligned files.
     """
     text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def read_table(file: str | os.PathLike[str], columns: int) -> Iterator[list[str]]:
-    """Yield the fields of each line of a tab-separated file without quotes, and check how many there are."""
+    """Yield the fields of each line of a tab-separated file without quoting, and check their number."""
     for number, line in enumerate(read_lines(file), start=1):
         fields = line.split("\t")
         if len(fields) != columns:
@@ -455,10 +454,10 @@ def read_rows(file: str) -> Iterator[dict[str, Any]]:
 
 
 def _code_of(builder: type) -> str:
-    """Digest the code that decides, with the sources, what a builder yields."""
+    """Return the version of the code that decides, with the sources, what a builder yields."""
     if builder.__module__.startswith(f"{__name__.partition('.')[0]}."):
         return code_version(builder)
-    # A builder of another package is code too; one that was typed into a prompt has no source to read.
+    # The builder of another package counts too; one that was typed into a prompt has no source.
     base = code_version(Builder)
     try:
         module = inspect.getmodule(builder)

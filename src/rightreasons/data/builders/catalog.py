@@ -1,6 +1,6 @@
-"""The catalog: every data set by its name, and the one function that loads any of them.
+"""The catalog: every data set by its name, and the function that loads them.
 
-To add a data set, write its builder (the docstring of `builder.py` tells how) and give it one line here.
+To add a data set, write its builder (see the docstring of `builder.py`) and add one line here.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ CATALOG: dict[str, str] = {
     "copa_easy_hard": "copa:CopaEasyHard",
     "bcopa_ce": "copa:BcopaCe",
 }
-"""Name -> "module:class" below `rightreasons.data.benchmarks`; imported when one of its data sets is asked for."""
+"""Name -> "module:class" in `rightreasons.data.benchmarks`, imported on demand."""
 
 _SOURCE_OPTIONS = ("origin", "repo_id", "other_versions", "cache_dir")
 
 
 def available_datasets() -> list[str]:
-    """Return the names that `load_dataset` knows, sorted."""
+    """Return the names that `load_dataset` accepts, sorted."""
     return sorted(CATALOG)
 
 
@@ -60,13 +60,13 @@ def builder_class(name: str) -> type[Builder]:
     """Return the builder class of a data set.
 
     Raises:
-        ValueError: If the name is not known; the nearest names are given.
+        ValueError: If the name is unknown; the message suggests the nearest names.
     """
     if name not in CATALOG:
         raise unknown_name("data set", name, CATALOG)
     module, _, attribute = CATALOG[name].partition(":")
-    found: type[Builder] = getattr(importlib.import_module(f"rightreasons.data.benchmarks.{module}"), attribute)
-    return found
+    builder: type[Builder] = getattr(importlib.import_module(f"rightreasons.data.benchmarks.{module}"), attribute)
+    return builder
 
 
 def load_builder(
@@ -97,16 +97,17 @@ def load_dataset(
     revision: str | None = None,
     **options: Any,
 ) -> datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict:
-    """Load a data set of this package, as `datasets.load_dataset` loads one of the hub.
+    """Load a data set of this package, as `datasets.load_dataset` loads one from the hub.
 
     Args:
         name: One of `available_datasets()`.
-        config: A configuration; None for the data set's first.
+        config: A configuration; None for the first one.
         split: A split, with slices and sums as in datasets ("train[:10%]", "train+test"); None for all of them.
-        data_dir: A folder of local copies: one that holds a folder for each data set, or the data set's own. None to
-            use the environment variable `RIGHTREASONS_DATA_DIR`, and the hub where that has no copy.
-        streaming: Whether to give an iterable dataset that writes nothing to disk.
-        revision: A revision of the hub repository instead of the pinned one; the hub is then read, not a local copy.
+        data_dir: A folder of local copies, with one folder per data set, or the data set's own folder. None for the
+            environment variable `RIGHTREASONS_DATA_DIR`, and for the hub where there is no copy.
+        streaming: Whether to return an iterable dataset that writes nothing to disk.
+        revision: A revision of the hub repository instead of the pinned one, read from the hub even where there is a
+            local copy.
         **options: `origin` ("auto", "local", "hub" or "url": the publisher's own files), `repo_id` (another repository,
             or a local mirror of the declared one), `other_versions` (True reads local files that differ from the
             published ones), `cache_dir`, and the options of the data set itself.
@@ -115,7 +116,7 @@ def load_dataset(
         A Dataset, or a DatasetDict when `split` is None; their iterable forms when streaming.
 
     Raises:
-        ValueError: If a name or an option is not known, or a file is not the published one.
+        ValueError: If a name or an option is unknown, or a file is not the published one.
         FileNotFoundError: If a local file is missing.
         ConnectionError: If the data would have to be downloaded and cannot be.
 
@@ -132,7 +133,7 @@ def load_dataset(
     try:
         builder.download_and_prepare()
     except DatasetGenerationError as error:
-        # What the builder itself says is the sentence a user needs; datasets hides it behind a general one.
+        # The user needs the sentence of the builder itself; datasets hides it behind a general one.
         if isinstance(error.__cause__, ValueError):
             raise error.__cause__ from None
         raise

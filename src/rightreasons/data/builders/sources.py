@@ -1,7 +1,7 @@
 """Where data comes from: each file is declared once, and verified before it is read.
 
-A data set's files are a public fact: an address, a size, a checksum, a licence and a paper. `Source` holds that fact,
-`Source.verify` holds a local copy against it, and `members` and `extract` open an archive that nobody vouches for.
+`Source` declares an official file: its address, size, checksum, license and paper. `Source.verify` checks a local copy,
+and `members` reads an untrusted archive.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 MAX_ARCHIVE_BYTES = 1 << 30
-"""How much an archive may unpack to unless its reader says otherwise: 1 GiB."""
+"""The default limit on the unpacked size of an archive: 1 GiB."""
 
 MAX_ARCHIVE_MEMBERS = 10_000
-"""How many files an archive may hold unless its reader says otherwise."""
+"""The default limit on the number of entries of an archive."""
 
-# What the standard library says of broken archives; RuntimeError is an encrypted zip, OverflowError an absurd size.
+# What the standard library raises on broken archives; RuntimeError: an encrypted zip, OverflowError: an absurd size.
 _DAMAGED = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -84,23 +84,23 @@ class Source:
             other_versions: Whether a copy with another size or checksum is accepted.
 
         Returns:
-            The checksum of the copy as it is.
+            The checksum of the copy.
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If its size or checksum is not the declared one; both are named.
+            ValueError: If its size or checksum is not the declared one; the message names both.
         """
         file = Path(file)
         if not file.is_file():
             raise FileNotFoundError(f"Expected a file at {file}, but there is none; it is published at {self.url}.")
-        found_size, found = file.stat().st_size, sha256_of(file)
+        size, sha256 = file.stat().st_size, sha256_of(file)
         known = self.sha256 is not None
-        if known and not other_versions and (found_size != self.size or found != self.sha256):
+        if known and not other_versions and (size != self.size or sha256 != self.sha256):
             raise ValueError(
                 f"Expected {file} to be the published file of {self.size} bytes with sha256 {self.sha256}, but found "
-                f"{found_size} bytes with sha256 {found}; other_versions=True takes it as it is."
+                f"{size} bytes with sha256 {sha256}; other_versions=True accepts it."
             )
-        return found
+        return sha256
 
 
 def sha256_of(file: str | os.PathLike[str]) -> str:
@@ -120,20 +120,20 @@ def members(
 ) -> Iterator[tuple[str, bytes]]:
     """Read the files of a zip or (compressed) tar archive, one by one, without writing anything.
 
-    Folders and the `__MACOSX` shadows of Apple's archiver are passed over. The bytes are counted as they are unpacked,
-    so that a header that lies about a size gains nothing.
+    Skips folders and the `__MACOSX` shadows of Apple's archiver. Counts the bytes while it unpacks, so that a header
+    with a false size gains nothing.
 
     Args:
         archive: A .zip, .tar, .tar.gz, .tar.bz2 or .tar.xz file.
-        max_bytes: How many bytes all files together may have.
-        max_members: How many entries the archive may have.
+        max_bytes: The maximum size of all files together.
+        max_members: The maximum number of entries.
 
     Yields:
         The name of each file, a relative path with forward slashes, and its bytes.
 
     Raises:
-        ValueError: If it is no archive or a damaged one, a name leaves the archive's folder, an entry is a link or a
-            device, or a bound is passed.
+        ValueError: If the file is no archive or a damaged one, a name leaves the archive's folder, an entry is a link
+            or a device, or a limit is exceeded.
     """
     archive = Path(archive)
     try:
@@ -142,33 +142,6 @@ def members(
         raise
     except _DAMAGED as error:
         raise ValueError(f"Expected a whole archive, but {archive} is damaged: {error}.") from error
-
-
-def extract(
-    archive: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
-    *,
-    max_bytes: int = MAX_ARCHIVE_BYTES,
-    max_members: int = MAX_ARCHIVE_MEMBERS,
-) -> list[Path]:
-    """Unpack an archive into a folder, with the bounds of `members`; no path leaves the folder.
-
-    Returns:
-        The files that were written, in the archive's order.
-    """
-    root = Path(folder).resolve()
-    written = []
-    for name, content in members(archive, max_bytes=max_bytes, max_members=max_members):
-        target = root / name
-        # The name itself is harmless by now, but a link that already lies in the folder might lead outside.
-        if not target.parent.resolve().is_relative_to(root) or target.is_symlink():
-            raise ValueError(
-                f"Expected the entry {name!r} of {archive} to stay inside {root}, but a link leads outside."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        written.append(target)
-    return written
 
 
 def _bounded(archive: Path, max_bytes: int, max_members: int) -> Iterator[tuple[str, bytes]]:
@@ -182,14 +155,14 @@ def _bounded(archive: Path, max_bytes: int, max_members: int) -> Iterator[tuple[
             content = stream.read(left + 1)
         if len(content) > left:
             raise ValueError(
-                f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, but {name!r} passes that."
+                f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, but {name!r} exceeds that."
             )
         left -= len(content)
         yield name, content
 
 
 def _entries(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
-    # An entry without a stream is a folder or a shadow: it counts, but holds nothing.
+    # An entry without a stream is a folder or a shadow: it counts, but has no content.
     if not archive.is_file():
         raise FileNotFoundError(f"Expected an archive at {archive}, but there is no such file.")
     if zipfile.is_zipfile(archive):

@@ -1,4 +1,4 @@
-"""The forms in which multiple-choice data goes round, and how each becomes prompt, choices and label."""
+"""The usual formats of multiple-choice data, and how each becomes prompt, choices and label."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rightreasons.data.opening import columns
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceForm:
-    """Which columns hold what.
+    """The columns of a format.
 
     Attributes:
-        prompt: The columns that make the prompt, joined by spaces.
-        choices: One column that holds the list of choices (or a table {text, label}), or one column a choice.
+        prompt: The columns of the prompt, joined by spaces.
+        choices: One column with the list of choices (or a table {text, label}), or one column per choice.
         label: The column of the right choice; None where there is none.
         first_label: The number of the first choice where labels are numbers.
     """
@@ -28,7 +28,7 @@ class ChoiceForm:
     first_label: int = 0
 
 
-# The first form whose columns are all there is taken; the narrow ones stand before the wide ones.
+# The first format whose columns are all present is used; narrow ones come before wide ones.
 KNOWN_FORMS = (
     ChoiceForm(("prompt",), ("choices",), "label"),
     ChoiceForm(("ctx",), ("endings",), "label"),  # HellaSwag
@@ -48,7 +48,7 @@ KNOWN_FORMS = (
     ChoiceForm(("article", "question"), ("options",), "answer"),  # RACE
 )
 
-# COPA's own wording of what it asks; the column says "cause" or "effect".
+# COPA's own wording of its questions; the column says "cause" or "effect".
 _COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
 
@@ -61,7 +61,7 @@ def choice_form(
     require_labels: bool,
     name: str,
 ) -> ChoiceForm:
-    """Find the form of a data set: what the user named, and for the rest a known form."""
+    """Find the format of a data set: the columns that the user named, and otherwise a known format."""
     present = set(data.column_names)
     if prompt_column is not None and choices_column is not None:
         form = ChoiceForm(_tuple(prompt_column), _tuple(choices_column), None)
@@ -72,7 +72,7 @@ def choice_form(
         by_label = sorted(known, key=lambda f: f.label not in present)
         if not by_label:
             raise ValueError(
-                f"Expected prompts and choices in {name} in a known form, but its columns are "
+                f"Expected prompts and choices in {name} in a known format, but its columns are "
                 f"{', '.join(data.column_names)}; name them with prompt_column= and choices_column=."
             )
         form = by_label[0]
@@ -134,25 +134,25 @@ def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
 
 
 def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
-    held = [item[column] for column in form.choices] if len(form.choices) > 1 else item[form.choices[0]]
-    if isinstance(held, dict):  # {"text": […], "label": ["A", "B", …]}
-        held = held.get("text")
-    if isinstance(held, list) and held and isinstance(held[0], dict):  # [{"text": …, "label": …}, …]
-        held = [choice.get("text") for choice in held]
-    if not isinstance(held, list) or not all(isinstance(choice, str) for choice in held):
-        raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {held!r}.")
-    if len(held) < 2:
-        raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(held)}.")
-    return [choice.strip() for choice in held]
+    content = [item[column] for column in form.choices] if len(form.choices) > 1 else item[form.choices[0]]
+    if isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
+        content = content.get("text")
+    if isinstance(content, list) and content and isinstance(content[0], dict):  # [{"text": …, "label": …}, …]
+        content = [choice.get("text") for choice in content]
+    if not isinstance(content, list) or not all(isinstance(choice, str) for choice in content):
+        raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
+    if len(content) < 2:
+        raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
+    return [choice.strip() for choice in content]
 
 
 def _marks(item: dict[str, Any], form: ChoiceForm) -> list[str]:
-    """Return what the choices are called ("A", "1", …), where the data says so."""
-    held = item[form.choices[0]]
-    if isinstance(held, dict):
-        return [str(mark) for mark in held.get("label", [])]
-    if isinstance(held, list) and held and isinstance(held[0], dict):
-        return [str(choice.get("label")) for choice in held]
+    """Return the names of the choices ("A", "1", …), where the data has them."""
+    content = item[form.choices[0]]
+    if isinstance(content, dict):
+        return [str(mark) for mark in content.get("label", [])]
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        return [str(choice.get("label")) for choice in content]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Which column is which: names that people use, and what is said when none of them is there."""
+"""Finds columns by their usual names, and reports the ones that are missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ID_COLUMNS = ("id", "idx", "guid", "uid", "example_id", "qid", "ind")
 
 
 def named_column(data: datasets.Dataset, column: str, option: str, name: str) -> str:
-    """Check that a column that the user named is there."""
+    """Check that a column named by the user exists."""
     if not isinstance(column, str):
         raise TypeError(f"Expected `{option}` to be the name of a column, but got {column!r}.")
     if column not in data.column_names:
@@ -50,7 +50,7 @@ def named_column(data: datasets.Dataset, column: str, option: str, name: str) ->
 
 
 def usual_column(data: datasets.Dataset, usual: Sequence[str]) -> str | None:
-    """Find the first of the usual names, whatever its case."""
+    """Find the first of the usual names, ignoring case."""
     by_lower = {column.lower(): column for column in reversed(data.column_names)}
     return next((by_lower[name] for name in usual if name in by_lower), None)
 

@@ -1,7 +1,7 @@
-"""Opens a user's data set in the common schema, whatever its columns are called.
+"""Opens a user's data set in the common schema, whatever the names of its columns.
 
-`open_dataset` gives {id, text, (text_pair,) label}, `open_multiple_choice` gives {id, prompt, choices, label}; other
-columns are kept behind them. Both take a name of the catalog, a file, a folder, a hub id, or a Dataset.
+`open_dataset` returns {id, text, (text_pair,) label}, `open_multiple_choice` returns {id, prompt, choices, label};
+other columns follow. Both take a name of the catalog, a file, a folder, a hub id, or a Dataset.
 """
 
 from __future__ import annotations
@@ -46,33 +46,34 @@ def open_dataset(
 
     Args:
         name_or_path: A name of `available_datasets()`, a csv, tsv, jsonl, json or parquet file, a folder of data files
-            or of `save_to_disk`, a hub id, or a Dataset or DatasetDict itself. A tsv file is read without quotes.
-        config: A configuration of it.
+            or of `save_to_disk`, a hub id, a Dataset, or a mapping from split names to Datasets.
+            A tsv file has no quoting.
+        config: A configuration of the data set.
         split: A split; None for all of them.
-        text_column: The column of the texts; None takes the first usual name (text, sentence, content, …).
-        text_pair_column: The column of the second texts; None takes one beside the usual name of a first one
-            (sentence1 and sentence2, premise and hypothesis, …).
-        label_column: The column of the labels; None takes the first usual name (label, class, category, …).
-        id_column: The column of the ids; None takes a usual one if its values are unique, and row numbers otherwise.
-        label_names: The names of the classes in the order of their ids; None takes those of a ClassLabel, else the
-            sorted strings, else the numbers themselves.
-        column_names: The columns of a csv or tsv file that has no header.
-        data_dir: Where local copies of the catalog's data sets are.
+        text_column: The column of the texts; None for the first usual name (text, sentence, content, …).
+        text_pair_column: The column of the second texts; None for the partner of a usual first name (sentence1 and
+            sentence2, premise and hypothesis, …).
+        label_column: The column of the labels; None for the first usual name (label, class, category, …).
+        id_column: The column of the ids; None for a usual one if its values are unique, and otherwise row numbers.
+        label_names: The names of the classes in the order of their ids; None for those of a ClassLabel, or else the
+            sorted strings, or else the numbers.
+        column_names: The column names of a csv or tsv file without a header.
+        data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
-        require_labels: Whether a data set without labels is refused; if not, it has no column `label`.
-        drop_empty: Whether rows with an empty text are left out instead of refused.
-        limit: The maximum number of items per split, chosen by `chosen_rows`: by (seed, id) alone, whatever their order
-            and their labels.
+        require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
+        drop_empty: Whether to leave out rows with an empty text instead of refusing them.
+        limit: The maximum number of items per split, chosen by (seed, id) alone (see `chosen_rows`), whatever their
+            order and their labels.
         seed: The seed of that choice.
 
     Returns:
         A Dataset if `split` is given or there are no splits (one file), otherwise a DatasetDict. Columns: `id`
         (string, unique), `text`, `text_pair` where there is one, `label` (ClassLabel, -1 where it is unknown), and all
-        other columns as they were.
+        other columns unchanged.
 
     Raises:
-        TypeError: If a text is no string or a label is of no kind that a class can have.
-        ValueError: If a column or a split is not there, a text is empty, a label is unknown or an id comes twice.
+        TypeError: If a text is not a string or a label has a type that no class can have.
+        ValueError: If a column or a split is missing, a text is empty, a label is unknown or an id occurs twice.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull.", "Grand."], "verdict": ["up", "down", "up"]})
@@ -80,19 +81,19 @@ def open_dataset(
         >>> data[0], data.features["label"].names
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
-    found = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
-    # The names of the classes are those of all splits together: one split may lack a class.
-    names = _class_names(found, label_column, label_names, require_labels, name)
+    # The class names are those of all splits together: one split may lack a class.
+    names = _class_names(tables, label_column, label_names, require_labels, name)
 
     def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
         text, pair = _text_columns(data, text_column, text_pair_column, name)
         label = _label_column(data, label_column, require_labels, name)
         texts = [text, *([pair] if pair else [])]
         ids, taken_id = _ids(data, id_column, prefix, name)
-        kept = _rows_with_words(data, texts, drop_empty, name)
-        if len(kept) < len(data):  # the ids keep the numbers of the rows
-            data, ids = data.select(kept), [ids[row] for row in kept]
+        rows = _rows_with_words(data, texts, drop_empty, name)
+        if len(rows) < len(data):  # the ids keep the numbers of the rows
+            data, ids = data.select(rows), [ids[row] for row in rows]
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
             made[column] = (data[source][:], datasets.Value("string"))
@@ -100,7 +101,7 @@ def open_dataset(
             made["label"] = (label_ids(data, label, names, name), datasets.ClassLabel(names=names))
         return limited(_assemble(data, made, (text, pair, label, taken_id)), limit, seed)
 
-    return _each(found, split, make, name)
+    return _each(tables, split, make, name)
 
 
 def open_multiple_choice(
@@ -122,32 +123,32 @@ def open_multiple_choice(
 ) -> Splits:
     """Open a multiple-choice data set.
 
-    The usual forms are known by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI, ARC
-    and CommonsenseQA, SWAG, Winogrande, and a question with columns A, B, C, D and a letter as its answer.
+    It recognizes the usual formats by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI,
+    ARC and CommonsenseQA, SWAG, Winogrande, and a question with columns A, B, C, D and a letter as its answer.
 
     Args:
         name_or_path: As in `open_dataset`.
-        config: A configuration of it.
+        config: A configuration of the data set.
         split: A split; None for all of them.
-        prompt_column: The column of the prompts, or several, which are joined by a space; None takes a known form.
-        choices_column: The column that holds the list of choices, or one column a choice; None takes a known form.
-        label_column: The column of the right choice: its number, its letter, or its text; None takes a known form.
+        prompt_column: The column of the prompts, or several, joined by a space; None for those of a known format.
+        choices_column: The column with the list of choices, or one column per choice; None for those of a known format.
+        label_column: The column of the right choice: its number, its letter, or its text; None for a known format.
         id_column: As in `open_dataset`.
-        first_label: The number of the first choice, 0 or 1; None takes that of the known form (0 if none).
-        column_names: The columns of a csv or tsv file that has no header.
-        data_dir: Where local copies of the catalog's data sets are.
+        first_label: The number of the first choice, 0 or 1; None for that of the known format (0 if none).
+        column_names: The column names of a csv or tsv file without a header.
+        data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
-        require_labels: Whether a data set without labels is refused; if not, its labels are -1.
+        require_labels: Whether to refuse a data set without labels; otherwise its labels are -1.
         limit: The maximum number of items per split, chosen as in `open_dataset`.
         seed: The seed of that choice.
 
     Returns:
         As `open_dataset`, with the columns `id`, `prompt`, `choices` (list of strings), `label` (the index of the right
-        choice, -1 where there is none), and all other columns as they were.
+        choice, -1 where there is none), and all other columns unchanged.
 
     Raises:
-        TypeError: If a prompt or a choice is no string.
-        ValueError: If a column or a split is not there, an item has fewer than two choices, or a label is none of them.
+        TypeError: If a prompt or a choice is not a string.
+        ValueError: If a column or a split is missing, an item has fewer than two choices, or a label is none of them.
 
     Example:
         >>> rows = datasets.Dataset.from_dict(
@@ -156,7 +157,7 @@ def open_multiple_choice(
         >>> open_multiple_choice(rows)[0]
         {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
     """
-    found = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
 
     def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
@@ -174,7 +175,7 @@ def open_multiple_choice(
         }
         return limited(_assemble(data, made, (*form.prompt, *form.choices, form.label, taken_id)), limit, seed)
 
-    return _each(found, split, make, name)
+    return _each(tables, split, make, name)
 
 
 def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
@@ -217,18 +218,18 @@ def _name(name_or_path: Any) -> str:
     return os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
 
 
-def _each(found: Splits, split: str | None, make: Make, name: str) -> Splits:
+def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
     """Make one split, or all of them."""
-    if isinstance(found, datasets.Dataset):
-        own = str(found.split) if found.split is not None else None
+    if isinstance(tables, datasets.Dataset):
+        own = str(tables.split) if tables.split is not None else None
         if split is not None and split != own:
             raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
-        return make(found, "")
+        return make(tables, "")
     if split is None:
-        return datasets.DatasetDict({part: make(data, f"{part}-") for part, data in found.items()})
-    if split not in found:
-        raise unknown_name(f"split of {name}", split, found)
-    return make(found[split], f"{split}-")
+        return datasets.DatasetDict({part: make(data, f"{part}-") for part, data in tables.items()})
+    if split not in tables:
+        raise unknown_name(f"split of {name}", split, tables)
+    return make(tables[split], f"{split}-")
 
 
 def _text_columns(
@@ -244,31 +245,31 @@ def _text_columns(
             if first is not None and second is not None:
                 return first, second
     firsts = (*columns.TEXT_COLUMNS, *(first for first, _ in columns.PAIR_COLUMNS))
-    found = columns.usual_column(data, [column for column in firsts if column != pair_column])
-    if found is None:
+    usual_text = columns.usual_column(data, [column for column in firsts if column != pair_column])
+    if usual_text is None:
         raise columns.no_column(data, "texts", columns.TEXT_COLUMNS, "text_column", name)
-    return found, pair_column
+    return usual_text, pair_column
 
 
 def _label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
     if label_column is not None:
         return columns.named_column(data, label_column, "label_column", name)
-    found = columns.usual_column(data, columns.LABEL_COLUMNS)
-    if found is None and required:
+    column = columns.usual_column(data, columns.LABEL_COLUMNS)
+    if column is None and required:
         raise columns.no_column(data, "labels", columns.LABEL_COLUMNS, "label_column", name)
-    return found
+    return column
 
 
 def _class_names(
-    found: Splits, label_column: str | None, label_names: Sequence[str] | None, required: bool, name: str
+    tables: Splits, label_column: str | None, label_names: Sequence[str] | None, required: bool, name: str
 ) -> list[str]:
-    parts = [found] if isinstance(found, datasets.Dataset) else list(found.values())
+    parts = [tables] if isinstance(tables, datasets.Dataset) else list(tables.values())
     labeled = [(part, _label_column(part, label_column, required, name)) for part in parts]
     return label_names_of([(part, column) for part, column in labeled if column is not None], label_names, name)
 
 
 def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: bool, name: str) -> NDArray[np.int64]:
-    """Check that every text is one and has words, and return the rows to keep: all, or those that have."""
+    """Check that every text is a string with words, and return the rows to keep."""
     full = np.ones(len(data), dtype=np.bool_)
     for column in texts:
         for row, text in enumerate(data[column][:]):
@@ -294,19 +295,19 @@ def _ids(data: datasets.Dataset, id_column: str | None, prefix: str, name: str) 
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
         return check_ids(data[column][:], column), column
-    found = columns.usual_column(data, columns.ID_COLUMNS)
-    if found is not None:
-        values = data[found][:]
+    usual_id = columns.usual_column(data, columns.ID_COLUMNS)
+    if usual_id is not None:
+        values = data[usual_id][:]
         ids = [str(value) for value in values]
         if None not in values and len(set(ids)) == len(ids):
-            return ids, found
+            return ids, usual_id
     return [f"{prefix}{row}" for row in range(len(data))], None
 
 
 def _assemble(
     data: datasets.Dataset, made: Mapping[str, tuple[Any, Any]], taken: Sequence[str | None]
 ) -> datasets.Dataset:
-    """Put the common columns first and the columns that nobody read behind them."""
+    """Put the common columns first and the columns that were not read after them."""
     info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
     info.features = datasets.Features({column: feature for column, (_, feature) in made.items()})
     values = {column: values for column, (values, _) in made.items()}

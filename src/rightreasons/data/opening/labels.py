@@ -1,4 +1,4 @@
-"""Turns the labels of a user's data, whatever their kind, into ids of named classes."""
+"""Turns the labels of a user's data, of any type, into ids of named classes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def label_names_of(
     """Find the names of the classes of all splits together.
 
     Args:
-        parts: Each split with its column of labels.
-        label_names: What the user says they are; None to look.
-        name: What the data set is called.
+        parts: Each split with its label column.
+        label_names: The names that the user gives; None to derive them.
+        name: The name of the data set, for errors.
 
     Returns:
         The names by id: those given, those of a ClassLabel, the numbers up to the largest, or the sorted strings.
@@ -48,7 +48,7 @@ def label_ids(data: datasets.Dataset, column: str, names: Sequence[str], name: s
             f"Expected the {len(names)} labels {', '.join(names)} in the column {column!r} of {name}, but its classes "
             f"are {', '.join(own)}."
         )
-    # Numbers are ids, except of a plain column whose classes are themselves called by numbers ("1", "2", "3").
+    # Numbers are ids, except in a plain column whose class names are numbers themselves ("1", "2", "3").
     numbers_are_names = own is None and all(label.isdigit() for label in names)
     ids = []
     for row, raw in enumerate(data[column][:]):
@@ -79,13 +79,13 @@ def label_ids(data: datasets.Dataset, column: str, names: Sequence[str], name: s
 
 
 def _plain(value: Any, column: str, row: int, name: str) -> int | str | None:
-    """Return a label as a number or a word; None where it says that it is unknown."""
+    """Return a label as a number or a word; None where it is unknown."""
     if value is None or value == "" or value == -1 or value == "-1":
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # Text files know no numbers: "1" is the class 1, "01" and "1.0" are names.
+        # Text files have no numbers: "1" is the class 1, "01" and "1.0" are names.
         return int(value) if value.isascii() and value.isdigit() and str(int(value)) == value else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -1,9 +1,9 @@
-"""Reads what a model predicted from a user's table: class scores and labels, as csv, tsv, jsonl, json, npz or parquet.
+"""Reads a model's predictions from a user's table: class scores and labels, as csv, tsv, jsonl, json, npz or parquet.
 
-The columns say what they are by their names, and nothing is guessed from their values:
+The names of the columns say what they are; nothing is guessed from their values:
 
 - labels: one of `LABEL_COLUMNS`; whole numbers, or the class names of the score columns;
-- scores: one column of `SCORE_COLUMNS` with a row of scores an item (or P(class 1)), or one column a class, such as
+- scores: one column of `SCORE_COLUMNS` with a row of scores per item (or P(class 1)), or one column per class, such as
   `p_negative, p_positive` or `logit0, logit1, logit2`.
 """
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rightreasons.foundations.validation import check_same_length
 
 LABEL_COLUMNS = ("references", "reference", "labels", "label", "gold", "targets", "target")
-"""Names of the column of labels."""
+"""Names of the label column."""
 
 SCORE_COLUMNS: Mapping[str, str | None] = {
     "predictions": None,
@@ -35,10 +35,10 @@ SCORE_COLUMNS: Mapping[str, str | None] = {
     "log_probabilities": "log_probabilities",
     "log_probs": "log_probabilities",
 }
-"""Names of the one column of scores, with what the name says that they are."""
+"""Names of a single column of scores, with the kind of score that the name states."""
 
 ANSWER_COLUMNS = ("prediction", "predicted", "predicted_label", "answer", "answers")
-"""Names of the column of answers of a model that says no scores; see `read_answers`."""
+"""Names of the column of answers of a model without scores; see `read_answers`."""
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     "p": "probabilities",
@@ -49,7 +49,7 @@ CLASS_COLUMNS: Mapping[str, str | None] = {
     "log_probability": "log_probabilities",
     "score": None,
 }
-"""Beginnings of the names of one column a class: `p_positive`, `p0`, `logit_2`."""
+"""Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`."""
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
 
@@ -60,13 +60,13 @@ _CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predictions:
-    """A table of predictions, as the calibration kernels take it; they check its values.
+    """A table of predictions for the calibration kernels, which check its values.
 
     Attributes:
         predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths.
         references: (N,) labels.
-        label_names: K class names where the columns tell them, else None.
-        scores: What the column names say that the scores are ("probabilities", "logits", "log_probabilities"), or None.
+        label_names: K class names where the columns have them, or else None.
+        scores: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
     """
 
     predictions: NDArray[Any] | list[list[float]]
@@ -80,14 +80,14 @@ class Predictions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ModelAnswers:
-    """What a model said about items that carry their labels elsewhere, such as the examples of a behavioral suite.
+    """A model's answers to items whose labels are stored elsewhere, such as the examples of a behavioral suite.
 
     Attributes:
-        scores: (N, K) scores or (N,) P(class 1); None where the file has answers alone.
+        scores: (N, K) scores or (N,) P(class 1); None where the file has only answers.
         answers: (N,) labels, or N texts; None where the file has scores.
-        label_names: K class names where the columns tell them, else None.
-        kind: What the column names say that the scores are ("probabilities", "logits", "log_probabilities"), or None.
-        ids: N ids of the items where there is a column `id`, else None.
+        label_names: K class names where the columns have them, or else None.
+        kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
+        ids: N ids of the items where there is a column `id`, or else None.
     """
 
     scores: NDArray[Any] | None
@@ -97,12 +97,12 @@ class ModelAnswers:
     ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
-        held = self.answers if self.scores is None else self.scores
-        return 0 if held is None else len(held)
+        content = self.answers if self.scores is None else self.scores
+        return 0 if content is None else len(content)
 
 
 def read_predictions(path: str | Path) -> Predictions:
-    """Read a file of predictions; its ending says what it is.
+    """Read a file of predictions in the format of its suffix.
 
     Args:
         path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file.
@@ -111,24 +111,24 @@ def read_predictions(path: str | Path) -> Predictions:
         The predictions and the labels.
 
     Raises:
-        ValueError: If the file cannot be read as what its ending says, or lacks a column; the columns are named.
+        ValueError: If the file does not have the format of its suffix, or lacks a column.
     """
     path = Path(path)
     return from_columns(_read_columns(path), path.name)
 
 
 def read_answers(path: str | Path) -> ModelAnswers:
-    """Read a file of predictions without labels; a column of labels may be there and is not looked at.
+    """Read a file of predictions without labels; a label column is ignored.
 
     Args:
         path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file: scores as in `read_predictions`, or one column of
-            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text an item. A column `id` is kept.
+            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text per item. A column `id` is kept.
 
     Returns:
         The scores, or the answers where there are no scores.
 
     Raises:
-        ValueError: If the file cannot be read as what its ending says, or has neither scores nor answers.
+        ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     path = Path(path)
     columns = _read_columns(path)
@@ -147,7 +147,7 @@ def read_answers(path: str | Path) -> ModelAnswers:
 
 
 def parse_predictions(text: str) -> Predictions:
-    r"""Read predictions from a pasted text: JSON, one JSON object a line, or comma- or tab-separated values.
+    r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
 
     Example:
         >>> parsed = parse_predictions("p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,yes\n")
@@ -169,7 +169,7 @@ def from_columns(columns: Mapping[str, Column], where: str = "the table") -> Pre
 
     Args:
         columns: Column by name, in order.
-        where: What to call the table in an error.
+        where: The name of the table, for errors.
 
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
@@ -201,7 +201,7 @@ def _with_ids(given: ModelAnswers, columns: Mapping[str, Column]) -> ModelAnswer
 def _scores(
     columns: Mapping[str, Column], table: Mapping[str, Column], where: str
 ) -> tuple[NDArray[Any] | list[list[float]], tuple[str, ...] | None, str | None]:
-    """Return the scores, the names of their classes and what they are, as far as the names of the columns say.
+    """Return the scores, the names of their classes and their kind, as far as the column names state them.
 
     An error names the columns of the whole `table`.
     """
@@ -219,7 +219,7 @@ def _scores(
 
 
 def _are_answers(column: Column) -> bool:
-    """Tell whether a column holds whole numbers or plain texts, and no scores, nor lists of scores as texts."""
+    """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
     values = column.tolist() if isinstance(column, np.ndarray) else column
     if all(isinstance(value, str) for value in values):
         return not any(_is_list(value) for value in values)
@@ -251,7 +251,7 @@ def _is_answer(value: Any) -> bool:
 
 
 def _is_list(text: str) -> bool:
-    """Tell whether a text is a list in JSON, such as a cell of scores."""
+    """Tell whether a text is a JSON list, such as a cell of scores."""
     try:
         return text.lstrip().startswith("[") and isinstance(_json(text), list)
     except ValueError:
@@ -263,14 +263,14 @@ def _one_column(found: list[str], what: str, known: Sequence[str], columns: Mapp
         return found[0]
     if found:
         raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}.")
-    hint = " or one column a class such as p_0, p_1" if what == "scores" else ""
+    hint = " or one column per class such as p_0, p_1" if what == "scores" else ""
     raise ValueError(
         f"Expected a column of {what} ({', '.join(known)}){hint} in {where}, but its columns are: {', '.join(columns)}."
     )
 
 
 def _class_columns(names: Sequence[str], where: str) -> tuple[str, dict[str, str]] | None:
-    """Return the prefix of the columns that hold one class each, and the columns by class, in the order of classes."""
+    """Return the prefix of the columns of single classes, and the columns by class, in the order of the classes."""
     groups: dict[str, dict[str, str]] = {}
     for name in names:
         match = _CLASS_COLUMN.fullmatch(name.lower())
@@ -316,7 +316,7 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     if table.ndim == 1 and (table == np.floor(table)).all():
         raise ValueError(
             f"Expected probabilities in column {name!r}, but every value is a whole number: "
-            "predicted classes do not say how sure the model was."
+            "predicted classes do not tell how confident the model was."
         )
     return table
 
@@ -332,7 +332,7 @@ def _score_row(row: Any, name: str, item: int) -> float | list[float]:
     if isinstance(row, (list, tuple, np.ndarray)):
         numbers = _numbers(row, f"{name}[{item}]")
         if numbers.ndim != 1:
-            raise ValueError(f"Expected one list of scores an item in {name!r}, but item {item} holds lists of lists.")
+            raise ValueError(f"Expected one list of scores per item in {name!r}, but item {item} holds lists of lists.")
         return [float(value) for value in numbers]
     if not _is_number(row):
         raise ValueError(f"Expected numbers in column {name!r}, but item {item} is {str(row)[:40]!r}.")
@@ -386,13 +386,13 @@ def _read_columns(path: Path) -> Mapping[str, Column]:
 def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
     if suffix == ".json":
         try:
-            held = _json(text)
+            content = _json(text)
         except ValueError as error:
             raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
-        if isinstance(held, Mapping) and all(isinstance(column, list) for column in held.values()):
-            return dict(held)
-        if isinstance(held, list):
-            return _rows_to_columns(held, "item", where)
+        if isinstance(content, Mapping) and all(isinstance(column, list) for column in content.values()):
+            return dict(content)
+        if isinstance(content, list):
+            return _rows_to_columns(content, "item", where)
         raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
     if suffix == ".jsonl":
         rows = []
@@ -416,7 +416,7 @@ def _json(text: str) -> Any:
 
 
 def _separated(text: str, separator: str, where: str) -> dict[str, Column]:
-    """Read columns of numbers, in which an empty cell or NA is not a number, and of texts, which stay as they are."""
+    """Read columns of numbers, where an empty cell or NA is missing, and of texts, which stay unchanged."""
     import pandas as pd
 
     options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
@@ -434,11 +434,10 @@ def _separated(text: str, separator: str, where: str) -> dict[str, Column]:
 def _rows_to_columns(rows: list[Any], unit: str, where: str) -> dict[str, Column]:
     if not rows:
         raise ValueError(f"Expected at least one row in {where}, but it is empty.")
-    article = "an" if unit == "item" else "a"
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise ValueError(
-                f"Expected one JSON object {article} {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
+                f"Expected one JSON object per {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
             )
         if row.keys() != rows[0].keys():
             odd = sorted(map(str, set(row) ^ set(rows[0])))
@@ -457,7 +456,7 @@ def _npz(path: Path) -> dict[str, Column]:
         raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
     single = next((name for name, column in columns.items() if column.ndim == 0), None)
     if single is not None:
-        raise ValueError(f"Expected arrays of one entry an item in {path.name}, but {single!r} is a single value.")
+        raise ValueError(f"Expected arrays of one entry per item in {path.name}, but {single!r} is a single value.")
     return columns
 
 
@@ -473,9 +472,9 @@ def _parquet(path: Path) -> dict[str, Column]:
 
 
 def _is_row(line: str) -> bool:
-    """Tell whether a line is the JSON object of one item, and not that of all columns."""
+    """Tell whether a line is the JSON object of one item rather than of all columns."""
     try:
-        held = _json(line)
+        content = _json(line)
     except ValueError:
         return False
-    return isinstance(held, dict) and not all(isinstance(value, list) for value in held.values())
+    return isinstance(content, dict) and not all(isinstance(value, list) for value in content.values())

@@ -1,4 +1,4 @@
-"""Perturbations of who, where and how many: names, locations and numbers, the same ones throughout an item."""
+"""Perturbations of names, locations and numbers, each replaced throughout an item."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _ALONE = r"(?! (?:[A-Z]\w|of\b))"  # "New York Times", "Bank of England" are no 
 _BEFORE_NUMBER = r"(?<![\w.,:/+-])"
 _AFTER_NUMBER = r"(?![\w%/-]|[.,:]\d| %)"
 _NUMBER = re.compile(rf"{_BEFORE_NUMBER}[1-9]\d{{1,5}}{_AFTER_NUMBER}")
-_EMERGENCY = frozenset({"911", "999", "112"})  # they stand for something else
+_EMERGENCY = frozenset({"911", "999", "112"})  # emergency calls, not quantities
 _YEARS = range(1900, 2100)
 
 
 def names(texts: Sequence[str], rng: np.random.Generator, *, names: Words | None = None) -> Iterator[Change]:
-    """Put one first name for another of the same list, everywhere in the item.
+    """Replace one first name with another of the same list, everywhere in the item.
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
+        rng: The source of the random choices.
         names: Names, or lists of them by kind; None for common male and female ones.
     """
     yield from _replacements(texts, rng, _groups(NAMES if names is None else names, "names"), "")
 
 
 def locations(texts: Sequence[str], rng: np.random.Generator, *, places: Words | None = None) -> Iterator[Change]:
-    """Put one city for another or one country for another, everywhere in the item.
+    """Replace one city with another or one country with another, everywhere in the item.
 
-    A place that is a part of a longer name ("New York Times") stays.
+    A place that is part of a longer name ("New York Times") stays.
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
+        rng: The source of the random choices.
         places: Places, or lists of them by kind; None for well-known cities and countries.
     """
     yield from _replacements(texts, rng, _groups(PLACES if places is None else places, "places"), _ALONE)
@@ -52,29 +52,29 @@ def locations(texts: Sequence[str], rng: np.random.Generator, *, places: Words |
 def numbers(
     texts: Sequence[str], rng: np.random.Generator, *, within: float = 0.2, years: bool = False
 ) -> Iterator[Change]:
-    """Put another whole number near a number, everywhere in the item.
+    """Replace one whole number with another near it, everywhere in the item.
 
-    Numbers of two to six digits are changed, not parts of dates, times, ranges, percentages or decimals.
+    This changes numbers of two to six digits that are not part of a date, time, range, percentage or decimal.
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
-        within: How far from it, as a share of it; the number of digits stays.
+        rng: The source of the random choices.
+        within: The maximum distance, as a share of the number; the number of digits stays.
         years: Whether 1900 to 2099 count as numbers.
     """
     share = check_fraction(within, "within", open_ends=True)
-    found = dict.fromkeys(
+    olds = dict.fromkeys(
         match.group()
         for text in texts
         for match in _NUMBER.finditer(_masked(text))
         if match.group() not in _EMERGENCY and (check_bool(years, "years") or int(match.group()) not in _YEARS)
     )
     candidates = {}
-    for old in found:
+    for old in olds:
         value, digits = int(old), len(old)
         step = max(1, math.floor(value * share))
         low, high = max(value - step, 10 ** (digits - 1)), min(value + step, 10**digits - 1)
-        near = [str(other) for other in range(low, high + 1) if str(other) not in found] if high - low < 1000 else None
+        near = [str(other) for other in range(low, high + 1) if str(other) not in olds] if high - low < 1000 else None
         candidates[old] = near or [str(other) for other in rng.integers(low, high + 1, size=100) if other != value]
     yield from _drawn(texts, rng, candidates, _BEFORE_NUMBER, _AFTER_NUMBER)
 
@@ -94,9 +94,9 @@ def _replacements(
     words = "|".join(re.escape(word) for word in sorted(kind_of, key=len, reverse=True))
     pattern = re.compile(f"{_BEFORE}(?:{words}){_AFTER}{after}")
     masked = [_masked(text) for text in texts]
-    found = dict.fromkeys(match.group() for text in masked for match in pattern.finditer(text))
+    olds = dict.fromkeys(match.group() for text in masked for match in pattern.finditer(text))
     candidates = {}
-    for old in found:
+    for old in olds:
         # "a Boston flight" needs a word that goes with "a".
         articled = any(re.search(rf"\b[Aa]n? {re.escape(old)}\b", text) for text in masked)
         candidates[old] = [
@@ -111,7 +111,7 @@ def _replacements(
 def _drawn(
     texts: Sequence[str], rng: np.random.Generator, candidates: Mapping[str, Sequence[str]], before: str, after: str
 ) -> Iterator[Change]:
-    """Yield every replacement in a drawn order, each made wherever the word stands between `before` and `after`.
+    """Yield every replacement in random order, each made wherever the word is between `before` and `after`.
 
     The words take turns, however many replacements each has.
     """
@@ -130,5 +130,5 @@ def _put(pattern: re.Pattern[str], new: str, text: str) -> str:
 
 
 def _masked(text: str) -> str:
-    """Blank out what is left alone, character for character."""
+    """Mask protected spans, character for character."""
     return PROTECTED.sub(lambda match: "_" * len(match.group()), text)

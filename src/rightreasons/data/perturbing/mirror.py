@@ -1,4 +1,4 @@
-"""Mirrored items: the same choices under a new prompt that makes the other one right, so that no cue can tell them."""
+"""Mirrored items: the same choices with a new prompt that makes the other one right, so that cues predict nothing."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def mirror_dataset(
 ) -> datasets.Dataset:
     """Balance a two-choice data set: add to each item a mirrored one, whose new prompt makes the other choice right.
 
-    Every choice then is right once and wrong once, so every cue in the choices has productivity 0.5 exactly: a model
-    must read the prompt. Writing the prompts is the user's part; that the result is balanced is verified.
+    Then every choice is right once and wrong once, so every cue in the choices has a productivity of exactly 0.5: a
+    model must read the prompt. The user writes the prompts; this function verifies that the result is balanced.
 
     Args:
         dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or `premise`,
-            `choice1` and `choice2` as COPA has them. Further columns are carried over to the mirrored item.
+            `choice1` and `choice2` as in COPA. Further columns are copied to the mirrored item.
         prompts: The new prompt of each item, in order or by id. Items without one (by id) are left out, so that the
             result is balanced.
-        prompt_column: The column that holds the prompt; None for `prompt` or `premise`, whichever there is.
+        prompt_column: The column of the prompts; None for `prompt` or else `premise`.
 
     Returns:
         Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id of the original.
@@ -34,9 +34,9 @@ def mirror_dataset(
         original's with "-mirrored" where ids are texts.
 
     Raises:
-        TypeError: If the prompts are no texts.
-        ValueError: If an item has not two different choices or a label other than 0 and 1, a prompt is missing, empty
-            or the old one, or an id comes twice.
+        TypeError: If a prompt is not a text.
+        ValueError: If an item does not have two different choices and a label of 0 or 1, a prompt is missing, empty or
+            the old one, or an id occurs twice.
 
     References:
         Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3.
@@ -88,10 +88,10 @@ def mirror_dataset(
 def check_mirrored(rows: Sequence[Row]) -> None:
     """Check that items come in mirrored pairs: the same two choices and question, the other choice right.
 
-    Choices are compared by their text, never by position: Balanced COPA gives half of its pairs in another order.
+    Choices are compared by text, never by position: Balanced COPA swaps them in half of its pairs.
 
     Args:
-        rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the forms of `mirror_dataset`.
+        rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the formats of `mirror_dataset`.
 
     Raises:
         ValueError: If an item has no partner or a pair is not balanced; both ids are named.
@@ -117,7 +117,7 @@ def check_mirrored(rows: Sequence[Row]) -> None:
 
 
 def choices_of(row: Row) -> list[str]:
-    """Return the choices of an item, in whichever of the two forms it has them."""
+    """Return the choices of an item, in either of the two formats."""
     if "choices" in row:
         return list(row["choices"])
     return [row["choice1"], row["choice2"]]

@@ -1,6 +1,6 @@
-"""The perturbation that turns what a sentence says around: a negation put in, or taken out."""
+"""The perturbation that reverses what a sentence says: it adds or removes a negation."""
 
-# ruff: noqa: SIM905 - word lists read better as words than as one string a line
+# ruff: noqa: SIM905 - word lists read better as words than as one string per line
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARTICIPLE = re.compile(r"been|had|done|gone|seen|taken|given|become|made|got|\
 _THIRD = {third: base for base, (third, _) in VERBS.items()}
 _PAST = {past: base for base, (_, past) in VERBS.items()}
 
-# Where the reach of a negation is in doubt, nothing is done.
+# Sentences in which the scope of a negation is in doubt are left alone.
 _DOUBTFUL = frozenset(
     "and or but although though because if unless while when whether which who whom whose where what how why than "
     "all every everyone everybody everything each some someone somebody something both many most few always often "
@@ -37,14 +37,14 @@ _NT = re.compile(r"(\w+?)n['’]t")
 
 
 def negation(texts: Sequence[str], rng: np.random.Generator, *, how: str = "either") -> Iterator[Change]:
-    """Negate a simple sentence with be, do, have, a modal or a common verb, or take its one negation out.
+    """Negate a simple sentence with be, do, have, a modal or a common verb, or remove its only negation.
 
-    Only single clauses in which the reach of "not" is plain are changed; questions, quantifiers, conjunctions and
-    imperatives are not. Every text of the item has to be such a sentence.
+    This changes only single clauses in which the scope of "not" is clear: no questions, quantifiers, conjunctions or
+    imperatives. Every text of the item must be such a sentence.
 
     Args:
         texts: The texts of an item.
-        rng: Not used.
+        rng: Unused.
         how: "add", "remove" or "either".
     """
     check_one_of(how, ("either", "add", "remove"), "how")
@@ -70,16 +70,16 @@ def _turned(text: str, how: str) -> str | None:
         return None
     if changed is None:
         return None
-    # Words that are left keep their place and capitals; (from, to) is the stretch of words that is written anew.
+    # The other words keep their place and capitals; (first, last) is the span of words to rewrite.
     first, last, new = changed
     start, end = words[first][1], words[last - 1][2]
-    if not new:  # the blank goes with the word
+    if not new:  # remove the space with the word
         start = words[first - 1][2]
     return f"{body[:start]}{new.upper() if body.isupper() else new}{body[end:]}{text[len(body) :]}"
 
 
 def _with_not(words: Sequence[str]) -> tuple[int, int, str] | None:
-    """Return the words that are written anew, as (first, one past last, what stands there now)."""
+    """Return the words to rewrite, as (first, one past last, new words)."""
     helpers = (*_BE, *_MODALS, *_HAVE, *_DO)
     for at, word in enumerate(words[:7]):
         after = words[at + 1] if at + 1 < len(words) else ""

@@ -1,4 +1,4 @@
-"""Perturbations that add something: a sentence, an address or a handle."""
+"""Perturbations that add a sentence, an address or a handle."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def phrase(
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
-        phrases: The sentences, which have no default.
+        rng: The source of the random choices.
+        phrases: The sentences; required.
         where: "end" or "start".
     """
     check_one_of(where, ("end", "start"), "where")
@@ -39,7 +39,7 @@ def url_or_handle(
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
+        rng: The source of the random choices.
         kinds: "url", "handle" or both.
     """
     for kind in check_texts(kinds, "kinds"):

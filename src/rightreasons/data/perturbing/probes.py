@@ -1,19 +1,20 @@
 """The four confusion probes: multiple-choice items perturbed so that a sound model should change its mind.
 
-| probe | what is done | right choice afterwards |
+| probe | change | right choice afterwards |
 |---|---|---|
-| no_question | the prompt is removed | none; the old one is pseudo-correct |
-| wrong_question | the prompt of another item is put in | none; the old one is pseudo-correct |
-| no_right_answer | the right choice is replaced by one of another item | none |
-| extra_choices | choices of other items are added | still there, at a place of its own |
+| no_question | removes the prompt | none; the old one is pseudo-correct |
+| wrong_question | replaces the prompt with that of another item | none; the old one is pseudo-correct |
+| no_right_answer | replaces the right choice with a choice of another item | none |
+| extra_choices | adds choices of other items | the same one, at a random position |
 
-Every draw depends on (seed, item id) and on the pool that is borrowed from, in the order of its ids: so another order,
-a subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
+Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So another order, a
+subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,10 +25,10 @@ from rightreasons.data.builders.builder import multiple_choice_features
 from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_seed
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
-"""The names of the probes, as Shen & Kejriwal's data names the first three; the fourth is ours."""
+"""The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
 
 DOUBLE = "double"
-"""`k` of extra_choices: as many added choices as there are."""
+"""`k` of extra_choices: add as many choices as the item has."""
 
 FEATURES = multiple_choice_features(
     source_id=datasets.Value("string"),
@@ -39,25 +40,25 @@ FEATURES = multiple_choice_features(
 )
 """The columns of a perturbed item.
 
-`label` is -1 where no choice is right; `pseudo_label` is where the choice stands that used to be right, -1 where it is
-gone or still right. `prompt_source` and `choice_sources` are the ids of the items that the prompt and each choice come
-from (the prompt's is empty where there is none). `original_positions` says where each own choice of the item stands, -1
-for one that was replaced.
+`label` is -1 where no choice is right; `pseudo_label` is the position of the choice that used to be right, -1 where it
+is gone or still right. `prompt_source` and `choice_sources` are the ids of the items that the prompt and each choice
+come from (the prompt's is empty where there is none). `original_positions` has the new position of each of the item's
+own choices, -1 for one that was replaced.
 """
 
-_TRIES = 64  # draws before the pool is searched one by one for a text that may be borrowed
+_TRIES = 64  # random draws before the pool is searched in order
 
 Row = dict[str, Any]
 
 
 class Pool:
-    """The items that texts are borrowed from: Arrow columns in the order of their ids, held once.
+    """The items to borrow texts from: Arrow columns in the order of their ids, stored once.
 
     Args:
         items: A multiple-choice dataset, or its rows.
 
     Raises:
-        ValueError: If it is empty or an id comes twice.
+        ValueError: If it is empty or an id occurs twice.
     """
 
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
@@ -87,7 +88,7 @@ class Pool:
         return str(self._prompts[item].as_py())
 
     def choice(self, item: int, draw: int) -> str:
-        """Return one of the choices of an item; any number serves as the draw."""
+        """Return a choice of an item, chosen by any whole number."""
         start, end = self._starts[item], self._starts[item + 1]
         return str(self._choices[start + draw % (end - start)].as_py())
 
@@ -111,19 +112,19 @@ def perturb(
     Args:
         dataset: Items with the columns id, prompt, choices and label (0-based).
         probe: One of `PROBES`.
-        k: For extra_choices, how many choices are added, or "double" (default) for as many as there are.
-        pool: What is borrowed from; None (default) for the dataset itself. A stream has to be given one, except for
-            no_question. Give the whole set when `dataset` is a part of it, and each item is perturbed as in the whole.
+        k: For extra_choices, how many choices to add, or "double" (default) for as many as the item has.
+        pool: The items to borrow from; None (default) for the dataset itself. A stream needs one, except for
+            no_question. Where `dataset` is part of a set, pass the whole set: each item is then perturbed as in it.
         seed: Seed of the draws; default 0.
-        duplicates: What to do with an item two of whose choices are the same text: "error" (default) or "drop".
-        num_proc: How many processes to use; None for this one.
+        duplicates: What to do with an item that has the same choice twice: "error" (default) or "drop".
+        num_proc: The number of processes; None for this one.
 
     Returns:
         The perturbed items, with the columns of `FEATURES`, lazily for a stream.
 
     Raises:
-        ValueError: If an item has one choice, equal choices, an empty prompt or a label outside its choices, if the
-            pool is too small to borrow from, or if an option is wrong.
+        ValueError: If an item has fewer than two choices, equal choices, an empty prompt or a label outside its
+            choices, the pool is too small to borrow from, or an option is wrong.
 
     References:
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
@@ -181,7 +182,7 @@ class Perturber:
         return columns
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
-        """Perturb one item; nothing is yielded for one that is dropped."""
+        """Perturb one item; yields nothing for an item that is dropped."""
         if _has_duplicates(choices):
             if self.duplicates == "drop":
                 return
@@ -222,7 +223,7 @@ class Perturber:
         k = len(choices) if self.k == DOUBLE else int(self.k)
         extra = self._borrow(item_id, choices, k)
         place = _Draws(self.seed, self.probe, item_id, "place").next() % (len(choices) + k)
-        # The other own choices first, in their order, then the borrowed ones; the right one is put in at its new place.
+        # The wrong choices first, in their order, then the borrowed ones; the right one goes to its new position.
         texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
         texts.insert(place, (choices[label], item_id))
         rank = [index - (index > label) for index in range(len(choices))]
@@ -269,7 +270,7 @@ class Perturber:
         return self.pool
 
     def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
-        """Yield items of the pool to try, each with a number to draw inside it: first at random, then all in a row."""
+        """Yield items of the pool to try, each with a number to choose by: first at random, then all in order."""
         draws, size = _Draws(self.seed, self.probe, item_id), len(self._pool())
         last = 0
         for _ in range(_TRIES):
@@ -279,35 +280,26 @@ class Perturber:
             yield (last + step) % size, draws.next()
 
     def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
-        """Draw k choices of other items, each different from the own ones and from one another."""
+        """Draw k choices of other items, each different from the item's own choices and from one another."""
         pool = self._pool()
         taken = {_key(choice) for choice in choices}
-        found: list[tuple[str, str]] = []
-        for item, draw in self._candidates(item_id):
-            if pool.id(item) == item_id:
-                continue
-            text = pool.choice(item, draw)
-            if _key(text) not in taken:
+        borrowed: list[tuple[str, str]] = []
+        drawn = ((item, pool.choice(item, draw)) for item, draw in self._candidates(item_id))
+        every = ((item, text) for item in range(len(pool)) for text in pool.choices(item))  # where the pool is small
+        for item, text in itertools.chain(drawn, every):
+            if _key(text) not in taken and pool.id(item) != item_id:
                 taken.add(_key(text))
-                found.append((text, pool.id(item)))
-                if len(found) == k:
-                    return found
-        # The pool is small: look at every choice of every other item.
-        for item in range(len(pool)):
-            for text in pool.choices(item) if pool.id(item) != item_id else ():
-                if _key(text) not in taken:
-                    taken.add(_key(text))
-                    found.append((text, pool.id(item)))
-                    if len(found) == k:
-                        return found
+                borrowed.append((text, pool.id(item)))
+                if len(borrowed) == k:
+                    return borrowed
         raise ValueError(
             f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of {len(pool)} items "
-            f"has only {len(found)} that differ."
+            f"has only {len(borrowed)} that differ."
         )
 
 
 class _Draws:
-    """A stream of 64-bit numbers that depends on its parts alone; far quicker to start than a numpy generator."""
+    """A stream of 64-bit numbers that depends on its parts alone; much faster to create than a numpy generator."""
 
     def __init__(self, *parts: object) -> None:
         self._hash = hashlib.blake2b("\x1f".join(map(str, parts)).encode(), digest_size=64)
@@ -327,6 +319,3 @@ def _key(text: str) -> str:
 
 def _has_duplicates(choices: Sequence[str]) -> bool:
     return len({_key(choice) for choice in choices}) < len(choices)
-
-
-# ------------------------------------------------------------------------------------------------------- the data sets

@@ -1,4 +1,4 @@
-"""Perturbations of how a text is written: typos, contractions, final punctuation."""
+"""Perturbations of spelling: typos, contractions, final punctuation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STARTS = re.compile(r"(?:^|[.!?:;,…\"“(\n]|@\w+)\s*$")
 _ASKS = re.compile(r"\b(?:why|what|when|where|who|how|which)\s+$", re.IGNORECASE)
 _NOUN = re.compile(r"\s+(?:(?:the|a|an|this|that|these|those|my|your|his|her|its|our|their|any|some|every)\b|[A-Z])")
 
-_NEAR = 80  # how far one looks back, so that long texts take no longer than many short ones
+_NEAR = 80  # characters to look back, so that long texts take no longer than many short ones
 
 _HELPERS = "is|are|was|were|do|does|did|have|has|had|would|could|should|must|need"
 _NOT = re.compile(rf"\b(({_HELPERS}|ca|wo|sha)n['’]t)\b(\s+(?:I|you|he|she|it|we|they|there)\b)?", re.IGNORECASE)
@@ -38,15 +38,15 @@ _LONG = re.compile(
 
 
 def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywhere: bool = False) -> Iterator[Change]:
-    """Swap adjacent letters, in so many places of the item.
+    """Swap adjacent letters in `n` places of the item.
 
-    The letters differ and stand in one word of four or more; no swap makes one of the known other words (form, from).
+    The letters differ and are in a word of four or more letters; no swap makes another known word (form, from).
 
     Args:
         texts: The texts of an item.
-        rng: Where the choices come from.
-        n: How many swaps.
-        anywhere: Whether any two characters may change places, blanks too, as in CheckList.
+        rng: The source of the random choices.
+        n: The number of swaps.
+        anywhere: Whether to swap any two characters, spaces included, as CheckList does.
     """
     check_count(n, "n")
     places = [
@@ -69,7 +69,7 @@ def typos(texts: Sequence[str], rng: np.random.Generator, *, n: int = 1, anywher
 
 
 def contractions(texts: Sequence[str], rng: np.random.Generator, *, how: str = "either") -> Iterator[Change]:
-    """Write contractions out ("don't", "do not"), and contract what is written out.
+    """Expand contractions ("don't" to "do not"), and contract what is written out.
 
     Args:
         texts: The texts of an item.
@@ -84,16 +84,16 @@ def contractions(texts: Sequence[str], rng: np.random.Generator, *, how: str = "
 
 
 def punctuation(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
-    """Leave the marks at the end out, or end with a full stop where there was none or another mark.
+    """Remove the final punctuation mark, or end with a period where there was none or another mark.
 
-    Texts that end in an address, a handle or a hashtag stay as they are; a question gets no full stop.
+    Texts that end in an address, a handle or a hashtag are left alone, and a question gets no period.
     """
     yield Change(tuple(_ended(text, "") for text in texts))
     yield Change(tuple(_ended(text, ".") for text in texts))
 
 
 def _places(text: str, anywhere: bool) -> list[int]:
-    kept = protected_spans(text)
+    protected = protected_spans(text)
     if anywhere:
         spans = [(0, len(text))]
     else:
@@ -103,7 +103,7 @@ def _places(text: str, anywhere: bool) -> list[int]:
         for start, end in spans
         for at in range(start, end - 1)
         if text[at].lower() != text[at + 1].lower()
-        and not touches(kept, at, at + 2)
+        and not touches(protected, at, at + 2)
         and (anywhere or _swapped(text[start:end], at - start).lower() not in SWAPS_TO_WORDS)
     ]
 

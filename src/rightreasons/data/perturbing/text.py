@@ -1,4 +1,4 @@
-"""What all perturbations share: a change, and the stretches of a text that are left alone."""
+"""What all perturbations share: a change, the protected spans of a text, and articles."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Change:
     """A changed item.
 
     Attributes:
-        texts: Its texts, one a column.
-        replaced: (old, new) where one word stands for another everywhere; None otherwise.
+        texts: Its texts, one per column.
+        replaced: (old, new) where one word replaces another everywhere; None otherwise.
     """
 
     texts: tuple[str, ...]
@@ -24,7 +24,7 @@ class Change:
 
 
 def protected_spans(text: str) -> list[tuple[int, int]]:
-    """Return (first, one past last) of the stretches that nothing changes.
+    """Return (first, one past last) of each span that no perturbation may change.
 
     Example:
         >>> protected_spans("@united see www.a.com")
@@ -34,18 +34,18 @@ def protected_spans(text: str) -> list[tuple[int, int]]:
 
 
 def touches(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Tell whether a stretch shares a character with one of some others."""
+    """Tell whether a span shares a character with any of some others."""
     return any(start < last and first < end for first, last in spans)
 
 
 def substitute(pattern: re.Pattern[str], write: Callable[[re.Match[str]], str], text: str) -> str:
-    """Do `pattern.sub(write, text)` outside the stretches that nothing changes."""
-    kept = protected_spans(text)
-    return pattern.sub(lambda match: match.group() if touches(kept, *match.span()) else write(match), text)
+    """Do `pattern.sub(write, text)` outside the protected spans."""
+    protected = protected_spans(text)
+    return pattern.sub(lambda match: match.group() if touches(protected, *match.span()) else write(match), text)
 
 
 def cased_like(model: str, text: str) -> str:
-    """Write a text with the capitals of another: all of them, the first, or as it is.
+    """Write a text with the capitals of another: all of them, the first, or unchanged.
 
     Example:
         >>> cased_like("DON'T", "do not"), cased_like("Don't", "do not")
@@ -57,13 +57,13 @@ def cased_like(model: str, text: str) -> str:
     return text[:1].upper() + text[1:] if model[:1].isupper() else text
 
 
-# Spoken with a vowel first: what "an" stands before, unless the second pattern has it ("a user", "a European").
+# Words that start with a vowel sound, and so take "an", unless the second pattern matches ("a user", "a European").
 _AN = re.compile(r"hour|honest|honor|honour|heir|8|1[18](?!\d)|[AEFHILMNORSX](?![a-z])|[aeiou]")
 _A = re.compile(r"una(?=n)|uni(?![dmn])|us[aeu]|ut[aeio]|u[bgr][aioqu](?!s)|uk|eu|ewe|one(?![a-z])|once|U(?![a-z])")
 
 
 def with_article(word: str) -> str:
-    """Put "a" or "an" before a word, by how it is spoken.
+    """Put "a" or "an" before a word, by its pronunciation.
 
     Example:
         >>> [with_article(word) for word in ("actor", "user", "hour", "MBA", "European", "uninvited guest")]

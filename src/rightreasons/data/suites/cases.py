@@ -1,4 +1,4 @@
-"""What a behavioral suite is made of: cases, and functionalities that hold them."""
+"""The parts of a behavioral suite: functionalities and their cases."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ TEST_TYPES = ("MFT", "INV", "DIR")
 """Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
 
 MAX_LABEL = 2**31 - 1
-"""The largest label that is a number."""
+"""The largest numeric label."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One test case: its examples stand or fall together.
+    """One test case, whose examples pass or fail together.
 
     Attributes:
         id: Unique in its functionality.
-        examples: One tuple of texts an example.
-        labels: One expected answer an example, None where there is none; None for cases without labels.
-        meta: One replaced pair (old, new) or None an example; None where nothing was replaced.
+        examples: One tuple of texts per example.
+        labels: One expected answer per example, None where there is none; None for cases without labels.
+        meta: One replaced pair (old, new) or None per example; None where nothing was replaced.
     """
 
     id: str
@@ -39,9 +39,9 @@ class Functionality:
 
     Attributes:
         name: Unique in the suite.
-        functionality_class: The capability that it belongs to.
+        functionality_class: The capability that it tests.
         test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters; see `expectation_specs`.
+        expectation: `name` and parameters; see `rightreasons.foundations.expectation_specs`.
         cases: Its cases.
     """
 
@@ -53,20 +53,20 @@ class Functionality:
 
     @property
     def n_examples(self) -> int:
-        """How many examples its cases have."""
+        """The number of examples of its cases."""
         return sum(len(case.examples) for case in self.cases)
 
 
 def check_functionality(functionality: Functionality, n_texts: int) -> None:
-    """Check that a functionality is whole.
+    """Check a functionality.
 
     Args:
         functionality: The functionality.
-        n_texts: How many texts an example has.
+        n_texts: The number of texts per example.
 
     Raises:
-        TypeError: If a label is neither a whole number nor a text, or a parameter of the expectation of a wrong kind.
-        ValueError: If something is missing, unknown, or does not match something else.
+        TypeError: If a label is neither a whole number nor a text, or an option of the expectation has the wrong type.
+        ValueError: If a value is missing, unknown, or does not match another.
     """
     where = f"the functionality {functionality.name!r}"
     check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
@@ -81,7 +81,7 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
         raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
         _check_case(case, functionality, n_texts)
-    _check_labelled(functionality)
+    _check_labeled(functionality)
     _check_characters(functionality)
 
 
@@ -118,7 +118,7 @@ def _check_label(label: Any, where: str) -> None:
         raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
 
 
-def _check_labelled(functionality: Functionality) -> None:
+def _check_labeled(functionality: Functionality) -> None:
     spec = functionality.expectation
     if functionality.test_type != "MFT" or spec["name"] != "equal" or spec.get("value") is not None:
         return
@@ -130,12 +130,12 @@ def _check_labelled(functionality: Functionality) -> None:
 
 
 def _check_characters(functionality: Functionality) -> None:
-    """Refuse halves of surrogate pairs, which no file can hold."""
-    held = {text for case in functionality.cases for texts in case.examples for text in texts if not text.isascii()}
-    held.update(label for case in functionality.cases for label in case.labels or () if isinstance(label, str))
-    held.update((functionality.name, functionality.functionality_class))
+    """Refuse half surrogate pairs, which no file can hold."""
+    strings = {text for case in functionality.cases for texts in case.examples for text in texts if not text.isascii()}
+    strings.update(label for case in functionality.cases for label in case.labels or () if isinstance(label, str))
+    strings.update((functionality.name, functionality.functionality_class))
     try:
-        "".join(held).encode()
+        "".join(strings).encode()
     except UnicodeEncodeError:
         raise ValueError(
             f"Expected texts of whole characters in the functionality {functionality.name!a}, but one holds half "

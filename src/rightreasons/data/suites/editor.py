@@ -1,16 +1,16 @@
-"""Write a suite of one's own: functionalities from templates and perturbations, in Python or in a line of a file.
+"""Makes functionalities from templates and perturbations, in Python or from a line of a suite file.
 
     films = fill("It is {a:word} {thing}.", thing=["film", "play"], word=[{"text": "fine", "label": 1}])
     suite = Suite("mine", ("text",), (mft("praise", "Vocabulary", films), inv("typos", "Robustness", films, "typos")))
 
-A line of a suite file may say how its cases are made instead of listing them (`functionality_from_row`):
+A line of a suite file may say how to make its cases instead of listing them (`functionality_from_row`):
 
     {"functionality": "praise", "functionality_class": "Vocabulary", "test_type": "MFT",
      "template": "It is {a:word} {thing}.", "lexicons": {"thing": ["film"], "word": ["fine", "nice"]}, "label": 1}
     {"functionality": "typos", "functionality_class": "Robustness", "test_type": "INV",
      "data": ["What a fine film."], "perturbation": {"name": "typos", "n": 2}}
 
-Nothing but the file itself is read for it, and nothing of it is run.
+Such a line reads no other file and runs no code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rightreasons.foundations.validation import check_number, check_one_of, chec
 __all__ = ["directional", "fill", "functionality_from_row", "inv", "mft"]
 
 Items = Sequence[Case | str | Sequence[str]]
-"""Cases, texts, or lists of texts, one a text column."""
+"""Cases, texts, or lists of texts (one per text column)."""
 
 _ROW = ("functionality", "functionality_class", "test_type", "expectation", "label", "lexicons", "seed")
 _TEMPLATE = ("template", "n", "across")
@@ -48,38 +48,38 @@ def mft(
     """Make a minimum functionality test: every example has a right answer.
 
     Args:
-        name: What it is called.
-        functionality_class: The capability that it belongs to.
+        name: The name of the functionality.
+        functionality_class: The capability that it tests.
         items: Cases of `fill`, or texts.
-        label: The right answer of every example, a list of one an item, or a mapping from the items' own labels to
-            others (as a negation asks for); None for the items' own.
-        expectation: What is expected; {"name": "equal"} by default.
-        perturbation: Changes the items; the changed texts alone are asked. Items to which it does not apply are left
+        label: The right answer of every example, a list with one per item, or a mapping from the items' own labels to
+            others (as for a negation); None for the items' own.
+        expectation: The expectation; {"name": "equal"} by default.
+        perturbation: Changes the items; the test asks only the changed texts. Items to which it does not apply are left
             out.
-        seed: With an item's texts, decides how it is changed.
+        seed: Decides, with the texts of an item, how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
 
     Returns:
         The functionality.
 
     Raises:
-        ValueError: If an example has no label though the expectation needs one, the perturbation does not keep labels
-            and no new ones are given, or nothing can be changed.
+        ValueError: If an example lacks a label that the expectation needs, the perturbation does not keep labels and
+            `label` is None, or the perturbation applies to no item.
 
     Example:
         >>> bad = mft("negated", "Negation", ["It was good."], label=0, perturbation="negation")
         >>> bad.cases[0].examples, bad.cases[0].labels
         ((('It was not good.',),), (0,))
     """
-    cases = _labelled(_cases(items, name), label, name)
-    found = _known(perturbation, options, name)
-    if found is not None:
-        if label is None and not found.keeps_label(options.get("columns")):
+    cases = _labeled(_cases(items, name), label, name)
+    chosen = _known(perturbation, options, name)
+    if chosen is not None:
+        if label is None and not chosen.keeps_label(options.get("columns")):
             raise ValueError(
-                f"Expected the labels of the changed items of the MFT {name!r}, as {found.name!r} does not keep those "
+                f"Expected the labels of the changed items of the MFT {name!r}, as {chosen.name!r} does not keep those "
                 "of the originals: say which with label."
             )
-        cases = _perturbed(cases, found, name, seed, with_original=False, **options)
+        cases = _perturbed(cases, chosen, name, seed, with_original=False, **options)
     spec = _expected(expectation, name) or {"name": "equal"}
     needed = spec.get("name") == "equal" and "value" not in spec
     for case in cases:
@@ -106,19 +106,19 @@ def inv(
     """Make an invariance test: the answer to an item stays when the item is changed.
 
     Args:
-        name: What it is called.
-        functionality_class: The capability that it belongs to.
+        name: The name of the functionality.
+        functionality_class: The capability that it tests.
         items: Texts or cases to change; without a perturbation, cases of an original and its changed texts.
-        perturbation: One that keeps the label. Items to which it does not apply are left out.
-        tolerance: How far the probability of the first answer may move where the answer is another.
-        seed: With an item's texts, decides how it is changed.
+        perturbation: A perturbation that keeps the label. Items to which it does not apply are left out.
+        tolerance: How far the probability of the first answer may move where the answer differs.
+        seed: Decides, with the texts of an item, how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
 
     Returns:
         The functionality.
 
     Raises:
-        ValueError: If the perturbation does not keep the label, or nothing can be changed.
+        ValueError: If the perturbation does not keep the label, or applies to no item.
 
     Example:
         >>> inv("contractions", "Robustness", ["It isn't bad."], "contractions").cases[0].examples
@@ -130,15 +130,15 @@ def inv(
     """
     cases = _cases(items, name)
     spec = {"name": "invariant", "tolerance": check_number(tolerance, "tolerance", minimum=0)}
-    found = _known(perturbation, options, name)
-    if found is None:
+    chosen = _known(perturbation, options, name)
+    if chosen is None:
         return Functionality(name, functionality_class, "INV", spec, tuple(cases))
-    if not found.keeps_label(options.get("columns")):
-        why = "changes it" if not found.preserves_label else "keeps it only where all texts of an item are changed"
+    if not chosen.keeps_label(options.get("columns")):
+        why = "changes it" if not chosen.preserves_label else "keeps it only where all texts of an item are changed"
         raise ValueError(
-            f"Expected a perturbation that keeps the label for the INV test {name!r}, but {found.name!r} {why}."
+            f"Expected a perturbation that keeps the label for the INV test {name!r}, but {chosen.name!r} {why}."
         )
-    changed = _perturbed(cases, found, name, seed, with_original=True, **options)
+    changed = _perturbed(cases, chosen, name, seed, with_original=True, **options)
     return Functionality(name, functionality_class, "INV", spec, tuple(changed))
 
 
@@ -155,35 +155,35 @@ def directional(
     """Make a directional test: the answer to an item moves in a known direction when the item is changed.
 
     Args:
-        name: What it is called.
-        functionality_class: The capability that it belongs to.
+        name: The name of the functionality.
+        functionality_class: The capability that it tests.
         items: Texts or cases to change; without a perturbation, cases of an original and its changed texts.
-        perturbation: Any. Items to which it does not apply are left out.
-        expectation: What is expected, such as {"name": "monotonic", "increasing": False}; None for the perturbation's
-            own, where it has one.
-        seed: With an item's texts, decides how it is changed.
+        perturbation: Any perturbation. Items to which it does not apply are left out.
+        expectation: The expectation, such as {"name": "monotonic", "increasing": False}; None for the default of the
+            perturbation, where it has one.
+        seed: Decides, with the texts of an item, how it is changed.
         **options: `copies`, `columns`, and options of the perturbation.
 
     Returns:
         The functionality.
 
     Raises:
-        ValueError: If it is not said what is expected, or nothing can be changed.
+        ValueError: If there is no expectation, or the perturbation applies to no item.
 
     Example:
         >>> directional("praise", "Vocabulary", ["Fine film."], "positive_phrase", copies=1).cases[0].examples
         (('Fine film.',), ('Fine film. It was a pleasure.',))
     """
     cases = _cases(items, name)
-    found = _known(perturbation, options, name)
-    spec = _expected(expectation, name) or (found.expectation if found else None)
+    chosen = _known(perturbation, options, name)
+    spec = _expected(expectation, name) or (chosen.expectation if chosen else None)
     if spec is None:
         raise ValueError(
             f"Expected an expectation of the DIR test {name!r}, such as "
             '{"name": "monotonic", "increasing": false}, but there is none.'
         )
-    if found is not None:
-        cases = _perturbed(cases, found, name, seed, with_original=True, **options)
+    if chosen is not None:
+        cases = _perturbed(cases, chosen, name, seed, with_original=True, **options)
     return Functionality(name, functionality_class, "DIR", dict(spec), tuple(cases))
 
 
@@ -194,7 +194,7 @@ def functionality_from_row(
     lexicons: Mapping[str, Sequence[Any]] | None = None,
     seed: int = 0,
 ) -> Functionality:
-    """Make a functionality that says how its cases are made.
+    """Make a functionality from a line that says how to make its cases.
 
     Args:
         row: `functionality`, `functionality_class`, `test_type`, and `template` (with `lexicons`, `n`, `across`) or
@@ -206,7 +206,7 @@ def functionality_from_row(
         seed: The seed where the row has none.
 
     Raises:
-        ValueError: If something is missing, unknown or wrong.
+        ValueError: If a value is missing, unknown or wrong.
 
     Example:
         >>> row = {"functionality": "praise", "functionality_class": "Vocabulary", "test_type": "MFT", "label": 1}
@@ -229,33 +229,33 @@ def functionality_from_row(
         if not isinstance(each, Mapping):
             raise TypeError(f"Expected `lexicons` to name lists of words, but got {each!r}.")
         words.update(each)
-    drawn = check_seed(row.get("seed", seed))
+    own_seed = check_seed(row.get("seed", seed))
     label, expectation = row.get("label"), row.get("expectation")
     perturbation, options = _perturbation(row.get("perturbation"), text_columns, words)
-    # In a template a list of labels is one an example; of other labels `mft` knows what to make.
+    # For a template, a list of labels has one per example; `mft` handles other labels.
     of_template = label if test_type != "MFT" or isinstance(label, list) else None
     items: Items
     if sources == ["template"]:
         items = fill(
-            row["template"], n=row.get("n"), across=row.get("across"), label=of_template, seed=drawn, lexicons=words
+            row["template"], n=row.get("n"), across=row.get("across"), label=of_template, seed=own_seed, lexicons=words
         )
         label = None if isinstance(label, list) else label
     else:
         items = row["data"]
     if test_type == "MFT":
         return mft(
-            name, kind, items, label=label, expectation=expectation, perturbation=perturbation, seed=drawn, **options
+            name, kind, items, label=label, expectation=expectation, perturbation=perturbation, seed=own_seed, **options
         )
     if label is not None and (sources == ["data"] or perturbation is not None):
         raise ValueError(
             f"Expected no label of the {test_type} test {name!r}, whose items are changed, but got {label!r}."
         )
     if test_type == "DIR":
-        return directional(name, kind, items, perturbation, expectation=expectation, seed=drawn, **options)
+        return directional(name, kind, items, perturbation, expectation=expectation, seed=own_seed, **options)
     expected = {"name": "invariant", "tolerance": 0.1, **_expected(expectation, name)}
     if expected["name"] != "invariant" or len(expected) > 2:
         raise ValueError(f"Expected the INV test {name!r} to expect 'invariant', but it expects {expectation}.")
-    return inv(name, kind, items, perturbation, tolerance=expected["tolerance"], seed=drawn, **options)
+    return inv(name, kind, items, perturbation, tolerance=expected["tolerance"], seed=own_seed, **options)
 
 
 def _expected(given: Any, name: str) -> dict[str, Any]:
@@ -280,8 +280,8 @@ def _perturbation(
     if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
         raise ValueError(f'Expected a perturbation to be a name or {{"name": …}} with options, but got {given!r}.')
     options = {key: value for key, value in given.items() if key != "name"}
-    found = find_perturbation(given["name"])
-    check_options(options, (*found.options, "copies", "columns"), f"the perturbation {found.name!r}")
+    chosen = find_perturbation(given["name"])
+    check_options(options, (*chosen.options, "copies", "columns"), f"the perturbation {chosen.name!r}")
     for key in _WORD_LISTS:
         if isinstance(options.get(key), str):
             if options[key] not in lexicons:
@@ -314,19 +314,19 @@ def _cases(items: Items, name: str) -> list[Case]:
     return cases
 
 
-def _labelled(cases: list[Case], label: Any, name: str) -> list[Case]:
+def _labeled(cases: list[Case], label: Any, name: str) -> list[Case]:
     if label is None:
         return cases
     if isinstance(label, Mapping):
         # The keys of JSON are texts, whatever the labels are.
         known = {str(old): new for old, new in label.items()}
-        relabelled = []
+        relabeled = []
         for case in cases:
             for old in case.labels or (None,):
                 if str(old) not in known:
                     raise ValueError(f"Expected a new label for the label {old!r} of {name!r}, but {label!r} has none.")
-            relabelled.append(Case(case.id, case.examples, tuple(known[str(old)] for old in case.labels or ())))
-        return relabelled
+            relabeled.append(Case(case.id, case.examples, tuple(known[str(old)] for old in case.labels or ())))
+        return relabeled
     if isinstance(label, (list, tuple)):
         if len(label) != len(cases):
             raise ValueError(
@@ -341,19 +341,19 @@ def _labelled(cases: list[Case], label: Any, name: str) -> list[Case]:
 def _perturbed(
     cases: Sequence[Case], perturbation: Perturbation, name: str, seed: int, *, with_original: bool, **options: Any
 ) -> list[Case]:
-    """Change every example of every case; each becomes a case of its own."""
-    found = []
+    """Change every example of every case; each becomes its own case."""
+    changed = []
     for case in cases:
         for index, texts in enumerate(case.examples):
-            # By its texts, an item is changed alike wherever it stands.
+            # With its texts as id, an item is changed in the same way in every place.
             made = changes(texts, perturbation, item_id="\x1f".join(texts), seed=seed, **options)
             if not made:
                 continue
-            kept = (texts,) if with_original else ()
-            examples = (*kept, *(change.texts for change in made))
+            first = (texts,) if with_original else ()
+            examples = (*first, *(change.texts for change in made))
             label = None if case.labels is None else case.labels[index]
-            pairs = (*(None for _ in kept), *(change.replaced for change in made))
-            found.append(
+            pairs = (*(None for _ in first), *(change.replaced for change in made))
+            changed.append(
                 Case(
                     case.id if len(case.examples) == 1 else f"{case.id}-{index}",
                     examples,
@@ -361,8 +361,8 @@ def _perturbed(
                     pairs if any(pairs) else None,
                 )
             )
-    if not found:
+    if not changed:
         raise ValueError(
             f"Expected at least one item of {name!r} that {perturbation.name!r} can change, but it applies to none."
         )
-    return found
+    return changed

@@ -1,4 +1,6 @@
-"""Read what a pickle holds without running any of it: an unpickler that can build nothing but plain data."""
+"""Reads a pickle without running any of it: an unpickler that can build nothing but plain data."""
+
+# ruff: noqa: SIM905 - the instructions read better as words than as one string per line
 
 from __future__ import annotations
 
@@ -9,85 +11,31 @@ from collections.abc import Container
 from typing import Any
 
 MAX_BYTES = 256 << 20
-"""How large a pickle may be."""
+"""The maximum size of a pickle."""
 
 MAX_WORK = 50_000_000
-"""How many values a pickle may put into others, those inside a tuple counted each time; CheckList's have 2 million."""
+"""The maximum number of values that a pickle puts into others, counted anew in each tuple; CheckList has 2 million."""
 
-# Everything that only builds values, or names something; what would run outside code (persistent ids, extension
-# registries, out-of-band buffers) is not among them.
+# The instructions that only build or name values, without those that run outside code (persistent ids, extension
+# registries, out-of-band buffers).
 _OPCODES = frozenset(
-    {
-        "PROTO",
-        "FRAME",
-        "STOP",
-        "MARK",
-        "POP",
-        "POP_MARK",
-        "DUP",
-        "NONE",
-        "NEWTRUE",
-        "NEWFALSE",
-        "INT",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG",
-        "LONG1",
-        "LONG4",
-        "FLOAT",
-        "BINFLOAT",
-        "STRING",
-        "BINSTRING",
-        "SHORT_BINSTRING",
-        "BINBYTES",
-        "SHORT_BINBYTES",
-        "BINBYTES8",
-        "BYTEARRAY8",
-        "UNICODE",
-        "SHORT_BINUNICODE",
-        "BINUNICODE",
-        "BINUNICODE8",
-        "EMPTY_LIST",
-        "APPEND",
-        "APPENDS",
-        "LIST",
-        "EMPTY_TUPLE",
-        "TUPLE",
-        "TUPLE1",
-        "TUPLE2",
-        "TUPLE3",
-        "EMPTY_DICT",
-        "DICT",
-        "SETITEM",
-        "SETITEMS",
-        "EMPTY_SET",
-        "ADDITEMS",
-        "FROZENSET",
-        "GET",
-        "BINGET",
-        "LONG_BINGET",
-        "PUT",
-        "BINPUT",
-        "LONG_BINPUT",
-        "MEMOIZE",
-        "GLOBAL",
-        "STACK_GLOBAL",
-        "REDUCE",
-        "BUILD",
-        "NEWOBJ",
-        "NEWOBJ_EX",
-    }
+    (
+        "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 "
+        "FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE "
+        "SHORT_BINUNICODE BINUNICODE BINUNICODE8 EMPTY_LIST APPEND APPENDS LIST EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 "
+        "TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT "
+        "LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE BUILD NEWOBJ NEWOBJ_EX"
+    ).split()
 )
 
 _STORED = frozenset(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"))
 _FETCHED = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _HASHED_BY_PARTS = frozenset(("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "FROZENSET"))
-_MARK = 0  # of no weight: it is taken from the stack before anything is made of what lies above it
+_MARK = 0  # without weight: it leaves the stack before anything is made of the values above it
 
 
 def _effect(opcode: pickletools.OpcodeInfo) -> tuple[bool, int, list[int]]:
-    """Tell whether an instruction takes all above a mark, how many values it takes below, and the weights it leaves."""
+    """Return whether an instruction takes all above a mark, how many values below it, and the weights it leaves."""
     mark = pickletools.markobject
     taken = list(opcode.stack_before)
     n_taken = taken.index(mark) if mark in taken else len(taken)
@@ -98,11 +46,11 @@ _EFFECTS = {opcode.name: _effect(opcode) for opcode in pickletools.opcodes}
 
 
 class Inert:
-    """Stands for an object of a pickle: its class by name, what it was made of, and the state it was given.
+    """Stands for an object of a pickle: its class by name, its arguments and its state.
 
     Attributes:
-        made_of: The arguments that it would have been made with.
-        state: The state that it would have been given; None where it got none.
+        made_of: The arguments of its constructor.
+        state: The state that the pickle sets; None where it sets none.
     """
 
     qualified_name = ""
@@ -125,11 +73,11 @@ class Inert:
         self.items[key] = value
 
     def append(self, value: Any) -> None:
-        """Take an item that the pickle appends."""
+        """Store a value that the pickle appends."""
         self.values.append(value)
 
     def extend(self, values: Any) -> None:
-        """Take items that the pickle appends."""
+        """Store values that the pickle appends."""
         self.values.extend(values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Inert:
@@ -144,16 +92,16 @@ def load_plain(content: bytes, *, allowed: Container[str], max_bytes: int = MAX_
 
     Args:
         content: The pickle.
-        allowed: The names ("module name") that may stand in it. None is imported: each becomes a class of its own whose
-            instances do nothing.
-        max_bytes: How large the pickle may be.
+        allowed: The names ("module name") that it may contain. None is imported: each becomes a class whose instances
+            do nothing.
+        max_bytes: The maximum size of the pickle.
 
     Returns:
-        What the pickle holds.
+        The content of the pickle.
 
     Raises:
-        ValueError: If the pickle names anything else (the name is told), uses an instruction that could do more than
-            build values, is larger than allowed, or is no pickle.
+        ValueError: If the pickle contains another name, uses an instruction that could do more than build values, is
+            larger than allowed, or is no pickle.
 
     Example:
         >>> load_plain(pickle.dumps([1, "a"]), allowed=())
@@ -191,7 +139,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _check_opcodes(content: bytes) -> None:
-    """Look through the instructions before any is followed."""
+    """Check all instructions before any is executed."""
     weights = _Weights()
     count = 0
     try:
@@ -199,7 +147,7 @@ def _check_opcodes(content: bytes) -> None:
             count += 1
             if opcode.name not in _OPCODES:
                 raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
-            # A memo index far beyond what was written would make the reader reserve that much memory.
+            # A memo index far beyond the last entry would make the reader reserve that much memory.
             if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
                 raise ValueError("Expected a pickle of plain data, but its memo has holes.")
             weights.follow(opcode, argument)
@@ -210,10 +158,10 @@ def _check_opcodes(content: bytes) -> None:
 
 
 class _Weights:
-    """Follows the stack of a pickle with nothing on it but the work of hashing each value.
+    """Follows the stack of a pickle, with the work of hashing each value in its place.
 
-    A tuple is hashed by hashing what it holds: one that holds another twice, which holds another twice, and so on, is a
-    few bytes long and never done as the key of a dict.
+    The hash of a tuple takes the hashes of its elements: a tuple that holds another twice, which holds another twice,
+    and so on, takes a few bytes of the pickle and forever as the key of a dict.
     """
 
     def __init__(self) -> None:
@@ -222,7 +170,7 @@ class _Weights:
         self._work = 0
 
     def follow(self, opcode: pickletools.OpcodeInfo, argument: Any) -> None:
-        """Take one instruction; raise a ValueError where what was taken together is too much."""
+        """Follow one instruction; raise a ValueError where the work becomes too much."""
         name, stack = opcode.name, self._stack
         if name in _STORED:
             self._memo[len(self._memo) if argument is None else int(argument)] = stack[-1]

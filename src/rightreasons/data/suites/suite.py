@@ -28,14 +28,14 @@ class Suite:
     """A behavioral suite.
 
     Args:
-        name: What it is called.
+        name: Its name.
         text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
         functionalities: The functionalities.
 
     Raises:
         TypeError: If a label is neither a whole number nor a text.
-        ValueError: If a functionality has no cases, a case no examples, a case that is compared with its first example
-            no other, an example the wrong number of texts, labels do not match examples, or one is out of bounds.
+        ValueError: If a functionality has no cases, a case has no examples (or only one where they are compared with
+            the first), an example has the wrong number of texts, or labels do not match examples or are out of range.
 
     Example:
         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
@@ -61,23 +61,24 @@ class Suite:
 
     @property
     def n_examples(self) -> int:
-        """How many examples the suite has."""
+        """The number of examples."""
         return sum(functionality.n_examples for functionality in self.functionalities)
 
     @property
     def n_cases(self) -> int:
-        """How many cases the suite has."""
+        """The number of cases."""
         return sum(len(functionality.cases) for functionality in self.functionalities)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Suite:
-        """Read a suite that `write` wrote, or a person.
+        """Read a suite from a file of `write`, or one written by hand in the format of `files.py`.
 
         Args:
             path: JSON lines (`.jsonl`, `.jsonl.gz`) or `.parquet`.
 
         Raises:
-            ValueError: If the file is no suite of this version; the line is named.
+            FileNotFoundError: If there is no such file.
+            ValueError: If the file is no suite of this version; the message names the line.
         """
         return cls(*read_file(Path(path)))
 
@@ -92,7 +93,7 @@ class Suite:
         return [texts for f in self.functionalities for case in f.cases for texts in case.examples]
 
     def examples(self) -> Iterator[dict[str, Any]]:
-        """Yield one row an example, in the suite's order."""
+        """Yield one row per example, in the suite's order."""
         for number, functionality in enumerate(self.functionalities):
             for case in functionality.cases:
                 for index, texts in enumerate(case.examples):
@@ -109,11 +110,11 @@ class Suite:
                     }
 
     def to_dataset(self) -> datasets.Dataset:
-        """Turn the suite into a dataset: one row an example, `label` -1 and `answer` empty where there is none."""
+        """Turn the suite into a dataset: one row per example, `label` -1 and `answer` empty where there is none."""
         return datasets.Dataset.from_list(list(self.examples()), features=example_features(self.text_columns))
 
     def table(self) -> SuiteTable:
-        """Return what predictions in the suite's order are scored against."""
+        """Return the table to score predictions in the suite's order with."""
         return self._table
 
     @functools.cached_property
@@ -124,8 +125,8 @@ class Suite:
             np.arange(len(self.functionalities), dtype=np.int64), [len(f.cases) for f in self.functionalities]
         )
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        for shared in (owner, offsets):
-            shared.setflags(write=False)
+        for array in (owner, offsets):
+            array.setflags(write=False)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -140,10 +141,10 @@ class Suite:
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
-        """Return one part of BeLUGA's split of every functionality: half train, a quarter each of the rest.
+        """Return one part of BeLUGA's split of every functionality: one half for training and a quarter for each other.
 
-        Cases are permuted as scikit-learn's `train_test_split` permutes them with `random_state=seed`, first into
-        halves, then the second half into quarters. A part of a functionality that would be empty is left out.
+        The split is that of scikit-learn's `train_test_split` with `random_state=seed`, first into halves, then of the
+        second half. Functionalities with no case in this part are left out.
 
         References:
             Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL.
@@ -179,17 +180,17 @@ def example_features(text_columns: Sequence[str]) -> datasets.Features:
 
 
 def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
-    """Read a suite of the form of HateCheck: a CSV with functionality, test_case and label_gold, one text a case.
+    """Read a suite in HateCheck's format: a CSV with functionality, test_case and label_gold, one text per case.
 
     Args:
         path: The CSV file. `label_gold` is "hateful"/"non-hateful" or a whole number.
-        name: What the suite is called.
+        name: The name of the suite.
 
     Returns:
         The suite.
 
     Raises:
-        ValueError: If a column is missing, there is no row, or a row lacks something.
+        ValueError: If a column is missing, there is no row, or a row lacks a value.
     """
     try:
         with open(
@@ -204,7 +205,7 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
     if missing:
         raise ValueError(f"Expected the columns {', '.join(wanted)} in {path}, but {', '.join(missing)} is missing.")
     if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it holds the names of its columns alone.")
+        raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
     names = {"non-hateful": 0, "hateful": 1}
     groups: dict[str, list[Case]] = {}
     for number, row in enumerate(rows, start=1):
@@ -232,7 +233,7 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
 
 
 def _halves(items: Any, seed: int) -> tuple[Any, Any]:
-    # As train_test_split(items, test_size=0.5): the first of the permuted items are the test part, rounded up.
-    order = np.random.RandomState(seed).permutation(len(items))  # the published split was drawn so
+    # As in train_test_split(items, test_size=0.5), the first of the permuted items are the test part, rounded up.
+    order = np.random.RandomState(seed).permutation(len(items))  # the generator of the published split
     n_test = -(-len(items) // 2)
     return items[order[n_test:]], items[order[:n_test]]

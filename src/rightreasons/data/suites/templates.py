@@ -4,14 +4,14 @@
 
 | slot | takes |
 | --- | --- |
-| `{job}` | an entry of the lexicon `job`, the same one wherever `{job}` stands |
+| `{job}` | an entry of the lexicon `job`, the same one in every place |
 | `{first1}`, `{first2}` | entries of the lexicon `first` that differ from each other |
-| `{a:job}`, `{A:job}` | the entry after "a" or "an" ("A" or "An"), as it is spoken |
+| `{a:job}`, `{A:job}` | the entry after "a" or "an" ("A" or "An"), by its pronunciation |
 | `{person.pronoun}` | the field `pronoun` of an entry that is a mapping |
 | `{{`, `}}` | a brace |
 
 An entry is a text, or a mapping of fields: `{"text": "good", "label": 1}`. `{x}` is its field `text`; its field `label`
-is the label of the cases that it stands in.
+is the label of the cases that contain it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, check_seed, unknown_name
 
 MAX_EXAMPLES = 100_000
-"""How many examples one template may make."""
+"""The maximum number of examples per template."""
 
-_PERMUTED = 1 << 16  # up to so many combinations, a sample is the beginning of a permutation of them all
+_PERMUTED = 1 << 16  # up to this number of combinations, a sample is the beginning of a permutation of them all
 _SLOT = re.compile(r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<slot>[A-Za-z_]\w*)(?:\.(?P<field>\w+))?\}|[{}]")
 
 
@@ -52,22 +52,22 @@ def fill(
     """Fill the slots of a template.
 
     Args:
-        template: A text, or a list of the examples of a case, each a text or a list of texts (one a text column).
-        n: So many cases, drawn without replacement and without building the others; None for every combination, in
-            the order of the lexicons.
-        seed: With the template, decides which are drawn.
-        label: The label of every example, or a list of one label an example; None for the labels that entries carry,
-            if any do.
-        across: A slot whose entries stand side by side in one case, an example each, rather than in different cases.
+        template: A text, or a list of the examples of a case, each a text or a list of texts (one per text column).
+        n: The number of cases, drawn without replacement and without building the others; None for every combination,
+            in the order of the lexicons.
+        seed: Decides, with the template, which cases are drawn.
+        label: The label of every example, or a list with one label per example; None for the labels of the entries, if
+            any have one.
+        across: A slot whose entries become the examples of one case rather than different cases.
         lexicons: Slot -> entries.
-        **more: Further lexicons, which win.
+        **more: Further lexicons, which take precedence.
 
     Returns:
         The cases; their ids are their numbers.
 
     Raises:
-        TypeError: If a template or a lexicon is of the wrong kind.
-        ValueError: If a slot has no lexicon, a lexicon too few entries, two entries of a case carry different labels,
+        TypeError: If a template or a lexicon has the wrong type.
+        ValueError: If a slot has no lexicon, a lexicon too few entries, two entries of a case have different labels,
             or there would be more than `MAX_EXAMPLES` examples.
 
     Example:
@@ -84,16 +84,16 @@ def fill(
         (('Ann is an actor.',), ('Ann is a poet.',))
     """
     examples = _parse(template)
-    given = {**(lexicons or {}), **more}
-    choices = [_Choice(*pair) for pair in _lexicons_of(examples, given).items()]
-    held = next((choice for choice in choices if across in choice.slots), None)
-    if across is not None and (held is None or len(held.slots) > 1):
+    entries_of = {**(lexicons or {}), **more}
+    choices = [_Choice(*pair) for pair in _lexicons_of(examples, entries_of).items()]
+    side_by_side = next((choice for choice in choices if across in choice.slots), None)
+    if across is not None and (side_by_side is None or len(side_by_side.slots) > 1):
         raise ValueError(f"Expected `across` to name one slot of the template {_shown(template)}, but got {across!r}.")
-    free = [choice for choice in choices if choice is not held]
+    free = [choice for choice in choices if choice is not side_by_side]
     sizes = [size for choice in free for size in choice.sizes]
     total = math.prod(sizes)
     wanted = total if n is None else min(total, check_count(n, "n"))
-    each = len(examples) * (1 if held is None else len(held.entries))
+    each = len(examples) * (1 if side_by_side is None else len(side_by_side.entries))
     if wanted * each > MAX_EXAMPLES:
         raise ValueError(
             f"Expected at most {MAX_EXAMPLES:,} examples of the template {_shown(template)}, but there would be "
@@ -105,7 +105,7 @@ def fill(
     for number, row in enumerate(rows):
         digits = iter(row)
         entries = {slot: entry for choice in free for slot, entry in choice.take(digits)}
-        versions = [entries] if held is None else [{**entries, across: entry} for entry in held.entries]
+        versions = [entries] if side_by_side is None else [{**entries, across: entry} for entry in side_by_side.entries]
         texts = [tuple(text.write(entry) for text in example) for entry in versions for example in examples]
         cases.append(Case(str(number), tuple(texts), _labels(label, versions, len(examples), texts)))
     return cases
@@ -115,22 +115,20 @@ def checklist_lexicons(data_dir: str | os.PathLike[str]) -> dict[str, list[Any]]
     """Read CheckList's lexicons: male, female, first_name, last_name, country, nationality, city, religion and others.
 
     Args:
-        data_dir: A folder with `lexicon_basic.json` and `names.json`, or one that holds it as `checklist`.
+        data_dir: A folder with `lexicon_basic.json` and `names.json`, or the parent of such a folder `checklist`.
 
     Returns:
         Lexicon -> entries. The long lists of names.json are called men, women and last.
 
     Raises:
-        FileNotFoundError: If they are not there.
+        FileNotFoundError: If they are missing.
     """
     root = Path(data_dir).expanduser()
     for folder in (root, root / "checklist"):
         files = [folder / name for name in ("lexicon_basic.json", "names.json")]
         if all(file.is_file() for file in files):
             return {name: entries for file in files for name, entries in json.loads(file.read_text("utf-8")).items()}
-    raise FileNotFoundError(
-        f"Expected CheckList's lexicon_basic.json and names.json in {root}, but they are not there."
-    )
+    raise FileNotFoundError(f"Expected CheckList's lexicon_basic.json and names.json in {root}, but they are missing.")
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -152,7 +150,7 @@ class _Slot:
 
 @dataclasses.dataclass(frozen=True)
 class _Text:
-    """One text of a template: plain stretches and slots."""
+    """One text of a template: plain text and slots."""
 
     parts: tuple[str | _Slot, ...]
 
@@ -162,7 +160,7 @@ class _Text:
 
 @dataclasses.dataclass(frozen=True)
 class _Choice:
-    """The slots that draw from one lexicon, no entry twice."""
+    """The slots that draw from one lexicon, without repetition."""
 
     slots: tuple[str, ...]
     entries: tuple[Any, ...]
@@ -173,13 +171,13 @@ class _Choice:
 
     def take(self, digits: Iterator[int]) -> list[tuple[str, Any]]:
         left = list(range(len(self.entries))) if len(self.slots) > 1 else range(len(self.entries))
-        found = []
+        entries = []
         for slot in self.slots:
             index = left[next(digits)]
             if isinstance(left, list):
                 left.remove(index)
-            found.append((slot, self.entries[index]))
-        return found
+            entries.append((slot, self.entries[index]))
+        return entries
 
 
 def _parse(template: Any) -> tuple[tuple[_Text, ...], ...]:
@@ -220,7 +218,7 @@ def _parse_text(text: str) -> _Text:
 def _lexicons_of(
     examples: Sequence[Sequence[_Text]], given: Mapping[str, Any]
 ) -> dict[tuple[str, ...], tuple[Any, ...]]:
-    """Group the slots by the lexicon that they draw from, and return its entries, each once."""
+    """Group the slots by the lexicon that they draw from, and return its distinct entries."""
     slots = dict.fromkeys(
         part.name for example in examples for text in example for part in text.parts if isinstance(part, _Slot)
     )
@@ -234,7 +232,7 @@ def _lexicons_of(
                 else ValueError(f"Expected a lexicon for the slot {slot!r}, but there is none.")
             )
         groups.setdefault(name, []).append(slot)
-    found = {}
+    lexicons = {}
     for name, group in groups.items():
         entries = given[name]
         if isinstance(entries, (str, bytes, Mapping)) or not isinstance(entries, Sequence):
@@ -250,12 +248,12 @@ def _lexicons_of(
                 f"Expected at least {len(group)} different entries in the lexicon {name!r}, one for each of "
                 f"{', '.join(group)}, but it has {len(distinct)}."
             )
-        found[tuple(group)] = distinct
-    return found
+        lexicons[tuple(group)] = distinct
+    return lexicons
 
 
 def _every(sizes: Sequence[int], numbers: Any) -> Iterator[list[int]]:
-    """Write numbers in the mixed base of the sizes, the last digit the quickest."""
+    """Write numbers in the mixed base of the sizes; the last digit changes fastest."""
     for number in numbers:
         left, digits = int(number), []
         for size in reversed(sizes):
@@ -270,7 +268,7 @@ def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[
     if total <= max(_PERMUTED, 2 * n):
         yield from _every(sizes, rng.permutation(total)[:n])
         return
-    # Less than half is wanted of very many: draw, and draw again what was there already.
+    # Less than half of very many: draw, and draw again where the draw is a repetition.
     seen: set[tuple[int, ...]] = set()
     while len(seen) < n:
         for row in rng.integers(0, sizes, size=(1024, len(sizes))).tolist():
@@ -288,7 +286,7 @@ def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, 
         return tuple(label)
     if label is not None:
         return (label,) * len(texts)
-    found = []
+    labels = []
     for entries in versions:
         carried = {
             slot: entry["label"] for slot, entry in entries.items() if isinstance(entry, Mapping) and "label" in entry
@@ -296,8 +294,8 @@ def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, 
         if len(set(map(str, carried.values()))) > 1:
             told = " and ".join(f"{slot} says {value!r}" for slot, value in carried.items())
             raise ValueError(f"Expected one label of {texts[0][0]!r}, but {told}: say which with label.")
-        found += [next(iter(carried.values()), None)] * n_examples
-    return None if all(one is None for one in found) else tuple(found)
+        labels += [next(iter(carried.values()), None)] * n_examples
+    return None if all(one is None for one in labels) else tuple(labels)
 
 
 def _field(entry: Any, field: str, slot: str) -> str:
