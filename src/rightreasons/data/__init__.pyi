@@ -1,5 +1,6 @@
 from .benchmarks.copa import as_multiple_choice as as_multiple_choice
 from .builders.builder import Builder as Builder
+from .builders.builder import ClassificationBuilder as ClassificationBuilder
 from .builders.builder import Config as Config
 from .builders.builder import Hub as Hub
 from .builders.builder import classification_features as classification_features
@@ -9,6 +10,7 @@ from .builders.catalog import load_builder as load_builder
 from .builders.catalog import load_dataset as load_dataset
 from .builders.publish import publish as publish
 from .builders.sources import Source as Source
+from .opening.datasets import chosen_rows as chosen_rows
 from .opening.datasets import open_dataset as open_dataset
 from .opening.datasets import open_multiple_choice as open_multiple_choice
 from .opening.predictions import ModelAnswers as ModelAnswers
@@ -48,6 +50,7 @@ __all__ = [
     "PROBES",
     "Builder",
     "Case",
+    "ClassificationBuilder",
     "Config",
     "Functionality",
     "Hub",
@@ -64,6 +67,7 @@ __all__ = [
     "available_datasets",
     "checklist_lexicons",
     "choose_split",
+    "chosen_rows",
     "classification_features",
     "directional",
     "fill",
