@@ -169,20 +169,8 @@ def _between(interval: Interval | None) -> str:
 
 
 def _diagram(shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings) -> str:
-    count = np.array([row.count for row in shown.bins])
-    accuracy = np.array([row.accuracy or 0.0 for row in shown.bins])
     intervals = [wilson(round(row.accuracy * row.count), row.count) if row.count else None for row in shown.bins]
-    drawing = reliability_diagram(
-        "reliability",
-        edges=np.array([row.lower for row in shown.bins] + [shown.bins[-1].upper]),
-        counts=count,
-        confidence=np.array([row.confidence or 0.0 for row in shown.bins]),
-        accuracy=accuracy,
-        accuracy_low=np.array([0.0 if interval is None else interval.low for interval in intervals]),
-        accuracy_high=np.array([0.0 if interval is None else interval.high for interval in intervals]),
-        band_low=np.array([0.0 if bar is None else bar[0] for bar in null.bars]),
-        band_high=np.array([0.0 if bar is None else bar[1] for bar in null.bars]),
-    )
+    drawing = reliability_diagram("reliability", shown.bins, intervals=intervals, bars=null.bars, level=LEVEL)
     caption = html.escape(_caption(run, settings))
     return (
         f'<figure class="rr-figure" role="img" aria-label="{caption}">{drawing.svg}'

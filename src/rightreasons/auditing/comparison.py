@@ -22,7 +22,6 @@ from rightreasons.auditing.page.parts import (
     ExampleList,
     Headline,
     Part,
-    Plot,
     SectionResult,
     Table,
     Verdict,
@@ -350,15 +349,12 @@ def _section(
             Part(
                 title="Figure by figure",
                 plots=(
-                    Plot(
-                        key=f"models_{number}",
+                    drawing.plot(
                         title="The two models",
                         caption="Whiskers are the interval of each model by itself; whether the two differ is in the "
                         "table, which compares them item by item.",
                         alt=f"Figures of the two models. {told}.",
                         source="Definitions as in the audits",
-                        png=drawing.png,
-                        svg=drawing.svg,
                     ),
                 ),
                 tables=(_figure_table(comparison, compared), _count_table(comparison, compared)),

@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib
 import numpy as np
@@ -22,6 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
+from rightreasons.analysis.calibration.errors import CalibrationBin
 from rightreasons.auditing.page.parts import Estimate, Plot
 from rightreasons.auditing.page.words import percent
 
@@ -84,16 +85,18 @@ class Drawing:
     """One drawing in both its forms.
 
     Attributes:
+        key: The key of the picture.
         png: On a light background, 144 dots per inch.
         svg: With the page's color variables.
     """
 
+    key: str
     png: bytes
     svg: str
 
     def plot(self, **texts: Any) -> Plot:
-        """Join the drawing with its texts: key, title, caption, alt and source."""
-        return Plot(png=self.png, svg=self.svg, **texts)
+        """Join the drawing with its texts: title, caption, alt and source."""
+        return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +132,7 @@ def drawn(figure: Figure, key: str) -> Drawing:
     svg = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": key}):
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Drawing(png.getvalue(), _for_page(svg.getvalue(), key))
+    return Drawing(key, png.getvalue(), _for_page(svg.getvalue(), key))
 
 
 def column(values: Iterable[float | None]) -> Floats:
@@ -137,7 +140,17 @@ def column(values: Iterable[float | None]) -> Floats:
     return np.array([0.0 if value is None else value for value in values], dtype=np.float64)
 
 
-def bounds(estimates: Iterable[Estimate | None]) -> tuple[Floats, Floats]:
+class _Ends(Protocol):
+    """An interval or an estimate."""
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
+def bounds(estimates: Iterable[_Ends | None]) -> tuple[Floats, Floats]:
     """Return the lower and the upper ends of intervals; 0 where there is none."""
     ends = [(None, None) if one is None else (one.low, one.high) for one in estimates]
     return column(low for low, _ in ends), column(high for _, high in ends)
@@ -145,44 +158,38 @@ def bounds(estimates: Iterable[Estimate | None]) -> tuple[Floats, Floats]:
 
 def reliability_diagram(
     key: str,
+    bins: Sequence[CalibrationBin],
     *,
-    edges: Floats,
-    counts: NDArray[np.int64],
-    confidence: Floats,
-    accuracy: Floats,
-    accuracy_low: Floats,
-    accuracy_high: Floats,
-    band_low: Floats,
-    band_high: Floats,
+    intervals: Sequence[_Ends | None],
+    bars: Sequence[tuple[float, float] | None],
     level: float = 0.95,
 ) -> Drawing:
     """Draw accuracy against confidence by bin, with intervals, consistency bars and the count of each bin.
 
     Args:
         key: The key of the picture.
-        edges: (M + 1,) bin edges.
-        counts: (M,) items in each bin; empty bins are left blank.
-        confidence: (M,) mean confidence; read only where counts > 0, as are the columns below.
-        accuracy: (M,) accuracy.
-        accuracy_low: (M,) lower end of its interval.
-        accuracy_high: (M,) upper end of its interval.
-        band_low: (M,) lower end of what a calibrated model would show (consistency bar).
-        band_high: (M,) upper end of it.
-        level: How often a calibrated model falls in it.
+        bins: M bins; empty ones are left blank.
+        intervals: M intervals of their accuracy; None for empty bins.
+        bars: M lower and upper ends of what a calibrated model would show; None for empty bins.
+        level: How often a calibrated model is between them.
 
     Returns:
         The drawing.
     """
-    full = counts > 0
-    left, width = edges[:-1][full], np.diff(edges)[full]
-    mean, right = confidence[full], accuracy[full]
+    full = [row for row in bins if row.count]
+    mean, right = column(row.confidence for row in full), column(row.accuracy for row in full)
+    left, width = column(row.lower for row in full), column(row.upper - row.lower for row in full)
+    counts = np.array([row.count for row in full])
+    low, high = bounds(interval for row, interval in zip(bins, intervals, strict=True) if row.count)
+    bands = [bar or (0.0, 0.0) for row, bar in zip(bins, bars, strict=True) if row.count]
+    band_low, band_high = (column(ends) for ends in zip(*bands, strict=True))
     with canvas(4.9, 5.3, nrows=2, ncols=1, sharex=True, height_ratios=[3.4, 1]) as (figure, (top, bottom)):
-        draw_accuracies(top, left, width, mean, right, accuracy_low[full], accuracy_high[full])
+        draw_accuracies(top, left, width, mean, right, low, high)
         top.bar(
             mean,
-            band_high[full] - band_low[full],
+            band_high - band_low,
             np.minimum(width * 0.55, 0.035),
-            bottom=band_low[full],
+            bottom=band_low,
             color=PALETTE["band"],
             alpha=0.85,
             zorder=3,
@@ -198,8 +205,8 @@ def reliability_diagram(
             Patch(facecolor=PALETTE["band"], label=f"if calibrated, {percent(level)}"),
         ]
         top.legend(handles=handles, loc="upper left", handlelength=1.2)
-        bottom.bar(left, counts[full], width, align="edge", color=PALETTE["blue"], alpha=0.85)
-        write_counts(bottom, left + width / 2, counts[full], counts[full])
+        bottom.bar(left, counts, width, align="edge", color=PALETTE["blue"], alpha=0.85)
+        write_counts(bottom, left + width / 2, counts, counts)
         bottom.set(xlabel="confidence", ylabel="items", ylim=(0, counts.max() * 1.22))
         bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         bottom.grid(axis="x", visible=False)

@@ -12,28 +12,16 @@ SOURCE = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker &
 
 def reliability_plot(key: str, measured: CalibrationMeasurement, split: str, title: str) -> Plot:
     """Draw the reliability diagram with its consistency bars."""
-    rows, accuracies, bars = measured.bins.bins, measured.accuracies, measured.consistency.bars
-    low, high = plots.bounds(accuracies)
+    null, level = measured.consistency, percent(measured.consistency.confidence_level)
     drawing = plots.reliability_diagram(
-        key,
-        edges=plots.column([*(row.lower for row in rows), rows[-1].upper]),
-        counts=plots.column([row.count for row in rows]).astype(int),
-        confidence=plots.column([row.confidence for row in rows]),
-        accuracy=plots.column([row.accuracy for row in rows]),
-        accuracy_low=low,
-        accuracy_high=high,
-        band_low=plots.column([None if bar is None else bar[0] for bar in bars]),
-        band_high=plots.column([None if bar is None else bar[1] for bar in bars]),
-        level=measured.consistency.confidence_level,
+        key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
     )
     words = "; ".join(
         f"{row.count:,} items at confidence {fraction(row.confidence or 0.0)}, accuracy {fraction(row.accuracy or 0.0)}"
-        for row in rows
+        for row in measured.bins.bins
         if row.count
     )
-    level = percent(measured.consistency.confidence_level)
     return drawing.plot(
-        key=key,
         title=title,
         caption=f"On “{split}”, {len(measured.items):,} items. Bars are accuracy; dots with whiskers are accuracy and "
         f"its {level} Wilson interval at the bin's mean confidence. Gray boxes hold the accuracy of a calibrated model "

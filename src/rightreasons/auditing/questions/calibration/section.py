@@ -135,7 +135,6 @@ def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) ->
         plots=(
             reliability_plot("reliability", measured, split, "Reliability diagram"),
             plots.confidence_histogram("confidence", confidence=top.confidence, correct=top.correct).plot(
-                key="confidence",
                 title="Confidence of right and of wrong predictions",
                 caption="Each outline sums to 100 %. For a model that knows when it errs, the two are far apart. "
                 "Counted, so without interval.",
@@ -220,7 +219,6 @@ def _ranking(
         headlines=tuple(figures[key] for key in ("auroc", "aurc", "macro_ce")),
         plots=(
             drawing.plot(
-                key="risk_coverage",
                 title="Error rate when it may decline to answer",
                 caption="The error rate among the most confident items, as more of them are kept. The band is the "
                 f"pointwise {percent(resampling.level)} Wilson interval of the error rate among the kept items.",

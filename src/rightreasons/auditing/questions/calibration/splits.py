@@ -57,7 +57,6 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
         text=_text(primary.name, compared, bool(cues)),
         plots=(
             drawing.plot(
-                key="splits",
                 title="Accuracy and mean confidence by split",
                 caption="Where the gray bar is long, confidence and accuracy are far apart. Whiskers are "
                 f"{level} intervals (Wilson for accuracy, bootstrap for confidence).",

@@ -217,7 +217,6 @@ def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.
         headlines=tuple(headlines.values()),
         plots=(
             plots.difficulty_histogram("difficulty_histogram", difficulty=values, correct=known).plot(
-                key="difficulty_histogram",
                 title="Largest Fisher eigenvalue",
                 caption="Items by eigenvalue, on a logarithmic axis. No interval is drawn: every item is counted.",
                 alt=f"Histogram of eigenvalues; quantiles: {quantiles}.",
@@ -226,7 +225,6 @@ def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.
             plots.difficulty_scatter(
                 "difficulty_confidence", difficulty=values, confidence=measured.confidence, correct=known
             ).plot(
-                key="difficulty_confidence",
                 title="Eigenvalue and confidence",
                 caption="One point per item. Where the model is sure, the eigenvalue goes to 0, for wrong answers too.",
                 alt=f"Eigenvalue against confidence, one point per item; rank correlation {fraction(rho)}.",
@@ -252,7 +250,6 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
         )
         pictures.append(
             drawing.plot(
-                key="difficulty_accuracy",
                 title="Accuracy by difficulty",
                 caption=f"Groups of equal size. Whiskers are {level} Wilson intervals.",
                 alt="Accuracy from the easiest to the hardest group: "

@@ -290,7 +290,6 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
         headlines=tuple(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued")),
         plots=(
             plots.type_bars("shortcut_types", rows=bars).plot(
-                key="shortcut_types",
                 title="Types of shortcuts",
                 caption="Lexicon-cued: a word of the lexicon is among the shortcuts. Grammar-cued: function words and "
                 f"punctuation alone. The whisker is the {level} Wilson interval of the two together; the dashed line, "
@@ -332,7 +331,6 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         f"{reliance.n_items:,} items is {fraction(measured.calibration.ece)}.",
         plots=(
             drawing.plot(
-                key="shortcuts_by_confidence",
                 title="Reliability, and the share of shortcuts by confidence",
                 caption=f"Above: accuracy of each bin of confidence with its {percent(resampling.level)} Wilson "
                 "interval. Below: the share of its predictions that is lexicon-cued, grammar-cued and neither; the "
@@ -416,7 +414,6 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
                 xlabel="optimizer steps (0: before fine-tuning)",
                 ylabel="share",
             ).plot(
-                key="shortcuts_over_training",
                 title="Shortcuts, F1 and calibration over training",
                 caption="Recorded on held-out items before fine-tuning and at each evaluation. Bands are 95 % "
                 "intervals (Wilson for the rate, bootstrap for ECE).",
