@@ -1,4 +1,4 @@
-"""Write ag_news as parquet files with a card; --help tells the options."""
+"""Write ag_news as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write balanced_copa as parquet files with a card; --help tells the options."""
+"""Write balanced_copa as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

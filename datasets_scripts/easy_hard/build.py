@@ -1,4 +1,4 @@
-"""Write copa_easy_hard as parquet files with a card; --help tells the options."""
+"""Write copa_easy_hard as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Write hellaswag as parquet files with a card; --help tells the options."""
+"""Write hellaswag as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

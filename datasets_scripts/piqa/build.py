@@ -1,4 +1,4 @@
-"""Write piqa as parquet files with a card; --help tells the options."""
+"""Write piqa as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

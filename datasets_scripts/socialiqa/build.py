@@ -1,4 +1,4 @@
-"""Write socialiqa as parquet files with a card; --help tells the options."""
+"""Write socialiqa as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

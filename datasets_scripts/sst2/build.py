@@ -1,4 +1,4 @@
-"""Write sst2 as parquet files with a card; --help tells the options."""
+"""Write sst2 as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 

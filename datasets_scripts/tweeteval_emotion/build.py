@@ -1,4 +1,4 @@
-"""Write tweeteval_emotion as parquet files with a card; --help tells the options."""
+"""Write tweeteval_emotion as parquet files with a card; see --help for the options."""
 
 from pathlib import Path
 
