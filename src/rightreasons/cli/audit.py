@@ -9,9 +9,9 @@ import typer
 
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._audit import Out, run_audit
-from rightreasons.cli._declared import declared_command
-from rightreasons.cli._options import Dataset, Model
+from rightreasons.cli._shared.audit import Out, run_audit
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import Dataset, Model
 from rightreasons.foundations.options import listed
 from rightreasons.measuring.options import QUESTIONS
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._options import BatchSize, ConfidenceLevel, DataDir, MaxCases, Resamples, Seed, SuiteName
+from rightreasons.cli._shared.options import BatchSize, ConfidenceLevel, DataDir, MaxCases, Resamples, Seed, SuiteName
 
 app = command_line()
 
@@ -38,7 +38,7 @@ def behavior(
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.auditing.questions.behavior.report import check_report_folder, write_behavior_report
-    from rightreasons.cli._show import show_pass_rates
+    from rightreasons.cli._shared.show import show_pass_rates
     from rightreasons.data.opening.predictions import read_answers
     from rightreasons.data.suites.opening import open_suite
     from rightreasons.foundations.resampling import Resampling

@@ -1,5 +1,5 @@
 """`rightreasons calibration MODEL DATASET`."""
 
-from rightreasons.cli._audit import question_app
+from rightreasons.cli._shared.audit import question_app
 
 app = question_app("calibration")

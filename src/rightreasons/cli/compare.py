@@ -23,7 +23,7 @@ def compare(
 ) -> None:
     """Compare two audited models on the same items, by paired tests."""
     from rightreasons.auditing import comparison as comparing
-    from rightreasons.cli._show import show_comparison
+    from rightreasons.cli._shared.show import show_comparison
 
     comparison = comparing.compare(
         first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._declared import declared_command
-from rightreasons.cli._options import (
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import (
     ChoicesColumn,
     ConfidenceLevel,
     ConfigName,
@@ -48,7 +48,7 @@ def cues(
     out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
-    from rightreasons.cli._choices import open_items
+    from rightreasons.cli._shared.choices import open_items
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.results import plain
     from rightreasons.measuring.cues import GROUPS, ChoiceItems, measure_cues

@@ -20,6 +20,6 @@ def demo(
 ) -> None:
     """Fine-tune the packaged encoder on data with a planted shortcut, and audit it: a few minutes on two cores."""
     from rightreasons.auditing.demo import audit_demo
-    from rightreasons.cli._show import show_audit
+    from rightreasons.cli._shared.show import show_audit
 
     show_audit(audit_demo(out, model_dir=model_dir, seed=seed, say=lambda line: typer.echo(line, err=True)))

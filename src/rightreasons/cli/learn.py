@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._declared import declared_command
-from rightreasons.cli._options import SUITE_HELP
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import SUITE_HELP
 from rightreasons.training.behavior.options import PlanOptions
 
 app = command_line()
@@ -74,7 +74,7 @@ def collect(
     out: Annotated[Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")] = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
-    from rightreasons.cli._show import show_scores
+    from rightreasons.cli._shared.show import show_scores
     from rightreasons.foundations.atomic_write import write_json
     from rightreasons.training.behavior.plan import Plan, collect_scores
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._options import (
+from rightreasons.cli._shared.options import (
     BatchSize,
     ChoicesColumn,
     ConfigName,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._options import DataDir, SuiteName
+from rightreasons.cli._shared.options import DataDir, SuiteName
 
 if TYPE_CHECKING:
     from rightreasons.data.suites.suite import Suite

@@ -10,8 +10,8 @@ import typer
 
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._declared import declared_command
-from rightreasons.cli._options import Dataset, Model
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import Dataset, Model
 from rightreasons.foundations.options import Options
 from rightreasons.measuring.options import QUESTIONS
 
@@ -49,7 +49,7 @@ def run_audit(
 ) -> None:
     """Audit, and print the verdicts; `show` prints more before them."""
     from rightreasons.auditing.runner import audit
-    from rightreasons.cli._show import show_audit
+    from rightreasons.cli._shared.show import show_audit
 
     result = audit(model, dataset, out=out, questions=questions, options=options, **settings)
     if show is not None:
