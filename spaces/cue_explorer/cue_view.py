@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.cues.classifier import CueClassifier, cue_classifier, cue_transfer
-from rightreasons.analysis.cues.statistics import CueStatistics, CueTable, cue_statistics, extract_cues
+from rightreasons.analysis.cues.classifier import CueClassifier, cue_transfer
+from rightreasons.analysis.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
 from rightreasons.data.opening.datasets import open_multiple_choice
+from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
 from rightreasons.widget import figure, table, tiles
 
 LEVEL, ALPHA = 0.95, 0.05
 MAX_ITEMS = 20_000
 N_PERMUTATIONS = 199
-N_FOLDS = 10
 DRAWN = 15
 LISTED = 100
 PAGE = 12
@@ -66,16 +66,24 @@ class Analysis:
     Attributes:
         items: The set.
         features: The families of cues.
-        cues: The cue table, by applicability.
-        classifier: What the cues alone reach.
+        figures: Its cues, by applicability, and the accuracy of a classifier that sees nothing else.
         entries: Where each cue points.
     """
 
     items: Items
     features: tuple[str, ...]
-    cues: CueStatistics
-    classifier: CueClassifier
+    figures: CueFigures
     entries: CueTable
+
+    @property
+    def cues(self) -> CueStatistics:
+        """The cues, by applicability."""
+        return self.figures.statistics
+
+    @property
+    def classifier(self) -> CueClassifier:
+        """The cross-validated classifier that sees nothing but cues."""
+        return self.figures.classifier
 
 
 def read_items(path: str | Path) -> Items:
@@ -118,26 +126,13 @@ def parse_items(text: str) -> Items:
 def analyze(items: Items, features: Sequence[str], min_applicability: int) -> Analysis:
     """Find the cues of a set, and the accuracy of a classifier that sees nothing else."""
     families = tuple(features)
-    prompts = items.prompts if "overlap" in families else None
-    groups = items.source
-    n_groups = len(items) if groups is None else len(set(groups))
-    return Analysis(
-        items,
-        families,
-        cue_statistics(
-            items.choices, items.labels, prompts=prompts, features=families, min_applicability=min_applicability
-        ),
-        cue_classifier(
-            items.choices,
-            items.labels,
-            prompts=prompts,
-            groups=groups,
-            features=families,
-            n_folds=min(N_FOLDS, n_groups),
-            n_permutations=N_PERMUTATIONS,
-        ),
-        extract_cues(items.choices, prompts=prompts, features=families),
+    figures = measure_cues(
+        ChoiceItems(items.prompts, items.choices, items.labels, items.source),
+        options=CuesOptions(features=families, min_applicability=min_applicability),
+        n_permutations=N_PERMUTATIONS,
     )
+    prompts = items.prompts if "overlap" in families else None
+    return Analysis(items, families, figures, extract_cues(items.choices, prompts=prompts, features=families))
 
 
 # ------------------------------------------------------------------------------------------------------------ the page
@@ -146,8 +141,7 @@ def analyze(items: Items, features: Sequence[str], min_applicability: int) -> An
 def figures(found: Analysis) -> str:
     """Write the headline figures and the verdict in words."""
     cues, reached = found.cues, found.classifier
-    telling = [cue for cue in cues.cues if cue.p_holm < ALPHA]
-    best = max(telling, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
+    best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
     interval = f"{LEVEL:.0%} interval {reached.low:.3f} to {reached.high:.3f}"
     strongest = "none" if best is None else f"“{best.cue}”"
     productivity = "" if best is None else f"right in {best.n_correct} of {best.applicability} items"

@@ -116,7 +116,7 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     with pytest.raises(ValueError, match="two reports of the same splits, but .* holds data and .* holds dev"):
         compare(reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out)
     other = rows.map(lambda row: {"text": row["text"] + " film"})
-    with pytest.raises(ValueError, match="share no labelled item with the same id and text"):
+    with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
         compare(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
     model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
     plain = rows.cast_column("label", datasets.Value("int64"))

@@ -76,7 +76,7 @@ def test_reading_back(report, tmp_path):
     with pytest.raises(ValueError, match="to be an audit in JSON, but it cannot be read"):
         read_audit(tmp_path)
     file.write_text(json.dumps({**report.to_dict(), "created": float("nan")}))
-    with pytest.raises(ValueError, match="NaN is no JSON number"):
+    with pytest.raises(ValueError, match="NaN is not a JSON number"):
         read_audit(tmp_path)
     file.write_text(json.dumps({**report.to_dict(), "schema_version": "2.0"}))
     with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):

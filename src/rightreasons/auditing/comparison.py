@@ -13,19 +13,9 @@ from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.auditing.labels import align_labels
+from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.figures import figure_text
-from rightreasons.auditing.page.parts import (
-    Column,
-    Estimate,
-    Example,
-    ExampleList,
-    Headline,
-    Part,
-    SectionResult,
-    Table,
-    Verdict,
-)
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import fraction, p_equals, short_name
 from rightreasons.auditing.predictions import Predictions, read_predictions
@@ -35,15 +25,13 @@ from rightreasons.foundations.atomic_write import write_bytes, write_json, write
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.measuring.calibration import FIGURES, TESTED, JudgedItems, measure_figures, paired_test, take_rows
-from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CalibrationOptions
-
-Floats = NDArray[np.float64]
 
 COMPARISON_FILE = "comparison.json"
 
 N_EXAMPLES = 5
-"""Items that are shown for each model."""
+"""Items shown for each model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +145,7 @@ def compare(
         A `Comparison`: the models, and for each shared split its counts and figures.
 
     Raises:
-        FileNotFoundError: If one is no report, or has no predictions.
+        FileNotFoundError: If one is not a report, or has no predictions.
         ValueError: If the reports share no item, or the models' classes have other names.
     """
     how = Resampling(confidence_level, n_resamples, seed)
@@ -166,21 +154,23 @@ def compare(
     names = _names(audits, folders)
     mapping = _classes(audits)
     files = [_prediction_files(audit) for audit in audits]
-    shared = [split for split in files[0] if split in files[1]]
-    if not shared:
+    splits = [split for split in files[0] if split in files[1]]
+    if not splits:
         raise ValueError(
             f"Expected two reports of the same splits, but {folders[0]} holds {', '.join(files[0])} "
             f"and {folders[1]} holds {', '.join(files[1])}."
         )
     pairs: dict[str, _Pair] = {}
-    for split in shared:
-        said = [read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)]
-        pair = _join(split, said[0], said[1], mapping)
+    for split in splits:
+        first_said, second_said = (
+            read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)
+        )
+        pair = _join(first_said, second_said, mapping)
         if pair is not None:
             pairs[split] = pair
     if not pairs:
         raise ValueError(
-            f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labelled item with "
+            f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labeled item with "
             "the same id and text."
         )
     compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
@@ -208,7 +198,7 @@ def _classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
     one, two = (audit["model"] for audit in audits)
     if one["task"] != two["task"]:
         raise ValueError(
-            f"Expected two models of one task, but {one['name']} is for {one['task']} and {two['name']} not."
+            f"Expected two models of one task, but {one['name']} is for {one['task']} and {two['name']} is not."
         )
     if one["task"] == "multiple_choice":
         return None
@@ -231,7 +221,7 @@ def _prediction_files(audit: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _join(split: str, first: Predictions, second: Predictions, mapping: NDArray[np.int64] | None) -> _Pair | None:
+def _join(first: Predictions, second: Predictions, mapping: NDArray[np.int64] | None) -> _Pair | None:
     place = {name: row for row, name in enumerate(second.ids)}
     rows = [
         (row, place[name])
@@ -327,7 +317,7 @@ def _write(
 
 def _section(
     number: int, comparison: Comparison, compared: ComparedSplit, pair: _Pair, audits: Sequence[dict[str, Any]]
-) -> SectionResult:
+) -> p.SectionResult:
     figures = {figure.key: figure for figure in compared.figures}
     drawing = plots.dot_rows(
         f"models_{number}",
@@ -339,27 +329,27 @@ def _section(
         series=(comparison.first, comparison.second),
         xlabel="fraction",
     )
-    told = "; ".join(
+    values = "; ".join(
         f"{f.name}: {fraction(f.first.value or 0.0)} and {fraction(f.second.value or 0.0)}" for f in compared.figures
     )
-    return SectionResult(
+    return p.SectionResult(
         verdict=_verdict(comparison, compared, figures["accuracy"]),
         headlines=tuple(_headline(figures[key], compared) for key in ("accuracy", "ece", "confidence_gap", "nll")),
         parts=(
-            Part(
+            p.Part(
                 title="Figure by figure",
                 plots=(
                     drawing.plot(
                         title="The two models",
                         caption="Whiskers are the interval of each model by itself; whether the two differ is in the "
                         "table, which compares them item by item.",
-                        alt=f"Figures of the two models. {told}.",
+                        alt=f"Figures of the two models. {values}.",
                         source="Definitions as in the audits",
                     ),
                 ),
                 tables=(_figure_table(comparison, compared), _count_table(comparison, compared)),
             ),
-            Part(title="Where they differ", examples=_examples(comparison, pair, audits)),
+            p.Part(title="Where they differ", examples=_examples(comparison, pair, audits)),
         ),
         limits=(
             "p-values are not corrected for the number of figures and splits.",
@@ -368,7 +358,7 @@ def _section(
     )
 
 
-def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: ComparedFigure) -> Verdict:
+def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: ComparedFigure) -> p.Verdict:
     first, second = fraction(accuracy.first.value or 0.0), fraction(accuracy.second.value or 0.0)
     summary = (
         f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
@@ -376,38 +366,36 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
         f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
     )
     if accuracy.p_value >= 0.05:
-        return Verdict("neutral", "No difference in accuracy shown", summary)
+        return p.Verdict("neutral", "No difference in accuracy shown", summary)
     better = comparison.first if (accuracy.difference.value or 0.0) > 0 else comparison.second
-    return Verdict("good", f"{better} is more often right", summary)
+    return p.Verdict("good", f"{better} is more often right", summary)
 
 
-def _headline(figure: ComparedFigure, compared: ComparedSplit) -> Headline:
+def _headline(figure: ComparedFigure, compared: ComparedSplit) -> p.Headline:
     about = figure_text(figure.key, CalibrationOptions().n_bins)
-    return Headline(
-        key=f"{figure.key}_difference",
-        name=f"{about.name}: first − second",
-        estimate=figure.difference,
-        definition=f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test}).",
-        source=about.source,
-        unit=about.unit,
-        split=compared.split,
-        n=compared.n_items,
-        no_interval="" if figure.difference.has_interval else "The test gives no interval.",
+    text = p.FigureText(
+        f"{about.name}: first − second",
+        f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test}).",
+        about.source,
+        about.unit,
     )
+    reason = "" if figure.difference.has_interval else "The test gives no interval."
+    key = f"{figure.key}_difference"
+    return p.Headline.of(key, text, figure.difference, split=compared.split, n=compared.n_items, no_interval=reason)
 
 
-def _figure_table(comparison: Comparison, compared: ComparedSplit) -> Table:
-    return Table(
+def _figure_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
+    return p.Table(
         key="figures",
         title="Figures and tests",
         columns=(
-            Column("name", "Figure", "text"),
-            Column("first", comparison.first),
-            Column("second", comparison.second),
-            Column("difference", "First − second"),
-            Column("p", "p", "p_value"),
-            Column("test", "Test", "text"),
-            Column("better", "Better", "text"),
+            p.Column("name", "Figure", "text"),
+            p.Column("first", comparison.first),
+            p.Column("second", comparison.second),
+            p.Column("difference", "First − second"),
+            p.Column("p", "p", "p_value"),
+            p.Column("test", "Test", "text"),
+            p.Column("better", "Better", "text"),
         ),
         rows=tuple(
             (f.name, f.first, f.second, f.difference, f.p_value, f.test, f.better or "") for f in compared.figures
@@ -418,14 +406,14 @@ def _figure_table(comparison: Comparison, compared: ComparedSplit) -> Table:
     )
 
 
-def _count_table(comparison: Comparison, compared: ComparedSplit) -> Table:
-    return Table(
+def _count_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
+    return p.Table(
         key="counts",
         title="Right and wrong, item by item",
         columns=(
-            Column("first", comparison.first, "text"),
-            Column("right", f"{comparison.second} right", "count"),
-            Column("wrong", f"{comparison.second} wrong", "count"),
+            p.Column("first", comparison.first, "text"),
+            p.Column("right", f"{comparison.second} right", "count"),
+            p.Column("wrong", f"{comparison.second} wrong", "count"),
         ),
         rows=(
             ("right", compared.both_right, compared.first_right),
@@ -435,7 +423,7 @@ def _count_table(comparison: Comparison, compared: ComparedSplit) -> Table:
     )
 
 
-def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, Any]]) -> tuple[ExampleList, ...]:
+def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, Any]]) -> tuple[p.ExampleList, ...]:
     names = audits[0]["model"]["label_names"]
 
     def name(label: int) -> str:
@@ -451,12 +439,12 @@ def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, An
         if not len(rows):
             continue
         lists.append(
-            ExampleList(
+            p.ExampleList(
                 key=key,
                 title=f"Only {title} is right",
                 note="Prediction and confidence are those of the model that is wrong, the most confident first.",
                 examples=tuple(
-                    Example(
+                    p.Example(
                         id=pair.ids[row],
                         text=pair.texts[row],
                         label=name(int(worse.top.labels[row])),

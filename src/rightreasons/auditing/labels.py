@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# A checkpoint that was trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number them.
+# A checkpoint trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number them.
 _NUMBERED = re.compile(r"(?i)(?:(?:label|class)[\s_-]*)?(\d+)")
 
 
@@ -18,7 +18,7 @@ class AlignedLabels:
     """The model's class of each of the data's labels.
 
     Attributes:
-        class_of: (L,) the class of each label; -1 for a label that the model does not know and that does not occur.
+        class_of: (L,) the class of each label; -1 for a label that does not occur and that the model lacks.
         how: How the two were matched, in words, for the report.
     """
 
@@ -31,19 +31,19 @@ def align_labels(
 ) -> AlignedLabels:
     """Match a dataset's labels with a model's classes: by name where both have names, by number where one has none.
 
-    Case, spaces, underscores and hyphens do not tell names apart.
+    Case, spaces, underscores and hyphens are ignored.
 
     Args:
         labels: (N,) labels in the data's numbering; -1 where there is none.
         data_names: The names of the data's labels; "0", "1", … where it has none.
         model_names: The names of the model's K classes; "LABEL_0", "LABEL_1", … where it has none.
-        where: What the data is called, for the error.
+        where: Name of the data, for the error.
 
     Returns:
         The aligned labels.
 
     Raises:
-        ValueError: If a label that occurs is none of the model's; both sets are named.
+        ValueError: If a label that occurs is not one of the model's; both sets are named.
 
     Example:
         >>> given = {"labels": np.array([1, 0]), "where": "x.csv"}

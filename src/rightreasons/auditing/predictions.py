@@ -1,4 +1,4 @@
-"""What a model said about each item, kept in the report as parquet: written by an audit, read by a comparison."""
+"""A model's predictions for each item, as parquet in the report: written by an audit, read by a comparison."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ("id", "text", "label", "prediction", "logits")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model said about the items of a split.
+    """A model's predictions for the items of a split.
 
     Attributes:
         ids: N ids.
@@ -46,12 +46,12 @@ class Predictions:
 
 
 def predictions_file(split: str) -> str:
-    """Return where the predictions of a split are, seen from the folder of the report."""
+    """Return the file of the predictions of a split, relative to the folder of the report."""
     return f"{FOLDER}/{safe_name(split)}.parquet"
 
 
 def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
-    """Write the predictions of a split; `datasets.load_dataset("parquet", …)` opens them, with the names of classes."""
+    """Write the predictions of a split; `datasets.load_dataset("parquet", …)` opens them, with the class names."""
     import datasets
     import pyarrow.parquet
 
@@ -82,7 +82,7 @@ def read_predictions(path: Path) -> Predictions:
     """Read the predictions of a split.
 
     Raises:
-        FileNotFoundError: If there are none.
+        FileNotFoundError: If there is no file.
         ValueError: If the file holds something else.
     """
     import pyarrow
@@ -115,7 +115,7 @@ def safe_name(name: str) -> str:
 
 
 def _label_feature(datasets: Any, names: Sequence[str] | None) -> Any:
-    # A ClassLabel wants different names, which a model's need not be.
+    # A ClassLabel requires distinct names; those of a model may be equal.
     if names is None or len(set(names)) < len(names):
         return datasets.Value("int64")
     return datasets.ClassLabel(names=list(names))

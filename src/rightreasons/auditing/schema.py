@@ -1,6 +1,6 @@
-"""The declared form of audit.json, and the one way to read one back.
+"""The schema of audit.json, and the way to read one.
 
-The form is a JSON Schema, `audit.schema.json`, explained in docs/audit_schema.md. Its version is `SCHEMA_VERSION`: a
+It is a JSON Schema, `audit.schema.json`, explained in docs/audit_schema.md. Its version is `SCHEMA_VERSION`: a
 new minor version only adds fields.
 """
 
@@ -66,7 +66,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         report: The folder of a report, or its audit.json.
 
     Returns:
-        The audit, of the form that docs/audit_schema.md explains.
+        The audit, in the form that docs/audit_schema.md explains.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -86,9 +86,9 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         check_audit(audit)
     except ValueError as error:
-        raise ValueError(f"{str(file)!r} is no audit: {error}") from error
+        raise ValueError(f"{str(file)!r} is not an audit: {error}") from error
     return dict(audit)
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,0 +1,101 @@
+"""Cues in one place: which items cues alone get right, and how a model does on them and on the others."""
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.cues import ChoiceItems, measure_cues
+from rightreasons.measuring.options import CuesOptions
+
+OPTIONS = CuesOptions(features=("unigram",))
+FEW = Resampling(resamples=100)
+
+
+def items_of(*labels, good, start=0):
+    """Items of two or three choices with words of their own; "good" is in the choice that `good` names."""
+    rows = []
+    for i, (label, place) in enumerate(zip(labels, good, strict=True), start=start):
+        choices = [f"a{i} b{i}", f"c{i} d{i}", f"e{i} f{i}"][: 2 + i % 2]
+        choices[place] += " good"
+        rows.append({"prompt": f"why {i}", "choices": choices, "label": label})
+    return rows
+
+
+def table(rows, **columns):
+    data = datasets.Dataset.from_list(rows)
+    for name, values in columns.items():
+        data = data.add_column(name, values)
+    return data
+
+
+# "good" is right in 4 of 5 training items; the fifth has it in a wrong choice.
+TRAIN = ChoiceItems.of(table(items_of(0, 1, 0, 2, 1, good=(0, 1, 0, 2, 0), start=10)))
+# Of six items the second has no label; "good" is right in the first, third and fourth.
+TEST = table(items_of(0, -1, 1, 2, 0, 0, good=(0, 0, 1, 2, 1, 1)))
+
+
+def test_items_without_a_label_are_left_out():
+    items = ChoiceItems.of(TEST)
+    assert len(items) == 5
+    assert items.rows.tolist() == [0, 2, 3, 4, 5]
+    assert items.labels.tolist() == [0, 1, 2, 0, 0]
+    assert items.groups is None
+    assert items.easy is None
+    grouped = ChoiceItems.of(table(TEST.to_list(), pair=["x", "y", "x", "z", "z", "z"]), "pair")
+    assert grouped.groups == ["x", "x", "z", "z", "z"]
+    with pytest.raises(ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"):
+        ChoiceItems.of(TEST, "pairs")
+
+
+def test_cues_of_the_training_split_decide_what_is_easy():
+    items = ChoiceItems.of(TEST)
+    # The model picks "good" in the first two items, and elsewhere another choice: right, right, wrong, right, right.
+    logits = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0], [4.0, 0.0, 0.0]]
+    figures = measure_cues(items, train=TRAIN, logits=logits, options=OPTIONS, resampling=FEW)
+    assert figures.n_train == 5
+    assert figures.classifier is None
+    cue = next(cue for cue in figures.statistics.cues if cue.cue == "good")
+    assert (cue.applicability, cue.productivity) == (5, 0.8)
+    # Only "good" was seen in training: it gets the items right in which it is, and misleads on the last two.
+    assert figures.easy.tolist() == [True, True, True, False, False]
+    assert figures.accuracy.value == pytest.approx(3 / 5)
+    assert figures.chance == pytest.approx((3 / 2 + 2 / 3) / 5)
+    model = figures.model
+    assert model.predicted.tolist() == [0, 1, 0, 0, 0]
+    assert model.gap.easy_accuracy == pytest.approx(2 / 3)
+    assert model.gap.hard_accuracy == 1.0
+    assert model.hard_errors.tolist() == []
+    wrong = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0, 0.0], [0.0, 1.0], [0.0, 4.0, 0.0]]
+    # The last item has the larger confidence: exp(4) / (exp(4) + 2) = 0.96 against exp(1) / (exp(1) + 1) = 0.73.
+    sure = measure_cues(items, train=TRAIN, logits=wrong, options=OPTIONS, resampling=FEW).model
+    assert sure.hard_errors.tolist() == [4, 3]
+    assert sure.confidence[4] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
+
+
+def test_the_data_may_say_what_is_easy():
+    items = ChoiceItems.of(table(TEST.to_list(), easy=[True, True, False, True, False, True]))
+    figures = measure_cues(items, train=TRAIN, options=OPTIONS, resampling=FEW)
+    assert figures.easy_is_given
+    assert figures.easy.tolist() == [True, False, True, False, True]
+    assert figures.model is None
+
+
+def test_without_training_items_groups_stay_in_one_fold():
+    rows = items_of(*([0, 1] * 12), good=[0, 1] * 12)
+    items = ChoiceItems.of(table(rows, source_id=[f"g{i // 6}" for i in range(24)]))
+    # Four groups: the ten folds of the default become four, folds that are asked for stay.
+    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=19)
+    assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
+    assert figures.n_train is None
+    assert (figures.accuracy.value, figures.gives_answers_away) == (1.0, True)
+    assert [cue.cue for cue in figures.significant] == ["good"]
+    assert figures.telling(3)[0].cue == "good"
+    with pytest.raises(ValueError, match="at most the number of groups, 4, but got 5"):
+        measure_cues(items, options=CuesOptions(features=("unigram",), n_folds=5), resampling=FEW)
+
+
+def test_no_gap_where_all_items_are_easy():
+    items = ChoiceItems.of(table(items_of(0, 1, 0, good=(0, 1, 0))))
+    figures = measure_cues(items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW)
+    assert figures.model.gap is None
