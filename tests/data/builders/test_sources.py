@@ -15,7 +15,7 @@ CONTENT = b"one\ntwo\n"
 
 def declared(**changes):
     values = {"size": len(CONTENT), "sha256": hashlib.sha256(CONTENT).hexdigest(), **changes}
-    return Source("a.txt", "https://example.org/a.txt", licence="MIT", citation="Maker (1999)", **values)
+    return Source("a.txt", "https://example.org/a.txt", license="MIT", citation="Maker (1999)", **values)
 
 
 def test_a_faithful_copy_passes(tmp_path):

@@ -18,7 +18,7 @@ from rightreasons.data.perturbing.substitutions import (
 from rightreasons.data.perturbing.wordnet import FOLDERS, VARIABLE, find_wordnet
 from rightreasons.data.perturbing.words import LAST_NAMES, NAMES
 
-LICENCE = "  1 This line begins with two spaces, as the licence does.\n"
+LICENSE = "  1 This line begins with two spaces, as the license does.\n"
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def folder(tmp_path):
     }
     places = {}
     for part, rows in synsets.items():
-        at = len(LICENCE)
+        at = len(LICENSE)
         for name, line in rows:
             places[part, name] = at
             # An offset has eight digits, whatever it is.
@@ -62,7 +62,7 @@ def folder(tmp_path):
             for other, _ in rows:
                 filled = filled.replace(f"{{{other}}}", "0" * 8)
             at += len(f"{at:08d} {filled}\n")
-        text = LICENCE
+        text = LICENSE
         for name, line in rows:
             filled = line
             for other, _ in rows:
@@ -72,7 +72,7 @@ def folder(tmp_path):
         listed = "".join(
             f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n" for word, name, tagged in index[part]
         )
-        (tmp_path / f"index.{part}").write_text(LICENCE + listed, "utf-8")
+        (tmp_path / f"index.{part}").write_text(LICENSE + listed, "utf-8")
         (tmp_path / f"{part}.exc").write_text("mice mouse\n" if part == "noun" else "", "utf-8")
     counts = ("bad%3:00:00:: 1 5", "good%3:00:00:: 1 9", "like%2:00:00:: 1 7")
     (tmp_path / "cntlist.rev").write_text("".join(f"{line}\n" for line in counts), "utf-8")

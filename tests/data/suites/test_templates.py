@@ -56,8 +56,8 @@ def test_across_puts_entries_side_by_side():
         ["Ann is an actor.", "Ann is a poet."],
         ["Bob is an actor.", "Bob is a poet."],
     ]
-    labelled = fill("{w}", w=[{"text": "good", "label": 1}, {"text": "bad", "label": 0}], across="w")
-    assert labelled[0].labels == (1, 0)
+    labeled = fill("{w}", w=[{"text": "good", "label": 1}, {"text": "bad", "label": 0}], across="w")
+    assert labeled[0].labels == (1, 0)
 
 
 def test_labels_are_carried_or_said():

@@ -38,34 +38,34 @@ BALANCED_XML = Source(
     f"{_SITE}balanced_copa.tar.bz2",
     208323,
     "2091dce8a2923b8530804644780ebe01fd1ae30342eb2562a3821786274b5b25",
-    licence="MIT",
+    license="MIT",
 )
 BALANCED_ARCHIVE = Source(
     "balanced_copa.tar.bz2",
     _SITE,
     27908,
     "b27bbec0950b4bd8e76155c2297c045b03de059222ae08f794e61f1444c50ceb",
-    licence="MIT",
+    license="MIT",
 )
 EASY_HARD_IDS = Source(
     "easy_hard_subsets.json",
     _SITE,
     6543,
     "f9f1bb7bf0266ad9f2175d0f5b8da638af89475c693e54a78b7ca7f262a2d1bb",
-    licence="MIT",
+    license="MIT",
 )
 COPA_TEST_XML = Source(
     TEST_XML,
     _COPA_ARCHIVE_URL,
     101972,
     "640824681bde78a7592726504d7d9bab294e5de26072d973307fa80d34919d92",
-    licence="BSD-2-Clause",
+    license="BSD-2-Clause",
 )
 # We had no copy of these to take a checksum from; their content is checked instead, item by item.
-COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, licence="BSD-2-Clause")
+COPA_ARCHIVE = Source("COPA-resources.tgz", _COPA_ARCHIVE_URL, license="BSD-2-Clause")
 _HUB_PAGE = "https://huggingface.co/datasets/pkavumba/balanced-copa"
-HUB_TRAIN = Source("train.csv", _HUB_PAGE, licence="CC-BY-4.0")
-HUB_TEST = Source("test.csv", _HUB_PAGE, licence="CC-BY-4.0")
+HUB_TRAIN = Source("train.csv", _HUB_PAGE, license="CC-BY-4.0")
+HUB_TEST = Source("test.csv", _HUB_PAGE, license="CC-BY-4.0")
 BCOPA_CE_XML = Source(
     "BCOPA-CE.xml",
     "https://raw.githubusercontent.com/badbadcode/weakCOPA/HEAD/data/BCOPA-CE.xml",

@@ -49,7 +49,7 @@ class Source:
             that holds `path`.
         size: Its length in bytes; None with an unknown checksum.
         sha256: Its checksum, 64 hexadecimal digits; None where it is unknown, so that no copy can be verified.
-        licence: The license of the file; empty where it is that of the data set.
+        license: The license of the file; empty where it is that of the data set.
         citation: Whom to cite: authors, year, title; empty where it is the citation of the data set.
     """
 
@@ -57,7 +57,7 @@ class Source:
     url: str
     size: int | None = None
     sha256: str | None = None
-    licence: str = ""
+    license: str = ""
     citation: str = ""
 
     def __post_init__(self) -> None:
