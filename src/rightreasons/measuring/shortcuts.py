@@ -236,6 +236,7 @@ class ShortcutMeasurement:
             else (calibration.interval.low, calibration.interval.high),
             special_share=float(self.attributions.special_share.mean()),
             largest_gap=float(np.abs(self.attributions.gap).max()),
+            n_bins=self.n_bins,
         )
 
 
@@ -262,6 +263,7 @@ class ShortcutRecord(Result):
         ece_interval: Its bootstrap interval; None where none was requested.
         special_share: Mean share of the attribution that falls on special tokens.
         largest_gap: Largest absolute completeness gap of an attribution.
+        n_bins: Number of bins of the calibration error.
     """
 
     step: int
@@ -282,6 +284,7 @@ class ShortcutRecord(Result):
     ece_interval: tuple[float, float] | None
     special_share: float
     largest_gap: float
+    n_bins: int = N_BINS
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from rightreasons.auditing.page.parts import Estimate, Headline
+from rightreasons.auditing.page.parts import Headline
 from rightreasons.measuring.calibration import FIGURES, Figure
+from rightreasons.measuring.estimates import Estimate
 
 
 def figure_text(key: str, n_bins: int) -> Figure:

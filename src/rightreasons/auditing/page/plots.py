@@ -23,8 +23,9 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import CalibrationBin
-from rightreasons.auditing.page.parts import Estimate, Plot
+from rightreasons.auditing.page.parts import Plot
 from rightreasons.auditing.page.words import percent
+from rightreasons.measuring.estimates import Estimate
 
 Floats = NDArray[np.float64]
 

@@ -15,9 +15,10 @@ from importlib import resources
 from typing import Any, Literal
 
 import rightreasons
-from rightreasons.auditing.page.parts import Estimate, Example, Headline, SectionResult, Table
+from rightreasons.auditing.page.parts import Example, Headline, SectionResult, Table
 from rightreasons.auditing.page.words import fraction, p_value
 from rightreasons.foundations.validation import require
+from rightreasons.measuring.estimates import Estimate
 
 LONGEST_TEXT = 700
 """Characters of an example that the page shows; audit.json holds all."""

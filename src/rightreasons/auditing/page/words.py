@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rightreasons.auditing.page.parts import Estimate
+from rightreasons.measuring.estimates import Estimate
 
 PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 """Names of folders that do not tell one model from another."""

@@ -44,12 +44,7 @@ def bin_table(key: str, measured: CalibrationMeasurement) -> Table:
             Column("confidence", "Mean confidence"),
             Column("accuracy", f"Accuracy [{level} interval]"),
             Column("gap", "Gap"),
-            Column(
-                "calibrated",
-                "If calibrated",
-                "text",
-                f"Where the accuracy of a calibrated model falls in {level} of cases.",
-            ),
+            Column("calibrated", "If calibrated", "text", f"Accuracy of a calibrated model in {level} of cases."),
         ),
         rows=tuple(
             (

@@ -75,8 +75,7 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
                     p.Column(
                         "change",
                         f"Change from {primary.name}",
-                        definition="Of accuracy, on the items that the splits share: mean difference, bootstrapped "
-                        "over the items.",
+                        definition="Of accuracy on the items that the splits share: mean difference, bootstrapped.",
                     ),
                     p.Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
                 ),

@@ -276,7 +276,7 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
             (
                 name,
                 outcome.n_items,
-                p.Estimate(outcome.rate, outcome.interval.low, outcome.interval.high),
+                estimate_of(outcome.rate, outcome.interval),
                 outcome.joint,
             )
             for name, outcome in (("right", reliance.correct), ("wrong", reliance.wrong))
@@ -404,8 +404,8 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
     return p.Part(
         title="Before and after fine-tuning",
         text=f"From before fine-tuning to its end, the shortcut rate goes from {fraction(before.shortcut_rate)} to "
-        f"{fraction(after.shortcut_rate)} and the calibration error from {fraction(before.ece)} to "
-        f"{fraction(after.ece)}.",
+        f"{fraction(after.shortcut_rate)} and the calibration error, in {after.n_bins} bins, from "
+        f"{fraction(before.ece)} to {fraction(after.ece)}.",
         plots=(
             curves(
                 "shortcuts_over_training",
