@@ -25,6 +25,12 @@ class TestOneRun:
         assert result.easy_hard_gap == 0.5
         assert (result.n_easy, result.n_hard, result.n_runs) == (4, 6, 1)
         assert result.accuracy_std is None
+        # The interval of accuracy weighs Easy and Hard by their shares, 4/10 and 6/10: all hits of Easy are certain.
+        assert (result.easy_accuracy_interval.low, result.easy_accuracy_interval.high) == (1.0, 1.0)
+        for end in ("low", "high"):
+            hard = getattr(result.hard_accuracy_interval, end)
+            assert getattr(result.accuracy_interval, end) == pytest.approx(0.4 + 0.6 * hard)
+            assert getattr(result.interval, {"low": "high", "high": "low"}[end]) == pytest.approx(1.0 - hard)
 
     def test_p_value_is_the_exact_hypergeometric_one(self):
         result = easy_hard_gap([0] * 7 + [1] * 3, [0] * 10, EASY, n_permutations=200_000)

@@ -106,6 +106,11 @@ class TestDefinition:
         assert table.n_items == 3
 
 
+def test_data_without_a_cue():
+    table = cue_statistics([["a b", "b a"], ["c", "c"]], [0, 1])
+    assert (table.cues, table.n_cues, table.n_significant, table.n_items) == ((), 0, 0, 2)
+
+
 class TestFeatures:
     def test_tokens(self):
         table = cue_statistics([["Don't stop, ÉMILE!", "x"]], [0])

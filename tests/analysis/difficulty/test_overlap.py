@@ -14,6 +14,10 @@ class TestOverlap:
         found = distribution_overlap([0] * 6 + [1] * 2, [0] * 2 + [1] * 6)
         assert found.edges == [0.0, 0.5, 1.0]
         assert found.histogram == 0.5
+        # A tenth as wide and moved: the same shares.
+        narrow = distribution_overlap([3.0] * 6 + [3.1] * 2, [3.0] * 2 + [3.1] * 6)
+        assert narrow.edges == pytest.approx([3.0, 3.05, 3.1])
+        assert narrow.histogram == 0.5
 
     def test_it_is_symmetric(self):
         rng = np.random.default_rng(0)
@@ -32,9 +36,10 @@ class TestOverlap:
         assert found.interval.low < 2 * stats.norm.cdf(-1) < found.interval.high
         assert found.kde_interval.low < found.kde < found.kde_interval.high
 
-    def test_kernels_are_those_of_scipy(self):
+    @pytest.mark.parametrize("sizes", [(300, 200), (9, 6)])
+    def test_kernels_are_those_of_scipy(self, sizes):
         rng = np.random.default_rng(1)
-        first, second = rng.normal(0, 1, 300), rng.normal(1, 2, 200)
+        first, second = rng.normal(0, 1, sizes[0]), rng.normal(1, 2, sizes[1])
         grid = np.linspace(-12, 12, 4001)
         densities = [stats.gaussian_kde(sample)(grid) for sample in (first, second)]
         expected = np.trapezoid(np.minimum(*densities), grid)
@@ -47,7 +52,7 @@ class TestOverlap:
 
     def test_no_spread(self):
         found = distribution_overlap([1, 1], [1, 1])
-        assert (found.histogram, found.kde) == (1.0, None)
+        assert (found.histogram, found.kde, found.edges) == (1.0, None, [0.5, 1.5])
         assert distribution_overlap([1, 1], [2, 3]).kde is None
 
     def test_an_interval_that_lies_above_is_extended_to_the_estimate(self):

@@ -119,6 +119,8 @@ class TestFlips:
         assert found.items_flipped == pytest.approx(2 / 3)
         assert (found.n_attempts, found.n_items) == (8, 3)
         assert [group["rate"] for group in found.groups] == [0.0, 0.5, 1.0]
+        # Of the item with one flip of two attempts, "an attempt flips" holds.
+        assert [group["items_flipped"] for group in found.groups] == [0.0, 1.0, 1.0]
         assert found.correlation.rho == pytest.approx(1)
 
     def test_attempts_of_an_item_are_one_cluster(self):

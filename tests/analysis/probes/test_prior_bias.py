@@ -38,6 +38,14 @@ def test_ragged_rows_average_over_items():
     both = prior_bias([[0.7, 0.2, 0.1], [1.0, 0.0]], n_permutations=0)
     assert both.prior_bias == pytest.approx((0.0688889 + 0.25) / 2, abs=1e-7)
     assert both.mean_choices == 2.5
+    assert both.mean_top_confidence == pytest.approx(0.85)
+
+
+def test_equal_rows_are_their_own_shuffles():
+    # Var = 2 * 0.2^2 / 2 = 0.04 for every shuffle too: all of them are "at least as large".
+    null = prior_bias([[0.7, 0.3]] * 5, n_permutations=20).null
+    assert null.mean == pytest.approx(0.04)
+    assert (null.excess, null.p_value) == (pytest.approx(0), 1.0)
 
 
 def test_logits_are_softmaxed_within_the_row():

@@ -23,6 +23,13 @@ def test_text_recall_needs_one_piece_of_a_cue():
     assert (quality.recall, quality.text_recall) == (0.5, 1.0)
 
 
+def test_text_recall_is_over_the_texts_with_a_planted_token():
+    # The second text has none; of the first and the third, the first is found.
+    quality = detection_quality([[1, 0], [1, 1], [0, 0, 0]], [[1, 0], [0, 0], [0, 1, 1]])
+    assert quality.text_recall == 0.5
+    assert (quality.precision, quality.recall) == (1 / 3, 1 / 3)
+
+
 def test_nothing_found_and_nothing_planted():
     quality = detection_quality([[0, 0]], [[0, 1]])
     assert (quality.precision, quality.recall, quality.f1, quality.precision_interval) == (None, 0.0, None, None)
@@ -36,7 +43,7 @@ def test_nothing_found_and_nothing_planted():
         ([[1, 0]], [[1]], ValueError, "Expected one flag per token in `found` and `planted`, but item 0 has 2 and 1."),
         ([[1]], [[1], [0]], ValueError, "Expected `found` and `planted` of one length, but got 1 and 2."),
         ([], [], ValueError, "Expected at least one text, but `found` is empty."),
-        ([[1], [0.5]], [[1], [0]], TypeError, "Expected True or False in `found`, but item 1 holds 0.5."),
+        ([[0], [0.5]], [[1], [0]], TypeError, "Expected True or False in `found`, but item 1 holds 0.5."),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(found, planted, error, sentence):

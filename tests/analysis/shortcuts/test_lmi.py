@@ -47,6 +47,9 @@ def test_presence_counts_texts():
     assert figure(result, 0, "good") == pytest.approx(0.5 * math.log(2))
     assert figure(result, 0, "good", "count") == 2
     assert result.n_tokens == 8
+    assert "counted over texts (presence); |D| in p(w, l) is the number of texts." in result.definition
+    assert "counted over tokens (occurrence)" in lmi(TEXTS, LABELS, denominator="vocab").definition
+    assert "is the number of distinct tokens." in lmi(TEXTS, LABELS, denominator="vocab").definition
     # "good" twice in one text is one presence: |V| = 4 gives 2/4 ln 2 as well.
     assert figure(lmi(TEXTS, LABELS, count="presence", denominator="vocab"), 0, "good") == pytest.approx(
         0.5 * math.log(2)

@@ -155,6 +155,10 @@ def test_chance_of_hit_in_closed_form():
     head = np.array([1, 1, 0, 0, 0, 0, 0], dtype=bool)
     top = np.array([1, 0, 1, 0, 0, 1, 1], dtype=bool)
     assert chance_of_hit(rows, 2, top, head).tolist() == pytest.approx([0.7, 0.0])
+    # Three of four tokens are in the head and two are picked: one hit at least is sure.
+    four = np.zeros(4, dtype=np.int64)
+    sure = chance_of_hit(four, 1, np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 1], bool))
+    assert sure.tolist() == [1.0]
     # Strata {0, 2}, {1, 3, 4}: both of the first are picked, one of them is in the head: a sure hit.
     strata = np.array([0, 1, 0, 1, 1, 0, 0])
     assert chance_of_hit(rows, 2, top, head, strata).tolist() == [1.0, 0.0]

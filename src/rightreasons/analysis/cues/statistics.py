@@ -408,7 +408,7 @@ def _overlap(words: list[str], prompt: list[str]) -> float:
 def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:
     """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
     if not len(hits):
-        return np.empty(0)
+        return np.zeros(0)
     distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
     chances = 1.0 / np.array(sizes, dtype=np.float64)
     p_values = [poisson_binomial_p_value(row[-1], chances, row[:-1]) for row in distinct]

@@ -72,7 +72,7 @@ def distribution_overlap(
     """
     a, b = check_vector(first, "first"), check_vector(second, "second")
     both = np.concatenate((a, b))
-    edges = np.histogram_bin_edges(both, bins="fd") if np.ptp(both) > 0 else np.array([both[0] - 0.5, both[0] + 0.5])
+    edges = np.histogram_bin_edges(both, bins="fd")
     counts = [np.histogram(sample, edges)[0] for sample in (a, b)]
     shares = [count / count.sum() for count in counts]
     histogram, kernels = float(np.minimum(*shares).sum()), _Kernels.of(a, b)
