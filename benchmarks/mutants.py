@@ -19,7 +19,7 @@ import importlib.util
 import json
 import os
 import random
-import signal
+import resource
 import sys
 import time
 from collections import Counter
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "rightreasons"
 ROOMS = ("analysis", "models/gradients")
 TIMEOUT = 180
-"""Seconds after which a mutant counts as killed: it loops, or is a hundred times slower."""
+"""Seconds of processor time after which a mutant counts as killed: it loops, or is many times slower."""
 WARM = ("numpy", "scipy.stats", "scipy.special", "pytest", "hypothesis.extra.numpy", "sklearn.metrics", "torch")
 """Imported once, before the forks."""
 CONFIDENCE, UNITS = "analysis/calibration/test_confidence_figures.py", "models/gradients/test_attribution_units.py"
@@ -159,7 +159,7 @@ def run(mutant: Mutant) -> str:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
-        signal.alarm(TIMEOUT)
+        resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))
         code = 1
         try:
             code = 0 if mutant.survives() else 1
