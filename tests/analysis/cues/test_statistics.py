@@ -345,3 +345,10 @@ class TestPublishedTables:
         assert reached[easy].mean() > 0.58 > 0.55 > reached[~easy].mean()
         nothing = cue_transfer(choices_of(copa["balanced"]), copa["balanced"]["label"], choices_of(test), test["label"])
         assert set(nothing) == {0.5}
+
+
+def test_votes_are_smoothed_log_odds():
+    # "a" is right in 3 of 5 items, log(4/3) = 0.29; "b" in its only one, log 2 = 0.69. So the choice with "b" wins.
+    train = [["a", f"x{number}"] for number in range(5)] + [["b", "y"]]
+    shares = cue_transfer(train, [0, 0, 0, 1, 1, 0], [["a", "b"], ["a", "z"]], [1, 0])
+    assert shares.tolist() == [1.0, 1.0]

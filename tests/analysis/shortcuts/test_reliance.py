@@ -303,3 +303,10 @@ def test_bad_input_is_told_in_one_sentence(change, error, sentence):
         shortcut_reliance(**inputs)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_label_without_a_head_is_named_beside_the_known_ones():
+    with pytest.raises(ValueError, match=r"item 1 is predicted 3, a label never seen; known: 0, 1\."):
+        find_shortcuts([["a"], ["b"]], [[1.0], [1.0]], [0, 3], {0: ["a"], 1: ["b"]})
+    with pytest.raises(ValueError, match=r"known: none\."):
+        find_shortcuts([["a"]], [[1.0]], [0], {})
