@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.scoring.classes import predict
 from tiny_encoders import TEXTS, tiny_encoder
@@ -110,6 +111,25 @@ def test_places_are_there_where_they_were_asked_for(bert):
     assert words == [(0, "the"), (0, "film"), (0, "a"), (0, "plot"), (1, "was"), (1, "good"), (1, "!")]
     with pytest.raises(RuntimeError, match="places=True"):
         Items.of(bert, TEXTS).places  # noqa: B018
+
+
+def test_tokens_know_their_item_choice_and_part(chooser):
+    items = Items.of(chooser, PROMPTS[1:], choices=CHOICES[1:], places=True)
+    scores = np.arange(items.encoded.offsets[-1], dtype=np.float64)
+    for unit in ("wordpiece", "word"):
+        tokens = merge_pieces(items, scores, unit=unit, merge="sum")
+        assert tokens.tokens[2] == ("so", "bad", "poor")
+        assert tokens.choices.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 0, 1, 2]
+        assert tokens.parts.tolist() == [0, 1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1]
+        # "what a" is [CLS] what [SEP] a [SEP]: tokens 1 and 3; then 5 tokens before "what the film".
+        assert tokens.scores[0].tolist() == [1, 3, 6, 8, 9, 12, 14, 15]
+
+
+def test_an_item_is_truncated_where_one_of_its_choices_is(chooser):
+    items = Items.of(chooser, PROMPTS[:3], choices=CHOICES[:3], max_length=8)
+    # [CLS], [SEP] and [SEP] leave room for five tokens; "the glass broke" with "the man fell" has six.
+    assert items.encoded.truncated.tolist() == [True, False, False, False, False, False, False]
+    assert items.truncated.tolist() == [True, False, False]
 
 
 def test_a_model_is_frozen_during_a_run(bert):
