@@ -58,10 +58,11 @@ def test_sequences_are_items_of_their_own(chooser, bert):
 
 
 def test_batches_hold_one_number_of_sequences(chooser):
-    batches = Items.of(chooser, PROMPTS, choices=CHOICES).batches(2)
-    assert sorted(map(sorted, (batch.tolist() for batch in batches))) == [[0, 2], [1, 3]]
-    # 3 sequences per item and a bound of 6 tokens leave room for one item.
-    assert [len(batch) for batch in Items.of(chooser, PROMPTS, choices=CHOICES).batches(9, 6)] == [1, 1, 1, 1]
+    items = Items.of(chooser, PROMPTS, choices=CHOICES)
+    assert sorted(map(sorted, (batch.tolist() for batch in items.batches(2)))) == [[0, 2], [1, 3]]
+    # Padded, items 0 and 2 have 2 items x 2 choices x 9 tokens = 36, items 1 and 3 have 2 x 3 x 6 = 36.
+    assert [len(batch) for batch in items.batches(9, 36)] == [2, 2]
+    assert [len(batch) for batch in items.batches(9, 35)] == [1, 1, 1, 1]
 
 
 def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):

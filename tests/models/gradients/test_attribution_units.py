@@ -1,5 +1,7 @@
 """What attributions are made of: tokens and words, special tokens, truncation, options, resuming, and bad input."""
 
+import copy
+import dataclasses
 import inspect
 import re
 
@@ -196,6 +198,16 @@ def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
         integrated_gradients(bert, texts, out=tmp_path / "run", **{**QUICK, "steps": 5})
 
 
+def test_a_store_knows_the_token_of_the_baseline(bert, tmp_path):
+    integrated_gradients(bert, TEXTS, baseline="mask", out=tmp_path, **QUICK)
+    tokenizer = copy.deepcopy(bert.tokenizer)
+    tokenizer.mask_token = "the"
+    with pytest.raises(ValueError, match="differs in options"):
+        integrated_gradients(
+            dataclasses.replace(bert, tokenizer=tokenizer), TEXTS, baseline="mask", out=tmp_path, **QUICK
+        )
+
+
 def test_attributions_feed_the_shortcut_kernel(bert):
     attributions = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
     shortcuts = find_shortcuts(
@@ -304,7 +316,6 @@ def test_an_encoder_decoder_of_another_kind_is_refused(bert):
 
 
 def test_a_slow_tokenizer_is_refused(bert):
-    import dataclasses
     from types import SimpleNamespace
 
     slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
