@@ -162,6 +162,32 @@ class ProbeFigures(Result):
         """The largest number of added choices."""
         return max(self.paralysis)
 
+    def record(self, k: int, *, step: int = 0, epoch: float = 0.0) -> ProbeRecord:
+        """Return the main figures, with k added choices, as one row of a table over training.
+
+        Raises:
+            ValueError: If no item has a label.
+        """
+        pseudo = self.prior_bias["no_question"].pseudo_correct
+        if pseudo is None:
+            raise ValueError("Expected items with a label to probe, but there are none.")
+        paralysis = self.paralysis[k]
+        return ProbeRecord(
+            step=step,
+            epoch=epoch,
+            n_items=self.n_items,
+            accuracy=self.accuracy,
+            original_variance=self.original.prior_bias,
+            **{name: self.prior_bias[name].prior_bias for name in WITHOUT_ANSWER},
+            pseudo_correct=pseudo.rate,
+            chance=pseudo.chance,
+            pseudo_correct_p_value=pseudo.p_value,
+            added=k,
+            choice_paralysis=paralysis.choice_paralysis,
+            null_drop=paralysis.null_drop,
+            restricted_drop=paralysis.restricted_drop.mean,
+        )
+
     def knows_unasked(self, alpha: float) -> bool:
         """Tell whether the old answer is picked above chance without its question; of two probes, by Bonferroni."""
         tests = (self.prior_bias[name].pseudo_correct for name in WITHOUT_QUESTION)
@@ -172,6 +198,50 @@ class ProbeFigures(Result):
         drop = self.paralysis[self.largest_k].restricted_drop
         # Below this the drops of a scorer of single pairs differ by rounding alone.
         return drop.mean > 1e-6 and drop.t_p_value is not None and drop.t_p_value < alpha
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeRecord(Result):
+    """The probes at one point of training.
+
+    Attributes:
+        step: Optimizer steps so far.
+        epoch: Passes over the training set so far.
+        n_items: Number of probed items.
+        accuracy: Accuracy before any perturbation.
+        original_variance: Mean within-item variance of the confidences before any perturbation.
+        no_question: Prior bias without the question.
+        wrong_question: Prior bias with the question of another item.
+        no_right_answer: Prior bias without the right choice.
+        pseudo_correct: Share of items whose originally right choice is picked without the question, in [0, 1].
+        chance: The same share for picks at random.
+        pseudo_correct_p_value: Exact test of that share against chance.
+        added: Number of added choices.
+        choice_paralysis: Drop of the confidence in the right choice.
+        null_drop: The drop if each added choice were as good as the item's own.
+        restricted_drop: The drop among the item's own choices, free of dilution.
+    """
+
+    step: int
+    epoch: float
+    n_items: int
+    accuracy: float
+    original_variance: float
+    no_question: float
+    wrong_question: float
+    no_right_answer: float
+    pseudo_correct: float
+    chance: float
+    pseudo_correct_p_value: float
+    added: int
+    choice_paralysis: float
+    null_drop: float
+    restricted_drop: float
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> ProbeRecord:
+        """Build a record from its `to_dict`."""
+        return cls(**row)
 
 
 def extra_choices_name(k: int) -> str:

@@ -1,4 +1,4 @@
-"""Metrics for Trainer: logits in, plain floats out."""
+"""Metrics for Trainer: from logits to plain floats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rightreasons.measuring.calibration import FIGURES
 T = TypeVar("T")
 
 IGNORED = -100
-"""The label that the losses of transformers pass over; such items are passed over here too."""
+"""The label that the losses of transformers ignore; such items are ignored here too."""
 
 Figures: TypeAlias = "dict[str, float | None]"
 
@@ -34,15 +34,15 @@ class ComputeMetrics:
         self._states = self._fresh()
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
-        """Compute the figures of an evaluation, or take in one batch of it.
+        """Compute the figures of an evaluation, or add one batch of it.
 
         Args:
-            prediction: Trainer's `EvalPrediction` (or a pair) of logits and labels.
+            prediction: Trainer's `EvalPrediction`, or a pair of logits and labels.
             compute_result: None: the prediction is the whole evaluation. Trainer's `batch_eval_metrics=True` calls it
                 with False for each batch, and with True for the last.
 
         Returns:
-            One figure a name; nothing before the last batch.
+            One figure per name; {} before the last batch.
         """
         logits, labels = _rows(prediction)
         states = self._fresh() if compute_result is None else self._states
@@ -54,13 +54,13 @@ class ComputeMetrics:
             return {}
         if compute_result:
             self.reset()
-        found: Figures = {}
+        figures: Figures = {}
         for state in states:
-            found.update(state.figures())
-        return {name: found[name] for name in self.names}
+            figures.update(state.figures())
+        return {name: figures[name] for name in self.names}
 
     def reset(self) -> None:
-        """Forget the batches so far: for an evaluation with `batch_eval_metrics=True` that was broken off."""
+        """Forget the batches so far, after an interrupted evaluation with `batch_eval_metrics=True`."""
         self._states = self._fresh()
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class ComputeMetrics:
         return f"compute_metrics({', '.join(parts)})"
 
     def _fresh(self) -> list[_State]:
-        """Begin one state a family, with the options that it takes."""
+        """Create one state per family, with the options that it takes."""
         states: list[_State] = []
         for family, (known, accepted) in _FAMILIES.items():
             names = [name for name in self.names if name in known]
@@ -78,50 +78,50 @@ class ComputeMetrics:
 
 
 def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
-    """Make a `compute_metrics` for Trainer out of the names of metrics.
+    """Make a `compute_metrics` for Trainer from the names of metrics.
 
     The logits (the first output, where a model gives several) go through one softmax in float64 and then to the same
     kernels as everywhere else in the library. It serves `AutoModelForSequenceClassification` and
-    `AutoModelForMultipleChoice` alike; items with the label -100 are passed over. With several processes Trainer hands
-    the gathered items to each, so every process has the figures of the whole.
+    `AutoModelForMultipleChoice` alike; items with the label -100 are ignored. With several processes Trainer passes the
+    gathered items to each, so every process has the figures of all items.
 
-    With `TrainingArguments(batch_eval_metrics=True)` it is called once a batch. Accuracy, F1 and the errors in bins of
-    equal width are then kept as mergeable counts, NLL and Brier score as sums; the others need all items at once and
+    With `TrainingArguments(batch_eval_metrics=True)` it is called once per batch. Accuracy, F1 and the errors in bins
+    of equal width are then kept as mergeable counts, NLL and Brier score as sums; the others need all items at once and
     keep their probabilities. The figures are the same either way.
 
     | name | range | better | |
     |---|---|---|---|
-    | accuracy | [0, 1] | higher | share of right predictions |
+    | accuracy | [0, 1] | higher | share of correct predictions |
     | f1 | [0, 1] | higher | option `average`: "macro" (default), "binary" (of class 1), "micro", "weighted" |
     | ece | [0, 1] | lower | options of `calibration_error`, without `scores` |
     | mce | [0, 1] | lower | the largest gap of a bin; options as for ece |
     | smooth_ece | [0, 1] | lower | kernel-smoothed ECE |
-    | macro_ce | [0, 1] | lower | calibration of right and of wrong predictions; None unless there are both |
+    | macro_ce | [0, 1] | lower | calibration of correct and of wrong predictions; None unless there are both |
     | brier | [0, 2] | lower | mean squared distance of the probabilities from the label, summed over the classes |
     | nll | [0, ∞) | lower | mean negative log-likelihood of the label, in nats |
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
-    | auroc | [0, 1] | higher | how well confidence tells right from wrong; None unless there are both |
+    | auroc | [0, 1] | higher | how well confidence separates correct from wrong; None unless there are both |
 
     So are the other figures of `rightreasons.measuring.calibration.FIGURES` that are functions of the top labels, such
     as `ece_sweep`, `e_aurc` and `brier_reliability`.
 
-    Trainer prefixes each name, so `ece` is logged as `eval_ece`. It takes every metric whose name does not end in
-    "loss" for one where higher is better: to choose a checkpoint by calibration, say `greater_is_better=False`:
+    Trainer prefixes each name, so `ece` is logged as `eval_ece`. It assumes that higher is better for every metric
+    whose name does not end in "loss": to choose a checkpoint by calibration, set `greater_is_better=False`:
 
         TrainingArguments(
             ..., load_best_model_at_end=True, metric_for_best_model="eval_ece", greater_is_better=False
         )
 
     Args:
-        *names: Which metrics; each once.
+        *names: Names of metrics; repetitions are ignored.
         **options: Options of these metrics, as in the table.
 
     Returns:
         A callable that takes an `EvalPrediction` and returns `{name: float}`; None where a figure is undefined.
 
     Raises:
-        TypeError: If a name is not a text.
-        ValueError: If a name or an option is not known, or there is no name.
+        TypeError: If a name is not a string.
+        ValueError: If a name or an option is unknown, or there is no name.
 
     Example:
         >>> metrics = compute_metrics("accuracy", "ece", n_bins=10)
@@ -146,7 +146,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
 
 
 class _State(Protocol):
-    """What a family of figures keeps of the items so far."""
+    """The sufficient statistic of a family of figures."""
 
     def update(self, logits: Any, top: TopLabel) -> None: ...
 
@@ -194,7 +194,7 @@ class _Bins:
 
 
 class _Means:
-    """Figures that are means over the items: the weighted means of those of the batches."""
+    """Figures that are means over items, from sums over the batches."""
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
         self.brier = self.nll = 0.0
@@ -213,7 +213,7 @@ class _Means:
 
 
 class _Ranked:
-    """Figures that look at all items at once."""
+    """Figures that need all items at once."""
 
     FUNCTIONS: ClassVar[Mapping[str, Callable[[TopLabel], float | None]]] = {
         name: figure.of_top for name, figure in FIGURES.items() if figure.of_top is not None
@@ -256,30 +256,30 @@ def _joined(tops: Sequence[TopLabel]) -> TopLabel:
 
 
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
-    """Take the logits (N, K) and labels (N,) of the items that have a label out of what Trainer hands over."""
+    """Return the logits (N, K) and labels (N,) of the items that have a label."""
     logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
     if isinstance(logits, list) and logits and isinstance(logits[0], (tuple, np.ndarray)):
-        # `eval_do_concat_batches=False` hands over a list of batches.
+        # `eval_do_concat_batches=False` passes a list of batches.
         logits = _stacked([_first(batch) for batch in logits])
         labels = np.concatenate([np.asarray(batch) for batch in labels])
     logits, labels = _array(_first(logits)), _array(labels)
     if labels.ndim != 1 or logits.ndim != 2:
         raise ValueError(
             f"Expected logits of shape (N, K) and labels of shape (N,), but got {logits.shape} and {labels.shape}: "
-            "`compute_metrics` is for models that give one row of scores to an item."
+            "`compute_metrics` is for models that give one row of scores per item."
         )
     check_same_length(predictions=logits, label_ids=labels)
-    kept = labels != IGNORED
-    return logits[kept], labels[kept]
+    labeled = labels != IGNORED
+    return logits[labeled], labels[labeled]
 
 
 def _first(outputs: Any) -> Any:
-    # A model that returns more (hidden states, attentions) hands over a tuple that begins with the logits.
+    # A model that returns more (hidden states, attentions) returns a tuple that begins with the logits.
     return outputs[0] if isinstance(outputs, tuple) else outputs
 
 
 def _stacked(batches: Sequence[Any]) -> NDArray[np.float64]:
-    """Stack batches; where one has fewer choices, the absent ones have no chance."""
+    """Stack batches; missing choices get probability 0."""
     width = max(batch.shape[1] for batch in batches)
     return np.concatenate(
         [np.pad(batch, ((0, 0), (0, width - batch.shape[1])), constant_values=-np.inf) for batch in batches]
@@ -289,7 +289,7 @@ def _stacked(batches: Sequence[Any]) -> NDArray[np.float64]:
 def _array(values: Any) -> NDArray[Any]:
     if values is None:
         raise TypeError("Expected labels in the evaluation, but got None.")
-    if hasattr(values, "detach"):  # batch_eval_metrics hands over tensors
+    if hasattr(values, "detach"):  # batch_eval_metrics passes tensors
         values = values.detach().cpu()
         values = values.float().numpy() if values.is_floating_point() else values.numpy()
     return np.asarray(values)

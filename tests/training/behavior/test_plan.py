@@ -144,11 +144,16 @@ def test_the_code_of_a_plan_is_that_of_its_kind():
     reached = {}
     for labels, kind in KINDS.items():
         root = (type(kind).__module__, type(kind).__name__)
-        reached[labels] = {module.rpartition(".")[2] for module, _ in reached_definitions([runner, root])}
-    assert {"classes", "class_items"} <= reached["classes"] == reached["sentiment"]
-    assert not {"spans", "span_items", "windows", "sources", "plan"} & reached["classes"]
-    assert {"spans", "span_items", "windows", "trainer", "heads"} <= reached["answers"]
-    assert not {"classes", "class_items", "sources", "plan"} & reached["answers"]
+        modules = {module.removeprefix("rightreasons.training.") for module, _ in reached_definitions([runner, root])}
+        reached[labels] = modules
+    both = {"runner", "kind", "heads", "trainer", "items", "losses", "methods", "options"}
+    own = {"classes": {"classes", "class_items"}, "answers": {"spans", "span_items"}}
+    own["sentiment"] = own["classes"]
+    for labels, modules in reached.items():
+        assert {name.removeprefix("behavior.") for name in modules if name.startswith("behavior.")} == both | own[
+            labels
+        ]
+        assert "tuning.finetune" not in modules  # a change of fine-tuning makes no plan stale
     assert behavior_plan.plan_code({"labels": "answers"}) != behavior_plan.plan_code({"labels": "classes"})
     assert tuple(KINDS) == LABELS
 

@@ -47,7 +47,7 @@ def test_reading(real_data):
     # cases of the five INV functionalities; their examples are 2 * 500, 1005, 3 * 500, 11 * 500 and 11 * 500
     assert pairs.sum() == 2500
     assert items.n_changed.sum() == 1000 + 1005 + 1500 + 5500 + 5500 - 2500
-    # every other example has an answer, and every answer stands in its context
+    # every other example has an answer, and every context contains its answer
     assert (~pairs).sum() == 71293 - 14505
     first, last = items.targets[0].astype(int)
     assert items.text_pairs[0][first:last] == suite.functionalities[0].cases[0].labels[0]

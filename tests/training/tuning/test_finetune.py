@@ -107,7 +107,7 @@ class Kill(transformers.TrainerCallback):
 
 
 def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tmp_path):
-    # 6 steps an epoch; killed at step 10, after the checkpoint of step 8, in the middle of the second epoch.
+    # 6 steps per epoch; killed at step 10, after the checkpoint of step 8, in the middle of the second epoch.
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
     whole = fine_tune(encoder_folder, table(44), out=tmp_path / "whole", callbacks=[Kill(-1)], **options)
     with pytest.raises(KeyboardInterrupt):

@@ -180,7 +180,7 @@ def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
 
 
 def test_data_maps_that_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* holds no epoch-\*.npz"):
+    with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* has no epoch-\*.npz"):
         load_data_map(tmp_path)
     write_epoch(tmp_path, Epoch(1, np.full(3, 0.5), np.ones(3, bool)))
     write_epoch(tmp_path, Epoch(2, np.full(4, 0.5), np.ones(4, bool)))

@@ -97,6 +97,16 @@ def plan_runs(
     IID is one run per seed. Every other configuration is run with every method and everything that a partition holds
     out, unless that leaves no functionality with training cases (such as the only type of a suite).
 
+    Args:
+        suite: The suite.
+        configurations: Names of `CONFIGURATIONS`; default all.
+        methods: Names of `METHODS`; default all eight.
+        partitions: Names of `PARTITIONS`; default all.
+        seeds: Seeds of the training.
+
+    Returns:
+        The runs, each once.
+
     Raises:
         ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
 

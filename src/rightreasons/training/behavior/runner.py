@@ -24,7 +24,7 @@ from rightreasons.training.behavior.items import Items, join_items
 from rightreasons.training.behavior.kind import Answers
 from rightreasons.training.behavior.plan import shard_of
 from rightreasons.training.behavior.trainer import train_on_behavior
-from rightreasons.training.tuning.finetune import own_random_state
+from rightreasons.training.tuning.random_state import own_random_state
 
 if TYPE_CHECKING:  # by these the version of a plan's code would reach every kind; see `plan.plan_code`
     from rightreasons.training.behavior.plan import Plan, PlannedRun

@@ -20,7 +20,7 @@ from rightreasons.training.behavior.items import Items, Step, plan_steps
 from rightreasons.training.behavior.losses import class_losses
 from rightreasons.training.behavior.methods import Fish, GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.training.behavior.options import METHODS, LearningOptions
-from rightreasons.training.tuning.finetune import own_random_state
+from rightreasons.training.tuning.random_state import own_random_state
 
 _MODEL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

@@ -1,4 +1,4 @@
-"""A dataset of texts as what Trainer reads: token ids, labels and nothing else."""
+"""A data set of texts in the form that Trainer reads: token ids, labels and extra columns."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Examples:
     """Tokenized examples.
 
     Attributes:
-        dataset: One row an example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
-            choice one list of ids a choice; for question answering `start_positions` and `end_positions` for labels.
-        lengths: (N,) tokens of each example, of its longest choice for multiple choice.
-        truncated: How many texts (or pairs of prompt and choice) were cut.
+        dataset: One row per example: `input_ids` (and `token_type_ids`), `labels` and the extra columns; for multiple
+            choice one list of ids per choice; for question answering `start_positions` and `end_positions` as labels.
+        lengths: (N,) tokens of each example; of its longest choice for multiple choice.
+        truncated: Number of texts (or pairs of prompt and choice) that were cut.
         fingerprint: Digest of the ids, the labels and the extra columns.
     """
 
@@ -44,13 +44,13 @@ class Examples:
         return len(self.lengths)
 
     def by_length(self) -> Examples:
-        """Return the examples sorted by length, which spares padding where the order does not matter."""
+        """Return the examples sorted by length, which reduces padding where the order does not matter."""
         order = np.argsort(-self.lengths, kind="stable")
         return dataclasses.replace(self, dataset=self.dataset.select(order), lengths=self.lengths[order])
 
 
 def as_dataset(table: Table, task: str, name: str) -> Any:
-    """Take a dataset, a mapping of columns or a list of rows, and check that the columns of the task are there."""
+    """Convert a mapping of columns or a list of rows to a dataset, and check that it has the columns of the task."""
     if isinstance(table, datasets.Dataset):
         dataset = table
     elif isinstance(table, Mapping):
@@ -76,8 +76,8 @@ def as_dataset(table: Table, task: str, name: str) -> Any:
 def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
     """Find the names of the classes of a training set, in the order of the labels.
 
-    They are, in this order: what the caller says, the names of a `ClassLabel` column, the sorted labels where they are
-    texts, and "0", "1", … up to the largest label.
+    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are texts,
+    else "0", "1", … up to the largest label.
     """
     if label_names is not None:
         names = tuple(str(name) for name in label_names)
@@ -105,7 +105,7 @@ def classification_examples(
     name: str,
     extra_columns: Sequence[str] = (),
 ) -> Examples:
-    """Tokenize the texts (and `text_pair`, where there is such a column) of a classification dataset."""
+    """Tokenize the texts (and the column `text_pair`, if present) of a classification dataset."""
     texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
     pairs = None
     if "text_pair" in dataset.column_names:
@@ -147,7 +147,7 @@ def choice_examples(
 def _class_labels(dataset: Any, label_names: Sequence[str], name: str) -> NDArray[np.int64]:
     feature = dataset.features["label"]
     labels = dataset.with_format(None)["label"][:]
-    # Names decide where there are names, so that two datasets that number the same classes otherwise agree.
+    # Names take precedence, so that two datasets that number the same classes differently agree.
     if isinstance(feature, datasets.ClassLabel) and set(feature.names) <= set(label_names):
         checked = check_labels(labels, feature.num_classes, name=f"{name}['label']")
         return np.array([label_names.index(known) for known in feature.names], dtype=np.int64)[checked]

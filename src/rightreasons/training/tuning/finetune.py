@@ -6,15 +6,12 @@ import dataclasses
 import functools
 import math
 import os
-import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import transformers
 
@@ -44,6 +41,7 @@ from rightreasons.training.tuning.examples import (
     find_label_names,
 )
 from rightreasons.training.tuning.options import TuningOptions
+from rightreasons.training.tuning.random_state import own_random_state
 from rightreasons.training.tuning.sampling import LengthGroupedSampler
 from rightreasons.training.tuning.span_examples import span_examples
 
@@ -452,19 +450,3 @@ def _open(store: Store) -> FineTuned:
     figures = store.read_json(RESULT)
     names = figures.pop("label_names")
     return FineTuned(folder=str(store.folder), label_names=None if names is None else tuple(names), **figures)
-
-
-@contextmanager
-def own_random_state(seed: int) -> Iterator[None]:
-    """Seed the global random states, which transformers draws from, and restore them afterwards."""
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    of_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    transformers.set_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])  # noqa: NPY002
-        torch.set_rng_state(states[2])
-        if of_gpus:
-            torch.cuda.set_rng_state_all(of_gpus)

@@ -1,4 +1,4 @@
-"""Easy and Hard items of any data set: train without the premise, and see which items are solved all the same."""
+"""Easy and Hard items of a data set: those that models solve after training without the premise, and the others."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from rightreasons.training.tuning.scored_run import chosen_index, scored_run
 
 @dataclasses.dataclass(frozen=True)
 class EasyHardSplit(Result):
-    """Which items a model solves that never saw the premises.
+    """Items that models solve without ever seeing the premises.
 
     Attributes:
         ids: The N items.
         easy: (N,) whether every run got the item right.
-        n_correct: (N,) how many runs did.
-        n_easy: How many items are Easy.
-        n_hard: How many are Hard.
-        n_runs: How many runs (seeds).
+        n_correct: (N,) number of runs that did.
+        n_easy: Number of Easy items.
+        n_hard: Number of Hard items.
+        n_runs: Number of runs (seeds).
         accuracy: Accuracy of each run without the premises, in [0, 1].
         mean_accuracy: Their mean.
         std_accuracy: Their population standard deviation.
-        chance: What guessing gets.
-        majority: What always giving the most frequent label gets.
-        easy_by_chance: The share of items that would be Easy if every run guessed by itself: the mean of (1/m)^runs.
+        chance: Accuracy of guessing.
+        majority: Accuracy of always giving the most frequent label.
+        easy_by_chance: Share of items that would be Easy if every run guessed independently: the mean of (1/m)^runs.
         task: "multiple_choice" or "classification".
-        n_folds: Folds, where the items were trained on each other; None with a training set of its own.
+        n_folds: Number of folds, where models were trained on the other folds; None with a separate training set.
     """
 
     ids: tuple[str, ...]
@@ -75,24 +75,24 @@ def premise_oblivious_split(
     """Split items into Easy, solved without their premises in every run, and Hard.
 
     The model is trained on the choices alone (multiple choice) or on the second texts alone (classification of pairs:
-    "hypothesis only"), `n_runs` times with other seeds, and asked in the same way. An item is Easy when all runs are
-    right: something in it other than its premise gives the answer away, or luck does (`easy_by_chance`).
+    "hypothesis only"), `n_runs` times with different seeds, and tested in the same way. An item is Easy when all runs
+    are right: something other than its premise gives the answer away, or luck does (`easy_by_chance`).
 
-    The split belongs to the model that made it: judge models by it that start from other weights.
-    Two models that prefer the same choices for no reason at all agree on what is Easy.
+    The split depends on the model that made it: use it to evaluate models that start from other weights, as two models
+    that prefer the same choices for no good reason agree on which items are Easy.
 
     Args:
         model_name_or_path: An encoder.
         test: The items to split: `prompt`, `choices`, `label` (multiple choice) or `text`, `text_pair`, `label`
-            (classification), and `id` where there is one.
+            (classification), and optionally `id`.
         train: The training set in the same form; None trains on the other folds of `test`.
         out: A folder for the runs, which a second call reads back.
         task: "multiple_choice" or "classification".
-        n_runs: How many runs; the paper has three.
-        n_folds: Folds where `train` is None.
-        groups: N keys of test items that stay in one fold, such as the sources of mirrored pairs; None keeps the items
-            of one `source_id` together where there is such a column.
-        seed: The seed of the first run and of the folds; run r has seed + r.
+        n_runs: Number of runs; three in the paper.
+        n_folds: Number of folds if `train` is None.
+        groups: N keys; test items with equal keys stay in one fold, such as mirrored pairs. None uses the column
+            `source_id` if there is one.
+        seed: Seed of the first run and of the folds; run r has `seed` + r.
         keep_models: Whether to keep the weights.
         progress: Whether to show progress bars.
         **options: Options of `fine_tune`: epochs, learning_rate, batch_size, max_length, device, …
@@ -160,7 +160,7 @@ def premise_oblivious_split(
 
 
 def hide_premise(table: Table, task: str) -> datasets.Dataset:
-    """Take the premise out of a data set: an empty prompt, or the second text of a pair alone.
+    """Remove the premise from a data set: leave an empty prompt, or only the second text of a pair.
 
     Example:
         >>> hide_premise([{"text": "A man sleeps.", "text_pair": "Nobody sleeps.", "label": 1}], "classification")[0]

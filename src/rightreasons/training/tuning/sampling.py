@@ -1,4 +1,4 @@
-"""The order in which training goes through its examples."""
+"""The order of the examples in training."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _MEGABATCHES = 50
 
 
 class LengthGroupedSampler(torch.utils.data.Sampler[int]):
-    """Shuffled examples whose batches hold examples of like length, in an order told by (seed, epoch) alone.
+    """Shuffled batches of examples of similar length, in an order that depends only on (seed, epoch).
 
-    The sampler of transformers draws from the global random state, so that a run that resumes within an epoch sees
-    another order than the run that was killed: some examples twice and some not at all. This one repeats its order.
+    The sampler of transformers draws from the global random state, so a run that resumes within an epoch sees another
+    order than the killed run: some examples twice and some never. This one repeats its order.
 
-    Each epoch shuffles the examples, sorts stretches of 50 batches by length, and shuffles the batches of a stretch.
-    The batch with the longest example comes first, so that one that does not fit in memory says so at once.
+    Each epoch shuffles the examples, sorts every 50 batches of them by length, and shuffles these batches. The batch
+    with the longest example comes first, so that a batch too large for memory fails at once.
 
     Args:
         lengths: (N,) tokens of each example.
-        batch_size: Examples of a batch, over all processes.
+        batch_size: Examples per batch, over all processes.
         seed: Seed of the order.
     """
 
@@ -33,7 +33,7 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next; Trainer does, at the start of each and when it resumes."""
+        """Set the next epoch; Trainer does so at the start of each and when it resumes."""
         self.epoch = int(epoch)
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
             part = order[start : start + stretch]
             part = part[np.argsort(-self.lengths[part], kind="stable")]
             cut = [part[i : i + self.batch_size] for i in range(0, len(part), self.batch_size)]
-            # A batch that is not full stays at the end of its stretch, and so of the epoch: only the last can be one.
+            # An incomplete batch stays at the end of its stretch, and so of the epoch: only the last can be incomplete.
             full = len(cut) - (len(cut[-1]) < self.batch_size)
             batches.extend(cut[i] for i in [*rng.permutation(full), *range(full, len(cut))])
         longest = max(

@@ -1,4 +1,4 @@
-"""One run of a protocol: fine-tune, score the test sets, keep the scores. The unit that a resumed protocol skips."""
+"""One run of a protocol: fine-tune, score the test sets, store the scores; a resumed protocol skips finished runs."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def scored_run(
     device: str | None = None,
     **options: Any,
 ) -> dict[str, Scores]:
-    """Fine-tune a model and score test sets by it.
+    """Fine-tune a model and score test sets with it.
 
-    A run that is finished is read back and not repeated, also when its weights are gone; one that was killed goes on
-    from its last checkpoint.
+    A finished run is read back and not repeated, even if its weights are gone; a killed run resumes from its last
+    checkpoint.
 
     Args:
         model_name_or_path: An encoder.
-        train: The training set, as `fine_tune` takes it.
-        tests: Name -> test set, with an `id` column.
+        train: The training set, as in `fine_tune`.
+        tests: Test sets by name, with an `id` column.
         out: The folder of this run.
         task: "multiple_choice" or "classification".
-        keep_model: Whether to keep the fine-tuned weights (in `out`/model) once the scores are written.
+        keep_model: Whether to keep the fine-tuned weights (in `out`/model) after scoring.
         progress: Whether to show progress bars.
         device: As in `fine_tune`.
         **options: Further options of `fine_tune`.
 
     Returns:
-        Name -> `Scores`.
+        `Scores` by the name of the test set.
 
     Raises:
-        ValueError: If `out` holds another run, or as `fine_tune` does.
+        ValueError: If `out` belongs to another run, or as in `fine_tune`.
     """
     train_set = as_dataset(train, task, "train")
     test_sets = {name: as_dataset(table, task, f"tests[{name!r}]") for name, table in tests.items()}
@@ -83,7 +83,7 @@ def scored_run(
         bound = min(options.get("max_length") or classifier.max_length, classifier.max_length)
         for name, table in test_sets.items():
             rows = table.with_format(None)
-            shared: dict[str, Any] = {
+            how: dict[str, Any] = {
                 "ids": rows["id"][:] if "id" in rows.column_names else None,
                 "labels": rows["label"][:],
                 "max_length": bound,
@@ -91,10 +91,10 @@ def scored_run(
                 "out": store.folder / f"scores-{name}",
             }
             if task == "multiple_choice":
-                predict_choices(classifier, rows["prompt"][:], rows["choices"][:], **shared)
+                predict_choices(classifier, rows["prompt"][:], rows["choices"][:], **how)
             else:
                 pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
-                predict(classifier, rows["text"][:], text_pairs=pairs, **shared)
+                predict(classifier, rows["text"][:], text_pairs=pairs, **how)
         store.write_json(RESULT, {**trained.to_dict(), "folder": MODEL, "kept": keep_model})
     if not keep_model:
         shutil.rmtree(store.folder / MODEL, ignore_errors=True)

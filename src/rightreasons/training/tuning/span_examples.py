@@ -1,4 +1,4 @@
-"""Questions, contexts and answers as what Trainer reads: windows with the first and last token of the answer."""
+"""Questions, contexts and answers in the form that Trainer reads: windows with the answer's first and last token."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rightreasons.training.tuning.examples import Examples
 
 
 def span_examples(dataset: Any, tokenizer: Any, *, max_length: int, stride: int | None, name: str) -> Examples:
-    """Tokenize questions with their contexts and find the first answer of each in its windows.
+    """Tokenize questions with their contexts and locate the first answer of each in its windows.
 
-    A window that does not hold the answer whole is told to mark the first token, which is of no context.
+    The target of a window without the whole answer is its first token, which is outside the context.
 
     Args:
         dataset: Rows of `question`, `context` and `answers`.
         tokenizer: A fast tokenizer of transformers.
-        max_length: The most tokens of a window.
-        stride: Tokens that windows share; None for a third.
-        name: What the caller calls the data.
+        max_length: Maximum tokens per window.
+        stride: Tokens that windows share; None for a third of `max_length`.
+        name: Name of the data in errors.
 
     Returns:
-        One example a window; `truncated` counts questions that were cut.
+        One example per window; `truncated` counts questions that were cut.
 
     Raises:
         ValueError: If a question has no answer, or one that is not in its context.
@@ -55,23 +55,23 @@ def span_examples(dataset: Any, tokenizer: Any, *, max_length: int, stride: int 
 def answer_characters(
     answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
 ) -> NDArray[np.int64]:
-    """Return (N, 2): the first character of each first answer in its context, and the one behind its last.
+    """Return (N, 2): the first character of each first answer in its context, and the one after its last.
 
     Raises:
         ValueError: If a question has no answer, or one that is not in its context.
     """
-    found = []
-    for number, (given, context) in enumerate(zip(answers, contexts, strict=True)):
-        if not given["text"]:
+    characters = []
+    for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
+        if not answer["text"]:
             raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
-        text, start = given["text"][0], int(given["answer_start"][0])
+        text, start = answer["text"][0], int(answer["answer_start"][0])
         if not text or not 0 <= start <= len(context) - len(text):
             raise ValueError(
                 f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
                 f"characters, but got {text!r} at {start}."
             )
-        found.append((start, start + len(text)))
-    return np.array(found, dtype=np.int64)
+        characters.append((start, start + len(text)))
+    return np.array(characters, dtype=np.int64)
 
 
 def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -79,10 +79,10 @@ def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np
 
     Args:
         windows: W windows of N questions.
-        characters: (N, 2) the first character of each answer and the one behind its last.
+        characters: (N, 2) the first character of each answer and the one after its last.
 
     Returns:
-        (W, 2) tokens, -1 where the window does not hold the answer whole.
+        (W, 2) tokens, -1 where the window does not contain the whole answer.
     """
     places = np.full((len(windows), 2), -1, dtype=np.int64)
     for window, (begin, end) in enumerate(characters[windows.owner].tolist()):

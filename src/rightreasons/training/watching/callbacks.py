@@ -1,4 +1,4 @@
-"""Watch a model over training: its shortcuts at each evaluation, and every training example at each epoch."""
+"""Watch a model during training: its shortcuts at each evaluation, and every training example after each epoch."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from rightreasons.training.watching.data_map_files import Epoch, forget_after, m
 from rightreasons.training.watching.recording import RecordingCallback, classifier_of
 
 LOGGED = "shortcuts"
-"""The entry of the Trainer's log history that holds a record."""
+"""The entry of the Trainer's log history with a record."""
 
 
 class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
 
-    The records also stand in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
-    (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). When a run is resumed, the records that
-    its checkpoint holds come back; with `out` all of them do, also that of an evaluation right after the checkpoint.
+    The records are also kept in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
+    (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). A resumed run restores the records of its
+    checkpoint; with `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
     Args:
-        texts: N labelled texts to watch, such as the validation set.
+        texts: N labeled texts to watch, such as the validation set.
         labels: (N,) their labels.
-        heads: The `LmiResult` of the training data, or label -> the words of its head.
+        heads: The `LmiResult` of the training data, or a mapping from labels to the words of their heads.
         text_pairs: N second texts, for a task of pairs.
-        top_n: How many words a prediction rests on; default 3.
+        top_n: Number of words on which a prediction rests; default 3.
         average: Average of F1; default "macro".
         n_bins: Bins of the calibration error; default 10.
         n_resamples: Resamples of the intervals; default 200.
-        seed: Their seed.
+        seed: Seed of the resamples.
         attribution: Options of `integrated_gradients`.
-        out: A file for the records, JSON; None keeps them with the Trainer alone.
+        out: A JSON file for the records; None keeps them only with the Trainer.
 
     Attributes:
-        records: One `ShortcutRecord` a point of training, the one before fine-tuning (step 0) first.
+        records: One `ShortcutRecord` per measurement, the one before fine-tuning (step 0) first.
 
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", figure 2.
@@ -88,11 +88,13 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
             "attribution": attribution,
         }
 
-    def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord:
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord:
         """Measure the shortcuts of the model that the Trainer gives."""
-        classifier = classifier_of(given)
-        found = measure_shortcuts(classifier, self._texts, self._labels, self._heads, progress=False, **self._options)
-        return found.record(step=step, epoch=epoch)
+        classifier = classifier_of(parts)
+        measured = measure_shortcuts(
+            classifier, self._texts, self._labels, self._heads, progress=False, **self._options
+        )
+        return measured.record(step=step, epoch=epoch)
 
     def metrics(self, record: ShortcutRecord) -> dict[str, float]:
         """Return the figures that join the metrics of `Trainer.evaluate`."""
@@ -105,18 +107,18 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     """Follow every training example over the epochs: confidence, variability and correctness.
 
-    At the end of each epoch the model, at rest, scores all training texts: one forward pass over the data, about a
+    After each epoch the model, in evaluation mode, scores all training texts: one forward pass over the data, about a
     third of the cost of the epoch.
 
     Args:
         texts: N training texts.
         labels: (N,) their labels.
         text_pairs: N second texts, for a task of pairs.
-        ids: N unique ids, so that the examples are found again in another order or selection; None keeps none.
-        out: A folder for what each epoch gave, so that a resumed run goes on and `rightreasons difficulty --data-map`
-            can read it; None keeps it in memory alone. Epochs that an earlier run left there are replaced.
-        max_length: The most tokens of a text; None takes what the model allows.
-        batch_size: Texts of a batch.
+        ids: N unique ids, which identify the examples in another order or selection; None stores none.
+        out: A folder for the scores of each epoch, from which a resumed run continues and which `rightreasons
+            difficulty --data-map` reads; None keeps them only in memory. Epochs of an earlier run are replaced.
+        max_length: Maximum tokens per text; None takes the limit of the model.
+        batch_size: Texts per batch.
 
     References:
         Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
@@ -162,8 +164,8 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             raise ValueError("Expected at least one epoch of training, but none has ended.")
         return map_of([self._epochs[epoch] for epoch in sorted(self._epochs)])
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Forget earlier runs; of a resumed one, take up the epochs that had ended."""
+    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Forget earlier runs; restore the finished epochs of a resumed one."""
         self._epochs = {}
         if self._out is None:
             return
@@ -172,13 +174,13 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             if one.epoch <= at and len(one.probability) == len(self._labels):
                 self._epochs[one.epoch] = one
         workers = processes()
-        workers.gather(None)  # all have read
+        workers.gather(None)  # all processes have read
         if workers.is_main:
             forget_after(self._out, at)
 
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""
-        classifier = classifier_of(given)
+        classifier = classifier_of(parts)
         names = classifier.label_names or ()
         labels = check_labels(self._labels, len(names), name="labels")
         scores = predict(

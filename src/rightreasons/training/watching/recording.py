@@ -1,4 +1,4 @@
-"""What the callbacks that measure a model over training share: when they measure, and where the records are kept."""
+"""The base of callbacks that measure a model during training: when they measure, and where they keep the records."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ R = TypeVar("R", bound=_Record)
 class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: ignore[misc]
     """Record a model before fine-tuning, at each evaluation, and at the end.
 
-    The records also stand in the Trainer's log history, from where a resumed run takes those that its checkpoint holds;
-    with `out` all of them come back, also that of an evaluation right after the checkpoint.
+    The records are also kept in the Trainer's log history, from which a resumed run restores those of its checkpoint;
+    with `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
     Args:
-        logged: The entry of the log history that holds a record.
+        logged: The entry of the log history with a record.
         read: Reads a record that `to_dict` wrote.
-        out: A file for the records, JSON; None keeps them with the Trainer alone.
+        out: A JSON file for the records; None keeps them only with the Trainer.
 
     Attributes:
-        records: One record a point of training, the one before fine-tuning (step 0) first.
+        records: One record per measurement, the one before fine-tuning (step 0) first.
     """
 
     def __init__(self, logged: str, read: Callable[[Mapping[str, Any]], R], out: str | os.PathLike[str] | None) -> None:
@@ -47,7 +47,7 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         self._out = None if out is None else Path(out)
         self.records: list[R] = []
 
-    def measure(self, given: Mapping[str, Any], *, step: int, epoch: float) -> R:
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> R:
         """Measure the model that the Trainer gives."""
         raise NotImplementedError
 
@@ -55,34 +55,34 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         """Return the figures that join the metrics of `Trainer.evaluate`."""
         raise NotImplementedError
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Record the model before fine-tuning, or take the records of a resumed run from its log."""
+    def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the model before fine-tuning, or restore the records of a resumed run."""
         rows = [entry[self._logged] for entry in state.log_history if self._logged in entry]
         if state.global_step and self._out is not None and self._out.is_file():
             rows += json.loads(self._out.read_text("utf-8"))
         by_step = {row["step"]: self._read(row) for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
         if state.global_step == 0:
-            self._record(state, given)
+            self._record(state, parts)
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **given: Any
+        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
     ) -> None:
-        """Record the model, once a step however many evaluation sets there are."""
-        self._record_once(state, given)
+        """Record the model, once per step for any number of evaluation sets."""
+        self._record_once(state, parts)
         if metrics is not None:
             metrics.update(self.metrics(self.records[-1]))
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Record the finished model, where no evaluation has."""
-        self._record_once(state, given)
+    def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
+        """Record the finished model, unless an evaluation has."""
+        self._record_once(state, parts)
 
-    def _record_once(self, state: Any, given: Mapping[str, Any]) -> None:
+    def _record_once(self, state: Any, parts: Mapping[str, Any]) -> None:
         if not self.records or self.records[-1].step != state.global_step:
-            self._record(state, given)
+            self._record(state, parts)
 
-    def _record(self, state: Any, given: Mapping[str, Any]) -> None:
-        record = self.measure(given, step=int(state.global_step), epoch=float(state.epoch or 0.0))
+    def _record(self, state: Any, parts: Mapping[str, Any]) -> None:
+        record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
         self.records.append(record)
         state.log_history.append({"epoch": record.epoch, "step": record.step, self._logged: record.to_dict()})
         if self._out is not None and processes().is_main:
@@ -90,33 +90,33 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
             self._out.write_text(json.dumps([row.to_dict() for row in self.records], indent=1), "utf-8")
 
 
-def classifier_of(given: Mapping[str, Any]) -> Classifier:
-    """Return the classifier under training, as the models wing takes it.
+def classifier_of(parts: Mapping[str, Any]) -> Classifier:
+    """Return the classifier under training.
 
     Raises:
         ValueError: If the Trainer has no tokenizer.
     """
-    model = given["model"]
+    model = parts["model"]
     names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
-    return Classifier(model, _tokenizer(given), names, "the model under training")
+    return Classifier(model, _tokenizer(parts), names, "the model under training")
 
 
-def chooser_of(given: Mapping[str, Any]) -> Classifier:
+def chooser_of(parts: Mapping[str, Any]) -> Classifier:
     """Return the multiple-choice model under training.
 
     Raises:
         ValueError: If the Trainer has no tokenizer.
     """
-    return Classifier(given["model"], _tokenizer(given), None, "the model under training")
+    return Classifier(parts["model"], _tokenizer(parts), None, "the model under training")
 
 
-def _tokenizer(given: Mapping[str, Any]) -> Any:
-    """Return the tokenizer of the Trainer that calls.
+def _tokenizer(parts: Mapping[str, Any]) -> Any:
+    """Return the tokenizer of the Trainer.
 
     Raises:
         ValueError: If it has none.
     """
-    tokenizer = given.get("processing_class")
+    tokenizer = parts.get("processing_class")
     if tokenizer is None:
         raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
     return tokenizer
