@@ -14,6 +14,7 @@ from rightreasons.measuring.probes import (
     extra_choices_name,
     measure_probes,
     probe_tables,
+    spare_choices,
 )
 
 
@@ -140,3 +141,37 @@ def test_orders_need_one_number_of_choices():
     data = items(10, sizes=(2, 3))
     with pytest.raises(ValueError, match="one number of choices to turn, but got 10 with 2, 3"):
         measure_option_order(data["prompt"][:], data["choices"][:], data["label"][:], data["id"][:], right)
+
+
+def test_spare_choices_are_counted_without_case():
+    # Four different texts; the longest row has three.
+    assert spare_choices([["Yes", "no "], ["yes", "maybe", "never"]]) == 1
+
+
+def test_what_decides_a_verdict():
+    # `by_pair` does not know the answer without its question; `tells` does, whatever the question.
+    def tells(prompts, choices, ids):
+        return [[3.0 * (int(c.split()[2]) == int(c.split()[1]) % 2) for c in row] for row in choices]
+
+    blind, knowing, lost = (
+        measure_probes(
+            probe_tables(items(), ks=(1, 4)).scored_by(score), resampling=Resampling(resamples=20), n_permutations=0
+        )
+        for score in (by_pair, tells, confused)
+    )
+    assert (blind.knows_unasked(0.05), blind.is_paralyzed(0.05)) == (False, False)
+    assert knowing.knows_unasked(0.05)
+    assert lost.is_paralyzed(0.05)
+    assert lost.largest_k == 4
+
+
+def test_items_are_chosen_by_their_preference_without_a_question():
+    scores = probe_tables(items(6, sizes=(2, 4)), ks=(1,)).scored_by(by_pair)
+    assert scores.uniform is None
+    bare = scores.confidences["no_question"]
+    # A top confidence of 0.6 among two choices is weaker than one of 0.5 among four: 1.2 and 2.0 times an even share.
+    strength = [float(row.max()) * len(row) for row in bare]
+    order = sorted(range(6), key=lambda item: -strength[item])
+    assert scores.telling_items(3) == [*order[:2], order[-1]]
+    rows = zip(scores.confidences[ORIGINAL], scores.labels(), strict=True)
+    assert scores.right().tolist() == [float(row[label]) for row, label in rows]

@@ -146,7 +146,7 @@ def measure_behavior(
         batch_size: Maximum number of items per batch.
         resampling: Level, resamples and seed of the intervals of the means.
         progress: Whether to show a progress bar.
-        out: A folder for the answers, from which a killed run goes on.
+        out: A folder for the answers, from which a killed run resumes.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.

@@ -154,7 +154,7 @@ def _compared(models: Mapping[str, SuiteAnswers], level: float) -> p.SectionResu
             for number, (name, group, kind) in enumerate(columns_of(next(iter(results.values()))))
         ),
         note="Wilson intervals. To see whether two models differ, use a paired test of their cases, which are in "
-        "pass_rates.json: rightreasons.analysis.behavior.generalization.compare_generalization.",
+        "pass_rates.json: rightreasons.analysis.compare_generalization.",
         source=RIBEIRO,
         folded=True,
     )

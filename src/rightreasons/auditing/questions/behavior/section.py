@@ -109,7 +109,6 @@ def heat_map(key: str, models: Mapping[str, BehavioralPassRate], *, caption: str
     """Draw the pass rates of one model or several, one row per model."""
     columns = columns_of(next(iter(models.values())))
     return behavior_heat_map(key, rows=models, functionalities=columns).plot(
-        key=key,
         title="Pass rate of each functionality, in percent",
         caption=f"{caption} Dark cells fail. Rules separate the classes; the color of a label and the letter above it "
         "are the test type; the last column is the mean. Intervals are in the table below.",

@@ -179,7 +179,6 @@ def _cue_part(answers: CueAnswers) -> p.Part:
                 cues=[plots.CuePoint.of(cue, significant=cue in figures.significant) for cue in points],
                 chance=figures.chance,
             ).plot(
-                key="cue_productivity",
                 title="Productivity of the cues",
                 caption=f"How often the choice that has the cue is right, with the exact {level} interval; the dashed "
                 "line is chance. Orange differs from chance after Holm's correction. On the right, the number of items "
@@ -261,7 +260,6 @@ def _gap_part(context: AuditContext, answers: CueAnswers, headlines: dict[str, p
         headlines=tuple(headlines[key] for key in ("easy_hard_gap", "easy_accuracy", "hard_accuracy")),
         plots=(
             plots.easy_hard_bars("easy_hard", bars=[bars], chance=answers.figures.chance).plot(
-                key="easy_hard",
                 title="Accuracy on Easy and on Hard items",
                 caption=f"In percent, with {percent(context.resampling.level)} bootstrap intervals over items; the "
                 "dashed line is chance.",

@@ -212,7 +212,6 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
         headlines=headlines,
         plots=(
             plots.confidence_panels("probe_confidence", panels=panels, xlabel="confidence").plot(
-                key="probe_confidence",
                 title="Confidence before and after each probe",
                 caption="Gray: the unchanged items; orange: under the probe. The first three panels show the "
                 "confidence in the picked choice (the dashed line is an even spread), the last that in the right "
@@ -296,7 +295,6 @@ def _paralysis_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], le
         headlines=headlines,
         plots=(
             plots.paralysis_curve("choice_paralysis", ks=ks, curves=curves).plot(
-                key="choice_paralysis",
                 title="Drop of confidence against added choices",
                 caption="Mean over items of the confidence in the right choice before minus after; the bands are "
                 f"{level} bootstrap intervals over items.",
