@@ -66,8 +66,9 @@ def test_a_word_takes_the_largest_the_sum_or_the_mean_of_its_pieces(roberta):
 
 def test_pieces_that_touch_no_word_or_two():
     spans = word_spans("it's  so")  # it ' s so
-    starts, ends = np.array([0, 2, 4, 5, 6]), np.array([2, 4, 5, 5, 8])
-    assert word_of_piece(spans, starts, ends).tolist() == [0, 1, -1, -1, 3]
+    # The last piece covers no character, although it is inside a word.
+    starts, ends = np.array([0, 2, 4, 5, 6, 7]), np.array([2, 4, 5, 5, 8, 7])
+    assert word_of_piece(spans, starts, ends).tolist() == [0, 1, -1, -1, 3, -1]
     assert word_of_piece(word_spans("  "), np.array([0]), np.array([2])).tolist() == [-1]
 
 
