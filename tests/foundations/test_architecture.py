@@ -9,8 +9,6 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 18
 MOST_POSITIONAL = 9
-KNOWN_FULL = {"rightreasons/cli"}
-"""Folders that are still to be divided."""
 
 
 def modules(source):
@@ -71,7 +69,7 @@ def test_no_circle_between_files():
 def test_no_folder_holds_too_many_files():
     folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
     full = {str(folder.relative_to(SOURCE)) for folder, count in folders.items() if count > MOST_FILES}
-    assert full <= KNOWN_FULL
+    assert full == set()
 
 
 def test_no_private_function_takes_too_many_positional_parameters():
