@@ -44,6 +44,7 @@ def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_
 
 def test_the_first_piece_of_each_text_begins_a_word_also_after_an_empty_text():
     assert categorize([["film", "s"], [], ["film"]], style="byte_level") == [["lexical", "sub_word"], [], ["lexical"]]
+    assert categorize([["watch"], [], ["able"], []], style="byte_level") == [["lexical"], [], ["lexical"], []]
 
 
 def test_byte_level_letters_are_read_as_text():

@@ -60,6 +60,9 @@ def test_sentiment_shift():
     # change = (.2 - .3) + (.5 - .6) = -.2 < -.1; (.2 - .22) + (.58 - .6) = -.04 >= -.1
     assert cases({"name": "sentiment_shift", "positive": True}, given) == [False, True]
     assert cases({"name": "sentiment_shift", "positive": False}, given) == [True, True]
+    # Where neutral loses most: change = (.2 - .45) + (.35 - .3) = -.2 < -.1
+    given = answers([1, 0], [2], [[0.2, 0.5, 0.3], [0.45, 0.2, 0.35]])
+    assert cases({"name": "sentiment_shift", "positive": True}, given) == [False]
 
 
 def test_transitivity():

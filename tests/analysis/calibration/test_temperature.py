@@ -48,6 +48,14 @@ class TestFit:
         lost = fit_temperature([[1.0, 0.0]] * 3, [1] * 3)  # always wrong: the flatter the better
         assert (lost.temperature, lost.at_bound) == (pytest.approx(100), True)
 
+    def test_a_class_that_never_has_a_probability_changes_nothing(self):
+        labels = [0, 0, 0, 1, 0]
+        two = fit_temperature([[0.9, 0.1]] * 5, labels, scores="probabilities")
+        three = fit_temperature([[0.9, 0.1, 0.0]] * 5, labels, scores="probabilities")
+        # Right in 4 of 5 cases: log 9 / T = log 4.
+        assert two.temperature == pytest.approx(np.log(9) / np.log(4))
+        assert three.temperature == pytest.approx(two.temperature)
+
     def test_probabilities_and_ragged_rows(self):
         logits, labels = overconfident(300)
         p = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -76,6 +76,8 @@ def test_paired_tests_and_intervals():
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[1, 2]]), "they say 1 and 0"),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0, 5]]), "row 0 holds 5 of 3 choices"),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0]]), "to have 2 entries"),
+        (([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3]] * 2, [0, 0], [0, 0], [[0, 1], [0]]), "row 1 .* to have 2 entries"),
+        (([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3], [0.5, 0.5]], [0, 0], [0, 0]), "but row 1 has 2 and the original 2"),
     ],
 )
 def test_bad_input(arguments, sentence):

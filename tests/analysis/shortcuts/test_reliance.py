@@ -228,6 +228,7 @@ def test_a_model_that_looks_at_frequent_words_alone_has_excess_over_random_but_n
     assert result.null["random"].rate == pytest.approx(2 / 12)
     assert result.null["frequency"].rate == pytest.approx(2 / 3)
     assert result.null["frequency"].p_value > 0.05
+    assert result.warning.startswith(f"The rate of {result.shortcut_reliance:.3f} is not beyond")
     assert "0.667 (frequency, p = " in result.warning
     assert "random" not in result.warning
 

@@ -196,7 +196,7 @@ def _own_choices(
         if (rows.lengths != before.lengths).any():
             item = int(np.flatnonzero(rows.lengths != before.lengths)[0])
             raise ValueError(
-                f"Expected row {item} of `original_positions` to have {before.lengths[item]} entries, one an own "
+                f"Expected row {item} of `original_positions` to have {before.lengths[item]} entries, one per own "
                 f"choice, but it has {rows.lengths[item]}."
             )
         inside = rows.values.astype(np.int64)
