@@ -64,7 +64,7 @@ def chance_of_hit(
     log_miss = miss.reshape(n_rows, n_strata).sum(axis=1)
     sure = ~possible.reshape(n_rows, n_strata).all(axis=1)
     # A chance of exactly 0 must not come out as a rounding error below it.
-    return np.where(sure, 1.0, np.clip(-np.expm1(np.minimum(log_miss, 0.0)), 0.0, 1.0))
+    return np.where(sure, 1.0, 0.0 - np.expm1(np.minimum(log_miss, 0.0)))
 
 
 def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_bins: int) -> NDArray[np.int64]:
