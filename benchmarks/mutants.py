@@ -53,6 +53,7 @@ MIRRORS = {
     "models/gradients/fisher_eigen.py": ("models/gradients/test_fisher.py",),
     "models/gradients/integration.py": ("models/gradients/test_quadrature.py", "models/gradients/test_attribution.py"),
     "models/gradients/merge_pieces.py": (UNITS,),
+    "models/gradients/neighbors.py": ("measuring/test_substitutions.py",),
     "models/gradients/path.py": ("models/gradients/test_quadrature.py", "models/gradients/test_attribution.py"),
     "models/gradients/words.py": (UNITS,),
 }
