@@ -28,7 +28,7 @@ def sensitivity_difference(
         productivity: (K,) of each cue in the original data.
         difference: (K,) sensitivity after training on balanced data minus after training on the original.
         applicability: (K,) sets the size of each point.
-        named: Index -> name of the cues that are labelled.
+        named: Index -> name of the cues that are labeled.
 
     Returns:
         The drawing.

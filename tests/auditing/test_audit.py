@@ -318,8 +318,8 @@ def test_a_question_that_fails_does_not_lose_the_others(tiny, rows, tmp_path, mo
 
 
 def test_splits_are_chosen_by_their_names_and_labels(rows):
-    unlabelled = rows.map(lambda row: {"label": -1})
-    assert choose_splits({"train": rows, "test": unlabelled, "validation": rows}, None, "x") == ["validation"]
+    unlabeled = rows.map(lambda row: {"label": -1})
+    assert choose_splits({"train": rows, "test": unlabeled, "validation": rows}, None, "x") == ["validation"]
     assert choose_splits({"train": rows}, None, "x") == ["train"]
     variants = {"train": rows, "test": rows, "test_hard": rows, "testing": rows}
     assert choose_splits(variants, None, "x") == ["test", "test_hard"]

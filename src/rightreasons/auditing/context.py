@@ -101,7 +101,7 @@ class AuditSplit:
         return self.column("pair_id")
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> NDArray[np.bool_]:
         """(N,) which items have a label."""
         return np.asarray(self.labels >= 0)
 
@@ -123,8 +123,8 @@ class AuditContext:
         classifier: The model.
         dataset_name: What the user called the data.
         splits: The splits that are audited, the primary one first.
-        validation: A labelled split to fit on, where there is one.
-        train: The training split as it stands, where there is one; for questions about what the model learned from.
+        validation: A labeled split to fit on, where there is one.
+        train: The whole training split, if there is one; for questions about what the model learned from.
         out: The folder of the report.
         seed: Decides every random choice of every section.
         confidence_level: The level of every interval.

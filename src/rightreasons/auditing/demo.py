@@ -1,7 +1,8 @@
 """The audit that needs nothing from elsewhere: a real encoder, fine-tuned on data with a planted shortcut.
 
-The data tells which tokens are planted and how well they pay, so the report can be held against the truth: a model that
-looks calibrated on the split it was trained for, leans on the cue, and falls where the cue is flipped.
+The data records which tokens are planted and how often they agree with the label, so the report can be compared with
+the truth: a model that looks calibrated on the split it was trained for relies on the cue, and fails where the cue is
+flipped.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def _context(
     splits = [take(split, "primary" if position == 0 else "comparison") for position, split in enumerate(chosen)]
     spare = next((s for s in VALIDATION_SPLITS if s in data and s not in chosen and len(data[s])), None)
     validation = None if spare is None else take(spare, "validation")
-    if validation is not None and not validation.labelled.any():
+    if validation is not None and not validation.labeled.any():
         validation = None
     return AuditContext(
         classifier=classifier,
@@ -376,7 +376,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         ("Seed", str(context.seed)),
         ("Software", environment),
         ("Made", record["created"]),
-        ("Beside this page", "audit.json (all figures), figures/ (PNG), predictions/ (parquet, one row an item)"),
+        ("Beside this page", "audit.json (all figures), figures/ (PNG), predictions/ (parquet, one row per item)"),
     ]
     splits = Table(
         key="splits",

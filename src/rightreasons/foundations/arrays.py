@@ -17,7 +17,7 @@ def kind_of(value: object) -> str:
 
 def is_tensor(value: object) -> bool:
     """Tell whether a value is a tensor of torch."""
-    # Torch is told by what it can do, so that this module need not import it.
+    # Recognize a tensor by its methods, so that this module need not import torch.
     return hasattr(value, "detach") and hasattr(value, "cpu")
 
 

@@ -98,7 +98,7 @@ class Options:
         """Return the words of a command line that give these options.
 
         Args:
-            prefix: What stands before each name, such as "difficulty-".
+            prefix: Prefix of each name, such as "difficulty-".
         """
         words: list[str] = []
         for name, value in self.changed().items():

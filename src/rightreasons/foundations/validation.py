@@ -358,7 +358,7 @@ def check_labels(
 
     Args:
         references: (N,) labels. Floats, booleans and strings are refused, as evaluate would cast them silently.
-        n_classes: How many classes there are, for all items or one count an item; None to leave the upper end open.
+        n_classes: Number of classes, for all items or for each item; None to leave the upper end open.
         name: What the caller calls them.
         minimum: The smallest legal label, 0 or -1 (for items without a right answer).
 

@@ -142,7 +142,7 @@ class DifficultyMeasurement:
         )
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> NDArray[np.bool_]:
         """(n,) which items have a label."""
         return np.asarray(self.labels >= 0)
 
@@ -179,7 +179,7 @@ class DifficultyMeasurement:
 
     def groups(self) -> AccuracyByDifficulty | None:
         """Return the accuracy of groups of rising difficulty; None where labels are too few for two groups."""
-        known = self.labelled
+        known = self.labeled
         n_groups = min(N_GROUPS, int(known.sum()) // GROUP_SIZE)
         if n_groups < 2:
             return None
@@ -219,7 +219,7 @@ class DifficultyMeasurement:
         if dynamics is not None:
             others["variability"] = (dynamics.places, dynamics.variability)
             others["low_confidence"] = (dynamics.places, -dynamics.confidence)
-        known = np.flatnonzero(self.labelled)
+        known = np.flatnonzero(self.labeled)
         others["wrong"] = (known, (~self.correct[known]).astype(np.float64))
         fewer = resampling.at_most(CORRELATION_RESAMPLES)
         return {
@@ -392,7 +392,7 @@ def measure_flips(
         Datta et al. (2020), "Geometry matters", section 4.2.1.
     """
     # The class of a word is that of the labels, or of the predictions where there are none.
-    classes = np.where(measured.labelled, measured.labels, measured.predicted).tolist()
+    classes = np.where(measured.labeled, measured.labels, measured.predicted).tolist()
     known = [texts[row] for row in measured.rows]
     sources = replacement_sources(classifier, known, classes, neighbors=neighbors)
     n_hard = min(n_tested, len(measured) // 2)

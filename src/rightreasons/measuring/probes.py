@@ -291,16 +291,16 @@ def probe_tables(
 
     for k in ks:
         check_count(k, "ks")
-    labelled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
-    if len(labelled) == 0:
+    labeled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
+    if len(labeled) == 0:
         raise ValueError("Expected items with a label to probe, but there are none.")
     if not isinstance(pool, Pool):
         pool = Pool(items if pool is None else pool)
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
-    tables = {name: perturb(labelled, name, **options) for name in WITHOUT_ANSWER}
-    tables |= {extra_choices_name(k): perturb(labelled, "extra_choices", k=k, **options) for k in ks}
+    tables = {name: perturb(labeled, name, **options) for name in WITHOUT_ANSWER}
+    tables |= {extra_choices_name(k): perturb(labeled, "extra_choices", k=k, **options) for k in ks}
     sources = set(tables["no_question"]["source_id"][:])
-    original = labelled.select([row for row, item in enumerate(labelled["id"][:]) if item in sources])
+    original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
     if len(original) == 0:
         raise ValueError("Expected items whose choices differ, but each has two that are equal.")
     return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original))

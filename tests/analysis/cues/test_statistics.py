@@ -33,7 +33,7 @@ words = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4).map(" ".join
 items = st.lists(st.lists(words, min_size=2, max_size=4), min_size=1, max_size=12)
 
 
-def labelled(data, seed):
+def labeled(data, seed):
     rng = np.random.default_rng(seed)
     return [int(rng.integers(len(choices))) for choices in data]
 
@@ -147,10 +147,10 @@ class TestCounts:
     @settings(max_examples=40, deadline=None)
     @given(items, items, items, st.integers(0, 99))
     def test_merge_is_associative_and_equals_the_whole(self, a, b, c, seed):
-        parts = [CueCounts().update(part, labelled(part, seed)) for part in (a, b, c)]
+        parts = [CueCounts().update(part, labeled(part, seed)) for part in (a, b, c)]
         left = parts[0].merge(parts[1]).merge(parts[2])
         right = parts[0].merge(parts[1].merge(parts[2]))
-        whole = CueCounts().update(a + b + c, labelled(a, seed) + labelled(b, seed) + labelled(c, seed))
+        whole = CueCounts().update(a + b + c, labeled(a, seed) + labeled(b, seed) + labeled(c, seed))
         assert left.result().to_dict() == right.result().to_dict() == whole.result().to_dict()
 
     def test_merge_leaves_its_parts_alone(self):
@@ -170,7 +170,7 @@ class TestCounts:
     @settings(max_examples=40, deadline=None)
     @given(items, st.integers(0, 99))
     def test_properties(self, data, seed):
-        table = cue_statistics(data, labelled(data, seed))
+        table = cue_statistics(data, labeled(data, seed))
         for row in table.cues:
             assert 0 <= row.low <= row.productivity <= row.high <= 1
             assert 0 < row.coverage <= 1

@@ -280,7 +280,7 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
         for index, name in enumerate(series):
             color = PALETTE[SERIES[index % len(SERIES)]]
             offset = (index - (len(series) - 1) / 2) * 0.16
-            labelled = False
+            labeled = False
             for y, row in enumerate(rows):
                 value, low, high = row.values[index], row.lows[index], row.highs[index]
                 if value is None:
@@ -295,9 +295,9 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
                     markersize=6,
                     linestyle="none",
                     zorder=3,
-                    label=None if labelled else shortened(name),
+                    label=None if labeled else shortened(name),
                 )
-                labelled = True
+                labeled = True
         axis.set_yticks(range(len(rows)), [shortened(row.name) for row in rows])
         axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
         axis.grid(axis="y", visible=False)

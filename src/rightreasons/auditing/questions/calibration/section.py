@@ -21,7 +21,7 @@ from rightreasons.auditing.questions.calibration.splits import (
     COMPARED,
     Compared,
     judge,
-    labelled_splits,
+    labeled_splits,
     splits_part,
     worst_split,
 )
@@ -66,7 +66,7 @@ class Calibration:
 
     def applies(self, context: AuditContext, options: CalibrationOptions) -> p.Applicability:
         """Ask for labels on the primary split."""
-        if not context.primary.labelled.any():
+        if not context.primary.labeled.any():
             return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
         return p.APPLIES
 
@@ -80,7 +80,7 @@ class Calibration:
             other.name: measured.figures
             if other is context.primary
             else measure_figures(judge(context, other), COMPARED, options=options, resampling=resampling)
-            for other in labelled_splits(context)
+            for other in labeled_splits(context)
         }
         parts = [_overview(measured, figures, split), _family(measured, figures, split)]
         if len(compared) > 1:
@@ -270,7 +270,7 @@ def _temperature(
 
 
 def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -> p.ExampleList:
-    items, top = np.flatnonzero(context.primary.labelled), measured.items.top
+    items, top = np.flatnonzero(context.primary.labeled), measured.items.top
     wrong = np.flatnonzero(~top.correct)
     order = wrong[np.argsort(-top.confidence[wrong], kind="stable")][:N_EXAMPLES]
     return p.ExampleList(
@@ -326,7 +326,7 @@ def _glance(context: AuditContext, figures: Figures, compared: Compared) -> tupl
         name=f"Accuracy on {worst}",
         estimate=compared[worst]["accuracy"],
         split=worst,
-        n=int(context.split(worst).labelled.sum()),
+        n=int(context.split(worst).labeled.sum()),
     )
     return accuracy, fallen, gap, ece
 
@@ -335,7 +335,7 @@ def _limits(context: AuditContext, n_items: int) -> tuple[str, ...]:
     limits = [WHY_NOT, ITEMS_ONLY]
     if n_items < FEW_ITEMS:
         limits.insert(0, f"With {n_items:,} items, figures by bin are coarse: read the intervals, not the figures.")
-    n_unlabeled = int((~context.primary.labelled).sum())
+    n_unlabeled = int((~context.primary.labeled).sum())
     if n_unlabeled:
         limits.append(f"{n_unlabeled:,} items without a label are left out.")
     return tuple(limits)

@@ -31,9 +31,9 @@ def judge(context: AuditContext, split: AuditSplit) -> JudgedItems:
     return JudgedItems.of(context.scores(split).logits, split.labels)
 
 
-def labelled_splits(context: AuditContext) -> list[AuditSplit]:
+def labeled_splits(context: AuditContext) -> list[AuditSplit]:
     """Return the splits that have labels."""
-    return [split for split in context.splits if split.labelled.any()]
+    return [split for split in context.splits if split.labeled.any()]
 
 
 def splits_part(context: AuditContext, compared: Compared, resampling: Resampling) -> p.Part:
@@ -82,7 +82,7 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
                 rows=tuple(
                     (
                         name,
-                        int(context.split(name).labelled.sum()),
+                        int(context.split(name).labeled.sum()),
                         *(figures[key] for key in COMPARED[:4]),
                         *_change(context, context.split(name), resampling),
                     )
@@ -161,7 +161,7 @@ def predicted_classes(context: AuditContext, split: AuditSplit) -> NDArray[np.in
 def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, ...]:
     """Say how often the prediction follows a planted cue, where the data says which class each cue stands for."""
     rows: list[tuple[Any, ...]] = []
-    for split in labelled_splits(context):
+    for split in labeled_splits(context):
         if split.cue_labels is None:
             return ()
         figures = measure_cue(predicted_classes(context, split), split.labels, split.cue_labels, resampling)

@@ -51,7 +51,7 @@ class Cues:
         """Ask for a multiple-choice task with enough labeled items."""
         if context.primary.choices is None:
             return p.applies_not("Cues in the choices are a question about multiple-choice data.")
-        labeled = int(context.primary.labelled.sum())
+        labeled = int(context.primary.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
         return p.APPLIES

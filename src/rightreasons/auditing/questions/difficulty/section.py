@@ -206,7 +206,7 @@ def _headlines(items: DifficultyItems) -> dict[str, p.Headline]:
 
 def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Part:
     measured = items.measured
-    values, known = measured.values, measured.correct if measured.labelled.all() else None
+    values, known = measured.values, measured.correct if measured.labeled.all() else None
     quantiles = ", ".join(f"{q:.0%} {fraction(float(np.quantile(values, q)))}" for q in (0.1, 0.5, 0.9))
     rho = items.correlations["confidence"].test.rho or 0.0
     return p.Part(

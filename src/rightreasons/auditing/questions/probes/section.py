@@ -70,7 +70,7 @@ class Probes:
         split = context.primary
         if split.choices is None:
             return p.applies_not("Confusion probes are a question about multiple-choice data.")
-        labeled = int(split.labelled.sum())
+        labeled = int(split.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
         if len({text.strip().casefold() for text in split.texts}) < 2:

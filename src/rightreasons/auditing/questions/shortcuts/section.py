@@ -74,7 +74,7 @@ class Shortcuts:
         """Ask for a classifier, its training data with all labels, and some labeled items."""
         if context.task != "classification":
             return p.applies_not("Only classifiers of texts are asked about shortcuts in their words.")
-        if int(context.primary.labelled.sum()) < MIN_ITEMS:
+        if int(context.primary.labeled.sum()) < MIN_ITEMS:
             return p.applies_not(f"It needs at least {MIN_ITEMS} items with a label.")
         if context.train is None or "label" not in context.train.column_names:
             return p.applies_not("There is no training split to find shortcuts in.")
@@ -90,7 +90,7 @@ class Shortcuts:
         """Answer the question."""
         heads = _heads(context)
         splits = [
-            _measure(context, options, split, heads) for split in context.splits if split.labelled.sum() >= MIN_ITEMS
+            _measure(context, options, split, heads) for split in context.splits if split.labeled.sum() >= MIN_ITEMS
         ]
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
@@ -142,7 +142,7 @@ def _heads(context: AuditContext) -> LmiResult:
 def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit, heads: LmiResult) -> SplitShortcuts:
     from rightreasons.data.opening.datasets import chosen_rows
 
-    labeled = np.flatnonzero(split.labelled)
+    labeled = np.flatnonzero(split.labeled)
     limit = min(options.items or (MAX_ITEMS if split is context.primary else COMPARED_ITEMS), len(labeled))
     # Of splits that hold forms of the same items, the same items are measured.
     names = split.pair_ids or list(split.ids)
