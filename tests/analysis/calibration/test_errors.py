@@ -327,6 +327,16 @@ class TestDebias:
             calibration_error(ROWS, LABELS, norm="max", debias=True)
 
 
+def test_the_bin_of_one_item_shows_that_item():
+    rows = calibration_error([0.95, 0.62, 0.68, 0.31], [1, 1, 0, 0], n_bins=5).bins
+    # Confidence 0.95 and 0.62, 0.68, 0.69 (class 0 of the last), so 3 items in (0.6, 0.8] and 1 in (0.8, 1].
+    assert [row.count for row in rows] == [0, 0, 0, 3, 1]
+    assert (rows[4].confidence, rows[4].accuracy) == (0.95, 1.0)
+    assert rows[3].confidence == pytest.approx(1.99 / 3)
+    assert rows[3].accuracy == pytest.approx(2 / 3)
+    assert (rows[0].confidence, rows[0].accuracy) == (None, None)
+
+
 class TestInterval:
     def test_is_seeded_and_leaves_the_estimate_alone(self):
         rows, labels = softmax_rows(500, 3)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -135,6 +135,7 @@ TOKENS = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=6)
 DOCUMENTS = st.lists(st.tuples(TOKENS, st.integers(0, 2)), min_size=1, max_size=12)
 
 
+@settings(deadline=None)
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS, st.sampled_from(["occurrence", "presence"]))
 def test_merging_is_associative_and_equals_one_pass(first, second, third, count):
     def counted(*parts):
@@ -151,6 +152,7 @@ def test_merging_is_associative_and_equals_one_pass(first, second, third, count)
     assert a.tokens == counted(first).tokens
 
 
+@settings(deadline=None)
 @given(DOCUMENTS)
 def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(documents):
     labels = [label for _, label in documents]

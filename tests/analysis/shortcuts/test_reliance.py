@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.analysis.shortcuts.lmi import lmi
@@ -164,6 +164,7 @@ def test_chance_of_hit_in_closed_form():
     assert chance_of_hit(rows, 2, top, head, strata).tolist() == [1.0, 0.0]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 1)), min_size=1, max_size=6),
 )

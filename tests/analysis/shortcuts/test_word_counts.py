@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.analysis.shortcuts.word_counts import WordCounter
@@ -22,6 +22,7 @@ def count(*batches):
     return counter.counts()
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(ASCII | UNICODE | PROSE, max_size=5), max_size=3))
 def test_equals_a_counter_of_the_words_of_each_text(batches):
     assert count(*batches) == Counter(word for texts in batches for text in texts for word in words(text))
