@@ -25,6 +25,7 @@ EXAMPLE = "mean_margin"
 """The metric that CONTRIBUTING.md adds as an example."""
 
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
+PUBLIC_PLACES = ("rightreasons.evaluators",)
 IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
 
 
@@ -92,6 +93,18 @@ def test_examples_of_contributing_pass_our_linters(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     results = doctest.testmod(importlib.import_module("mean_margin_example"))
     assert (results.failed, results.attempted) == (0, 1)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_documented_names_are_public(path):
+    if path.name in ("CHANGELOG.md", "CONTRIBUTING.md"):  # of earlier layouts; for those who work inside
+        return
+    private = []
+    for name in sorted(set(dotted_names(path.read_text(encoding="utf-8")))):
+        home, _, last = name.rpartition(".")
+        if last not in getattr(importlib.import_module(home), "__all__", ()) and name not in PUBLIC_PLACES:
+            private.append(name)
+    assert not private, "not in an __all__"
 
 
 def command_lines(text: str) -> Iterator[list[str]]:

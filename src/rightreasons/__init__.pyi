@@ -7,6 +7,7 @@ from . import training as training
 from .auditing.comparison import compare as compare
 from .auditing.runner import audit as audit
 from .data.builders.catalog import load_dataset as load_dataset
+from .foundations.ragged import Ragged as Ragged
 from .foundations.resampling import Resampling as Resampling
 from .modules import available_modules as available_modules
 from .modules import load as load
@@ -15,6 +16,7 @@ from .modules import module_path as module_path
 __version__: str
 
 __all__ = [
+    "Ragged",
     "Resampling",
     "__version__",
     "analysis",

@@ -8,6 +8,8 @@ from typing import Any
 
 TASK = "text-classification"
 
+__all__ = ["evaluator", "probability_evaluator"]
+
 
 def evaluator(task: str = TASK) -> Any:
     """Build an evaluator for text classification whose metrics get the probabilities of all classes.

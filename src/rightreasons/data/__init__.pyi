@@ -31,6 +31,7 @@ from .perturbing.registry import find_perturbation as find_perturbation
 from .perturbing.registry import perturb_text as perturb_text
 from .perturbing.substitutions import Substitution as Substitution
 from .perturbing.substitutions import apply_substitutions as apply_substitutions
+from .perturbing.substitutions import class_words as class_words
 from .perturbing.substitutions import name_substitutions as name_substitutions
 from .perturbing.substitutions import substitution_lookups as substitution_lookups
 from .perturbing.substitutions import word_substitutions as word_substitutions
@@ -68,6 +69,7 @@ __all__ = [
     "checklist_lexicons",
     "choose_split",
     "chosen_rows",
+    "class_words",
     "classification_features",
     "directional",
     "fill",

@@ -200,7 +200,7 @@ class ClassFigures:
 
 
 @dataclasses.dataclass(frozen=True)
-class CueFigures:
+class PlantedCueFigures:
     """How predictions go with a planted cue.
 
     Attributes:
@@ -328,7 +328,7 @@ def measure_classes(
 
 def measure_cue(
     predicted: NDArray[Any], labels: NDArray[np.int64], cues: NDArray[np.int64], resampling: Resampling = Resampling()
-) -> list[CueFigures]:
+) -> list[PlantedCueFigures]:
     """Measure how predictions go with planted cues.
 
     Args:
@@ -348,7 +348,7 @@ def measure_cue(
         if n_items:
             right, follows = (int((predicted == other)[group].sum()) for other in (labels, cues))
             of_cue = None if name == "absent" else share(follows, n_items, resampling)
-            rows.append(CueFigures(name, n_items, share(right, n_items, resampling), of_cue))
+            rows.append(PlantedCueFigures(name, n_items, share(right, n_items, resampling), of_cue))
     return rows
 
 
