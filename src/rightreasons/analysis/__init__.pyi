@@ -53,6 +53,8 @@ from .cues.easy_hard import easy_hard_gap as easy_hard_gap
 from .cues.statistics import CueCounts as CueCounts
 from .cues.statistics import CueStatistics as CueStatistics
 from .cues.statistics import cue_statistics as cue_statistics
+from .difficulty.contrast import ContrastConsistency as ContrastConsistency
+from .difficulty.contrast import contrast_consistency as contrast_consistency
 from .difficulty.data_map import DataMap as DataMap
 from .difficulty.data_map import data_map as data_map
 from .difficulty.flips import FlipRates as FlipRates
@@ -117,6 +119,7 @@ __all__ = [
     "ClasswiseTable",
     "ConfusionMatrix",
     "ConsistencyResult",
+    "ContrastConsistency",
     "CueClassifier",
     "CueCounts",
     "CueStatistics",
@@ -166,6 +169,7 @@ __all__ = [
     "compare_generalization",
     "consistency",
     "contextual_calibration",
+    "contrast_consistency",
     "cue_classifier",
     "cue_statistics",
     "cue_transfer",

@@ -1,0 +1,95 @@
+"""Contrast consistency: is a model right on an item and on all of its small, label-changing revisions?"""
+
+import datasets
+import evaluate
+import numpy as np
+
+from rightreasons.analysis.difficulty.contrast import contrast_consistency, set_names
+from rightreasons.foundations.validation import check_flags
+from rightreasons.modules import KernelModule, describe_options, kernel_options
+
+_DESCRIPTION = """
+Contrast consistency: the share of contrast sets (an original item and small revisions of it that usually change its
+label) whose items are all predicted right, the original included; with the accuracy on the originals and on the
+perturbed items. In [0, 1]; higher is better.
+"""
+
+_KWARGS_DESCRIPTION = describe_options(
+    """
+Args:
+    predictions: (N,) predicted classes; or, as `scores` says, (N, K) class scores or (N,) P(class 1).
+    references: (N,) labels.
+    groups: (N,) names of the contrast sets, texts or whole numbers.
+    is_original: (N,) True for the one original of each set; optional, by default the first item of each set.
+
+Returns:
+    dict with `contrast_consistency` first, then its `interval` over sets, `original_accuracy` and `original_interval`,
+    `contrast_accuracy` (on the perturbed items) and `contrast_interval` with sets as clusters, `n_sets`, `n_contrasts`,
+    and `sets` with `consistent`: the names of the sets, and whether all items of each are right.
+
+Examples:
+    >>> import rightreasons
+    >>> metric = rightreasons.load("contrast_consistency")
+    >>> columns = {"references": [0, 1, 1, 0, 0], "groups": ["a", "a", "b", "b", "b"]}
+    >>> results = metric.compute(predictions=[0, 1, 1, 0, 1], **columns)
+    >>> results["contrast_consistency"], results["original_accuracy"], round(results["contrast_accuracy"], 4)
+    (0.5, 1.0, 0.6667)
+    >>> results = metric.compute(predictions=[0.1, 0.8, 0.9, 0.3, 0.6], scores="probabilities", **columns)
+    >>> results["consistent"]
+    [True, False]
+""",
+    contrast_consistency,
+)
+
+_CITATION = """
+@inproceedings{gardner2020evaluating,
+  title={Evaluating Models' Local Decision Boundaries via Contrast Sets},
+  author={Gardner, Matt and Artzi, Yoav and Basmov, Victoria and Berant, Jonathan and Bogin, Ben and Chen, Sihao
+    and others},
+  booktitle={Findings of the Association for Computational Linguistics: EMNLP 2020},
+  year={2020}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ContrastConsistency(KernelModule, evaluate.Metric):
+    OPTIONAL_INPUTS = ("is_original",)
+
+    def _info(self):
+        shared = {
+            "references": datasets.Value("int64"),
+            "groups": datasets.Value("string"),
+            "is_original": datasets.Value("bool"),
+        }
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.List(datasets.Value("float64")), **shared}),
+                datasets.Features({"predictions": datasets.Value("float64"), **shared}),
+            ],
+            reference_urls=["https://aclanthology.org/2020.findings-emnlp.117"],
+        )
+
+    def _checked(self, inputs):
+        # Sets may have numbers as names, which Arrow would refuse; and it would accept 0.5 and "yes" as flags.
+        flags = inputs["is_original"]
+        return {
+            **super()._checked({name: inputs[name] for name in ("predictions", "references")}),
+            "groups": set_names(inputs["groups"]),
+            "is_original": None if flags is None else check_flags(flags, "is_original"),
+        }
+
+    @kernel_options(contrast_consistency)
+    def _compute(self, predictions, references, groups, is_original, **options):
+        answers = _whole(predictions) if options["scores"] == "labels" else predictions
+        return contrast_consistency(answers, references, groups, is_original, **options).to_dict()
+
+
+def _whole(predictions):
+    """Return labels as whole numbers again: evaluate stores them as floats."""
+    values = np.asarray(predictions) if np.ndim(predictions[0]) == 0 else None
+    whole = values is not None and values.dtype.kind == "f" and (values == np.floor(values)).all()
+    return values.astype(np.int64) if whole else predictions
