@@ -168,7 +168,7 @@ def test_independent_items_in_a_correlated_sample_would_not_cover():
         ({"predictions": [0, 1, -1, 0]}, ValueError, "label in `predictions` to be at least 0, but item 2 is -1"),
         ({"references": [0, 1, -1, 0]}, ValueError, "label in `references` to be at least 0, but item 2 is -1"),
         ({"predictions": [0.5, 1, 1, 0]}, ValueError, "whole numbers in `predictions`"),
-        ({"predictions": ["no", "yes", "yes", "no"]}, TypeError, "whole numbers in `predictions`, but item 0 is .*'no'"),
+        ({"predictions": ["no", "yes", "yes", "no"]}, TypeError, "whole numbers in `predictions`, but item 0 .*'no'"),
         ({"predictions": [[0.5, 0.5]] * 4}, ValueError, "predicted classes of shape .* scores='probabilities'"),
         ({"predictions": [[1, 0], [1], [1], [0]]}, ValueError, "predicted classes of shape"),
         (
