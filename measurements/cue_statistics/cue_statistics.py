@@ -88,13 +88,7 @@ class CueStatistics(KernelModule, evaluate.Measurement):
 
     def _checked(self, inputs):
         # Arrow would silently write the number 3 as the text "3".
-        return {**super()._checked(inputs), "data": check_choice_lists(inputs["data"], "data")}
-
-    def add_batch(self, **kwargs):
-        """Add a batch of items; missing texts are written as empty ones, which Arrow accepts."""
-        absent = [name for name in self.OPTIONAL_INPUTS if kwargs.get(name) is None]
-        filled = dict.fromkeys(absent, [""] * len(kwargs["data"])) if isinstance(kwargs.get("data"), list) else {}
-        super().add_batch(**{**kwargs, **filled})
+        return {**super()._checked({**inputs, "data": None}), "data": check_choice_lists(inputs["data"], "data")}
 
     @kernel_options(cue_statistics, cue_classifier, without=("tokenizer",))
     def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):

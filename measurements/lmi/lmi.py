@@ -4,6 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.shortcuts.lmi import LmiCounts, lmi
+from rightreasons.foundations.validation import check_token_lists
 from rightreasons.modules import KernelModule, describe_options, kernel_options, options_for
 
 _DESCRIPTION = """
@@ -74,6 +75,7 @@ _BATCH_SIZE = 1000
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Lmi(KernelModule, evaluate.Measurement):
     OPTIONAL_INPUTS = ("labels",)
+    STREAMED = _DATASETS
 
     def _info(self):
         return evaluate.MeasurementInfo(
@@ -138,11 +140,12 @@ class Lmi(KernelModule, evaluate.Measurement):
         data = inputs["data"]
         if isinstance(data, _DATASETS):
             return {**super()._checked({**inputs, "data": None}), "data": data}
-        # A generator can be read only once.
-        items = data if data is None or isinstance(data, (str, bytes)) or not hasattr(data, "__iter__") else list(data)
-        if isinstance(items, list) and items and isinstance(items[0], (list, tuple)):
-            return {**super()._checked({**inputs, "data": None}), "data": items}
-        return super()._checked({**inputs, "data": items})
+        if data and isinstance(data[0], list):
+            return {
+                **super()._checked({**inputs, "data": None}),
+                "data": check_token_lists(data, "data", allow_empty=True),
+            }
+        return super()._checked(inputs)
 
 
 def _column(batch, name):

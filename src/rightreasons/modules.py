@@ -16,14 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rightreasons.foundations.arrays import ingest
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import (
     as_ragged,
     check_finite_vector,
+    check_flags,
     check_labels,
     check_options,
     check_same_length,
     check_texts,
+    check_token_lists,
     unknown_name,
 )
 
@@ -286,8 +289,13 @@ class KernelModule:
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
     """Features that may be omitted; `_compute` then gets None."""
 
+    STREAMED: ClassVar[tuple[type, ...]] = ()
+    """Types of an input that `_compute` reads by itself."""
+
     # Attributes of the host class, declared for the type checker because the mixin precedes it.
     writer: Any
+    cache_file_name: str | None
+    filelock: Any
     num_process: int
     process_id: int
     features: Any
@@ -344,7 +352,7 @@ class KernelModule:
             expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in names)
             raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
         if present and self.writer is None and self.num_process == 1:
-            return dict(self._compute(**self._checked(inputs), **options))  # type: ignore[attr-defined]
+            return dict(self._compute(**self._columns(inputs), **options))  # type: ignore[attr-defined]
         if present:
             self.add_batch(**inputs)
             inputs = dict.fromkeys(names)
@@ -364,23 +372,31 @@ class KernelModule:
         check_options(kwargs, names, f"{self.name}.add_batch")
         inputs = {name: kwargs.get(name) for name in names}
         self._require_inputs([name for name in names if inputs[name] is not None])
-        checked = self._checked(inputs)
-        n_items = check_same_length(**{name: column for name, column in checked.items() if column is not None})
-        if n_items == 0:
-            raise ValueError(f"Expected at least one item in {self.name}.add_batch, but it is empty.")
-        filled = {name: [None] * n_items if column is None else column for name, column in checked.items()}
-        super().add_batch(**filled)  # type: ignore[misc]
+        columns = self._columns(inputs)
+        n_items = len(next(column for column in columns.values() if column is not None))
+        feature = self._forms()[0]
+        for name, column in columns.items():
+            if column is None:  # Arrow takes no missing texts.
+                columns[name] = ["" if getattr(feature[name], "dtype", None) == "string" else None] * n_items
+        form = self._infer_feature_from_batch(columns)  # type: ignore[attr-defined]
+        if self.writer is not None and form != self.selected_feature_format:
+            raise ValueError(
+                f"Expected a batch in the form of those added before to {self.name}, but got another, such as rows "
+                "after single values: call compute first."
+            )
+        is_first = self.writer is None
+        try:
+            super().add_batch(**columns)  # type: ignore[misc]
+        except Exception:
+            if is_first:
+                self._discard()
+            raise
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
         plural = {"prediction": "predictions", "reference": "references"}
         items = {plural.get(name, name): value for name, value in kwargs.items()}
-        self.add_batch(
-            **{
-                name: None if value is None else [value.tolist() if hasattr(value, "tolist") else value]
-                for name, value in items.items()
-            }
-        )
+        self.add_batch(**{name: None if value is None else [value] for name, value in items.items()})
 
     def __getstate__(self) -> dict[str, Any]:
         if self.writer is not None:
@@ -397,9 +413,31 @@ class KernelModule:
             got = ", ".join(f"`{name}`" for name in present) or "nothing"
             raise ValueError(f"Expected {expected} in {self.name}, but got only {got}.")
 
+    def _columns(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Bring every input from any accepted form to an array or a list of one length, and check it."""
+        plain = dict(inputs)
+        for name, value in inputs.items():
+            if value is not None and not isinstance(value, self.STREAMED):
+                dtype = getattr(self._forms()[0][name], "dtype", None)
+                plain[name] = ingest(value, name, "a sequence of texts" if dtype == "string" else "an array or a list")
+        columns = self._checked(plain)
+        present = {
+            name: column
+            for name, column in columns.items()
+            if column is not None and not isinstance(column, self.STREAMED)
+        }
+        if present and check_same_length(**present) == 0:
+            raise ValueError(f"Expected at least one item in `{next(iter(present))}`, but it is empty.")
+        for name, column in present.items():
+            _check_characters(column, name)
+        return columns
+
+    def _forms(self) -> list[Any]:
+        return self.features if isinstance(self.features, list) else [self.features]
+
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Check the kind of every input by its declared feature; the kernel checks the values."""
-        forms = self.features if isinstance(self.features, list) else [self.features]
+        forms = self._forms()
         checked: dict[str, Any] = {}
         for name, value in inputs.items():
             if value is None:
@@ -418,7 +456,17 @@ class KernelModule:
                 os.remove(path)
             with contextlib.suppress(Exception):
                 lock.release()
-        self.data = self.writer = self.file_paths = self.filelocks = None
+        writer, path, lock = self.writer, self.cache_file_name, self.filelock
+        if writer is not None:
+            with contextlib.suppress(Exception):
+                writer.close()
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    os.remove(path)
+        if lock is not None:
+            with contextlib.suppress(Exception):
+                lock.release()
+        self.data = self.writer = self.buf_writer = self.file_paths = self.filelocks = None
         self.cache_file_name = self.filelock = self.selected_feature_format = None
 
 
@@ -435,12 +483,36 @@ def _check_kind(value: Any, feature: Any, name: str) -> Any:
         return check_labels(value, name=name, minimum=-1)
     if dtype == "string":
         return check_texts(value, name, allow_empty=True)
+    if dtype == "bool":
+        return check_flags(value, name)
     if dtype == "float64":
         return check_finite_vector(value, name)
     inner = getattr(getattr(feature, "feature", None), "dtype", None)
     if inner == "float64":
         return _score_rows(value, name)
+    if inner == "int64":
+        return [check_labels(row, name=f"{name}[{index}]", minimum=-1).tolist() for index, row in enumerate(value)]
+    if inner == "string":
+        return check_token_lists(value, name)
     return value
+
+
+def _check_characters(column: Any, name: str) -> None:
+    """Check that texts can be written to Arrow: half of a surrogate pair has no bytes in UTF-8."""
+    if not isinstance(column, list):
+        return
+    for index, item in enumerate(column):
+        for text in [item] if isinstance(item, str) else item if isinstance(item, list) else []:
+            if not isinstance(text, str):
+                break
+            if text.isascii():
+                continue
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ValueError(
+                    f"Expected texts of whole characters in `{name}`, but item {index} has half of a surrogate pair."
+                ) from None
 
 
 def _score_rows(value: Any, name: str) -> Any:
@@ -449,12 +521,6 @@ def _score_rows(value: Any, name: str) -> Any:
 
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
         return value
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
-        return _score_rows(value, name)
-    if not hasattr(value, "__iter__") or isinstance(value, (str, bytes, Mapping)):
-        raise TypeError(f"Expected `{name}` to be rows of numbers, but got {type(value).__name__}.")
     rows = list(value)
     if rows and not hasattr(rows[0], "__len__"):
         return check_finite_vector(rows, name)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations.arrays import as_floats, is_tensor, kind_of, to_numpy
+from rightreasons.foundations.arrays import as_floats, ingest, is_tensor, kind_of, to_numpy
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 
@@ -288,6 +288,7 @@ def check_logits(
         >>> check_logits([[0.0, 3.0]])
         array([[0., 3.]])
     """
+    predictions = ingest(predictions, name)
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores, name=name)
         if scores != "probabilities":
@@ -310,16 +311,15 @@ def as_ragged(rows: object, name: str) -> Ragged:
     """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
     if isinstance(rows, Ragged):
         return rows
-    if is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
-        table = as_floats(rows, name)
+    items = ingest(rows, name, "a sequence of rows of numbers")
+    if isinstance(items, np.ndarray):
+        table = as_floats(items, name)
         if table.ndim != 2:
             raise ValueError(f"Expected `{name}` to hold one row of scores an item, but got shape {table.shape}.")
         offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
         return Ragged(table.reshape(-1), offsets)
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
-        raise TypeError(f"Expected `{name}` to be a sequence of rows of numbers, but got {kind_of(rows)}.")
     parts = []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(items):
         part = as_floats(row, f"{name}[{index}]")
         if part.ndim != 1:
             raise ValueError(
@@ -385,7 +385,16 @@ def check_labels(
         error = ValueError if fractional.size else TypeError
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":
-        raise TypeError(f"Expected whole numbers in `{name}`, but item 0 is {values.reshape(-1)[0]!r}.")
+        item = next((i for i, value in enumerate(values.tolist()) if not _is_whole(value)), 0)
+        if _is_whole(values[item]):
+            item = next(i for i, value in enumerate(values.tolist()) if abs(value) > _LARGEST_LABEL)
+            raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
+        raise TypeError(
+            f"Expected whole numbers in `{name}`, but item {item} is {values[item : item + 1].tolist()[0]!r}."
+        )
+    if values.dtype == np.uint64 and values.max() > _LARGEST_LABEL:
+        item = int(np.flatnonzero(values > _LARGEST_LABEL)[0])
+        raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
     labels = values.astype(np.int64, copy=False)
     upper = None if n_classes is None else np.asarray(n_classes) - 1
     wrong = labels < minimum
@@ -436,7 +445,8 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
         raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
-    if flags.dtype.kind in "iu" and np.isin(flags, (0, 1)).all():
+    whole = flags.dtype.kind in "iu" or all(isinstance(flag, numbers.Integral) for flag in flags.tolist())
+    if whole and np.isin(flags, (0, 1)).all():
         return flags.astype(np.bool_)
     bad = np.flatnonzero(~np.isin(flags, (0, 1)))
     item = int(bad[0]) if bad.size else 0
@@ -463,9 +473,7 @@ def check_same_length(**columns: Any) -> int:
 
 def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
     """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
-    if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
-        raise TypeError(f"Expected `{name}` to be a sequence of texts, but got {kind_of(texts)}.")
-    checked = list(texts)
+    checked = list(ingest(texts, name, "a sequence of texts"))
     if not checked:
         raise ValueError(f"Expected at least one text in `{name}`, but it is empty.")
     for index, text in enumerate(checked):
@@ -516,11 +524,9 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         ...
         TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
     """
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
-        raise TypeError(f"Expected `{name}` to be a sequence of lists of choices, but got {kind_of(rows)}.")
     items: list[list[str]] = []
-    for index, row in enumerate(rows):
-        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+    for index, row in enumerate(ingest(rows, name, "a sequence of lists of choices")):
+        if not isinstance(row, list):
             raise TypeError(
                 f"Expected each item of `{name}` to be a list of choices, but item {index} is {kind_of(row)}."
             )
@@ -543,15 +549,12 @@ def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool =
         ...
         TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
     """
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable):
-        raise TypeError(f"Expected `{name}` to be a sequence of lists of tokens, but got {kind_of(rows)}.")
     checked: list[Sequence[str]] = []
-    for index, row in enumerate(rows):
-        if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+    for index, tokens in enumerate(ingest(rows, name, "a sequence of lists of tokens")):
+        if not isinstance(tokens, list):
             raise TypeError(
-                f"Expected each item of `{name}` to be a list of tokens, but item {index} is {kind_of(row)}."
+                f"Expected each item of `{name}` to be a list of tokens, but item {index} is {kind_of(tokens)}."
             )
-        tokens = row if isinstance(row, (list, tuple)) else list(row)
         if not tokens and not allow_empty:
             raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
         if not all(isinstance(token, str) for token in tokens):
@@ -578,6 +581,11 @@ def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 _BLOCK_VALUES = 131_072
+_LARGEST_LABEL = np.iinfo(np.int64).max
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def _row_of(index: int, values: NDArray[np.float64], rows: Ragged | None) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.binning import BLOCK
+from rightreasons.foundations.arrays import ingest
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
 
@@ -88,6 +89,7 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
         >>> top.confidence, top.correct
         (array([0.9, 0.5]), array([ True, False]))
     """
+    predictions = ingest(predictions, "predictions")
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores)
         labels = _labels(rows, references, rows.lengths)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.intervals import Interval, quantile_interval
 from rightreasons.foundations import validation
+from rightreasons.foundations.arrays import ingest
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 
@@ -179,7 +178,9 @@ def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int
         >>> check_runs([0, 1]).shape, check_runs([[0, 1, 1], [1, 1, 1]]).shape
         ((2, 1), (2, 3))
     """
-    values: Any = predictions if hasattr(predictions, "ndim") else _as_list(predictions, name)
+    values = ingest(predictions, name)
+    if len(values) == 0:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
     if getattr(values, "ndim", 1) != 2 and not (isinstance(values, list) and _is_row(values[0])):
         return validation.check_labels(values, name=name)[:, None]
     rows = list(values)
@@ -199,15 +200,6 @@ def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int
 
 def _is_row(value: object) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-
-
-def _as_list(predictions: object, name: str) -> list[object]:
-    if isinstance(predictions, (str, bytes, Mapping)) or not isinstance(predictions, Iterable):
-        raise TypeError(f"Expected `{name}` to be an array or a list, but got {predictions!r}.")
-    values = list(predictions)
-    if not values:
-        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    return values
 
 
 def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_value: float) -> Run:

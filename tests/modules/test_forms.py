@@ -1,0 +1,349 @@
+"""Every module takes the same forms of input by compute, add_batch and add: the same figure or the same sentence."""
+
+import dataclasses
+import doctest
+import json
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rightreasons
+from rightreasons.foundations.arrays import ingest, to_numpy
+from rightreasons.foundations.validation import as_ragged, check_flags, check_labels, check_scores
+
+ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
+"""Dyadic numbers, which float32, bfloat16 and float16 hold exactly."""
+
+ANSWERS = [0, 1, 1]
+FLAGS = [True, False, True]
+NUMBERS = [0.5, 0.25, 0.75]
+TEXTS = ["a good film", "bad film", "a bad, bad day"]
+TOKENS = [["good", "film"], ["bad", "film"], ["bad", "day"]]
+
+MODULES = {
+    "ece": ({"predictions": ROWS, "references": ANSWERS}, {}),
+    "prior_bias": ({"predictions": ROWS, "references": ANSWERS}, {}),
+    "choice_paralysis": (
+        {
+            "predictions": ROWS,
+            "perturbed_predictions": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.125, 0.5, 0.375]],
+            "references": ANSWERS,
+            "perturbed_references": ANSWERS,
+            "original_positions": [[0, 1], [0, 1], [0, 1]],
+        },
+        {"n_resamples": 100},
+    ),
+    "easy_hard_gap": (
+        {"predictions": [0, 0, 1], "references": ANSWERS, "easy": FLAGS},
+        {"n_resamples": 100, "n_permutations": 100},
+    ),
+    "shortcut_tradeoff": ({"predictions": [0, 0, 1], "references": ANSWERS, "cued": FLAGS}, {}),
+    "generalization_score": ({"standard": NUMBERS, "held_out_class": [0.25, 0.25, 0.5]}, {"iid_score": 0.5}),
+    "lmi": ({"data": TEXTS, "labels": ANSWERS}, {}),
+    "cue_statistics": ({"data": TOKENS, "labels": ANSWERS, "prompts": TEXTS}, {"n_resamples": 100}),
+    "shortcut_reliance": (
+        {"tokens": TOKENS, "attributions": ROWS, "predictions": [0, 1, 1], "references": ANSWERS},
+        {"heads": {"0": ["good"], "1": ["bad"]}, "n_resamples": 100},
+    ),
+}
+
+FORMS = {
+    "tuple": tuple,
+    "generator": lambda values: (value for value in values),
+    "iterator": iter,
+    "numpy": np.array,
+    "numpy rows": lambda values: [np.array(value) for value in values],
+    "objects": lambda values: np.array(values, dtype=object),
+    "torch": lambda values: torch.tensor(values),
+    "torch rows": lambda values: [torch.tensor(value) for value in values],
+    "bfloat16": lambda values: torch.tensor(values, dtype=torch.bfloat16, requires_grad=True),
+    "float32": lambda values: np.array(values, dtype=np.float32),
+    "longdouble": lambda values: np.array(values, dtype=np.longdouble),
+    "__array__": lambda values: type("Holder", (), {"__array__": lambda _, **__: np.array(values)})(),
+    "__dlpack__": lambda values: type(
+        "Holder",
+        (),
+        {
+            "__dlpack__": lambda _, **options: np.array(values).__dlpack__(**options),
+            "__dlpack_device__": lambda _: (1, 0),
+        },
+    )(),
+    "Series": lambda values: pd.Series(values, index=range(7, 7 + len(values))),
+    "DataFrame": pd.DataFrame,
+    "pyarrow": pa.array,
+    "chunked": lambda values: pa.chunked_array([values[:1], values[1:]]),
+    "Table": lambda values: pa.table(
+        {f"p_{index}": list(column) for index, column in enumerate(zip(*values, strict=True))}
+    ),
+    "Column": lambda values: datasets.Dataset.from_dict({"values": values})["values"],
+    "Column of arrow": lambda values: datasets.Dataset.from_dict({"values": values}).with_format("arrow")["values"],
+    "Dataset": lambda values: datasets.Dataset.from_pandas(pd.DataFrame(values)),
+    "set": lambda values: set(map(str, values)),
+    "dictionary": lambda values: dict(enumerate(values)),
+    "text": str,
+    "bytes": lambda values: str(values).encode(),
+    "one value": lambda values: 5,
+    "0-d": lambda values: np.array(0.5),
+    "masked": lambda values: np.ma.masked_array(values, mask=False),
+    "None inside": lambda values: [*values[:-1], None],
+    "NaN inside": lambda values: [*values[:-1], float("nan")],
+    "NA inside": lambda values: [*values[:-1], pd.NA],
+    "null inside": lambda values: pa.array([*values[:-1], None]),
+    "set inside": lambda values: [*values[:-1], {1}],
+    "fewer": lambda values: values[:-1],
+    "empty": lambda values: [],
+    "surrogate": lambda values: [*values[:-1], "\ud800"],
+    "huge": lambda values: [*values[:-1], 10**400],
+    "negative": lambda values: [*values[:-1], -3],
+}
+FLOATS_ALONE = {"bfloat16", "float32", "longdouble"}
+TABLES = {"DataFrame", "Table", "Dataset"}
+
+
+def outcome(compute):
+    """Return what a way of computing gives: a result, or the kind and the sentence of its error."""
+    try:
+        return json.dumps(compute())
+    except (TypeError, ValueError) as error:
+        sentence = str(error)
+        assert sentence.startswith("Expected "), sentence
+        assert "\n" not in sentence, sentence
+        return type(error).__name__, sentence
+
+
+def ways(module, inputs, options):
+    """Yield each way to hand in inputs, made anew, as a generator can be read only once."""
+
+    def added():
+        module.add_batch(**inputs())
+        return module.compute(**options)
+
+    yield lambda: module.compute(**inputs(), **options)
+    yield added
+
+
+LOADED = {}
+
+
+def loaded(name):
+    return LOADED.setdefault(name, rightreasons.load(name))
+
+
+def make(form, values):
+    """Build a form, or return None where its own library cannot hold the values."""
+    try:
+        return FORMS[form](values)
+    except Exception:
+        return None
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_all_ways_give_the_same_figure_or_the_same_sentence(data):
+    name = data.draw(st.sampled_from(sorted(MODULES)), label="module")
+    inputs, options = MODULES[name]
+    column = data.draw(st.sampled_from(sorted(inputs)), label="input")
+    form = data.draw(st.sampled_from(sorted(FORMS)), label="form")
+    # A data set for `lmi` is texts and labels in one: compute streams it, add_batch says so.
+    if make(form, inputs[column]) is None or (name, column, form) == ("lmi", "data", "Dataset"):
+        return
+
+    def formed():
+        return {**inputs, column: make(form, inputs[column])}
+
+    module = loaded(name)
+    direct, added = (outcome(way) for way in ways(module, formed, options))
+    assert direct == added
+    # The module is as it was, whatever happened.
+    assert module.writer is None
+    good = outcome(lambda: module.compute(**inputs, **options))
+    assert not isinstance(good, tuple), good
+    if isinstance(direct, tuple):
+        module.add_batch(**inputs)
+        with pytest.raises((TypeError, ValueError)):
+            module.add_batch(**formed()) if outcome_of_batch(name, formed) else module.compute(**formed(), **options)
+        if module.writer is not None:
+            assert outcome(lambda: module.compute(**options)) == good
+
+
+def outcome_of_batch(name, formed):
+    """Return whether a batch is refused as it is added, by another module of that name."""
+    other = LOADED.setdefault(f"{name} again", rightreasons.load(name))
+    try:
+        other.add_batch(**formed())
+    except (TypeError, ValueError):
+        return True
+    other._discard()
+    return False
+
+
+ACCEPTED = [form for form in FORMS if list(FORMS).index(form) < list(FORMS).index("set")]
+
+
+@pytest.mark.parametrize("form", ACCEPTED)
+def test_each_accepted_form_gives_the_figure_of_the_lists(form):
+    for name, (inputs, options) in MODULES.items():
+        module = loaded(name)
+        want = module.compute(**inputs, **options)
+        for column, values in inputs.items():
+            rows = isinstance(values[0], list)
+            texts = isinstance(values[0][0] if rows else values[0], str)
+            whole = isinstance(values[0][0] if rows else values[0], (int, bool))
+            if (
+                (form in TABLES and (not rows or texts))
+                or (form in FLOATS_ALONE and (whole or texts))
+                or (texts and form in {"torch", "torch rows", "__dlpack__"})
+                or (rows and form == "chunked" and texts)
+                or (form == "numpy rows" and not rows)
+            ):
+                continue
+            got = module.compute(**{**inputs, column: FORMS[form](values)}, **options)
+            assert got == want, (name, column)
+
+
+def test_item_by_item_gives_what_the_batch_gives():
+    for name, (inputs, options) in MODULES.items():
+        module = loaded(name)
+        for wrap in (lambda value: value, lambda value: np.array(value) if not isinstance(value, str) else value):
+            for row in range(3):
+                module.add(**{column: wrap(values[row]) for column, values in inputs.items()})
+            assert module.compute(**options) == module.compute(**inputs, **options), name
+
+
+def test_an_item_of_torch_and_a_masked_one():
+    ece = loaded("ece")
+    ece.add(prediction=torch.tensor(ROWS[0], dtype=torch.bfloat16, requires_grad=True), reference=torch.tensor(0))
+    with pytest.raises(TypeError, match=r"`predictions\[0\]` without a mask"):
+        ece.add(prediction=np.ma.masked_array(ROWS[1], mask=[0, 1]), reference=1)
+    with pytest.raises(TypeError, match=r"`predictions\[0\]` to be an array or a list, but got \{0.5\}"):
+        ece.add(prediction={0.5}, reference=1)
+    # 1 - 0.75, the one item that was taken
+    assert ece.compute()["ece"] == 0.25
+
+
+def test_another_form_than_before_is_refused_and_nothing_is_lost():
+    ece = rightreasons.load("ece", kind="positive")
+    # |0.75 - 1| and |0.5 - 0| in bins of their own: (0.25 + 0.5) / 2
+    ece.add_batch(predictions=[0.75, 0.5], references=[1, 0])
+    with pytest.raises(ValueError, match="in the form of those added before to ece, but got another"):
+        ece.add_batch(predictions=ROWS, references=ANSWERS)
+    with pytest.raises(ValueError, match="in the form of those added before"):
+        ece.compute(predictions=ROWS, references=ANSWERS)
+    assert ece.compute()["ece"] == 0.375
+    assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
+
+
+def test_columns_of_a_table_are_classes_in_their_order():
+    frame = pd.DataFrame({"joy": [0.9, 0.8], "anger": [0.1, 0.2]})
+    # A frame that is read as its column names gives 0.5.
+    assert loaded("ece").compute(predictions=frame, references=[0, 0])["ece"] == pytest.approx(0.15)
+    assert loaded("ece").compute(predictions=frame[["anger", "joy"]], references=[1, 1])["ece"] == pytest.approx(0.15)
+    twice = pd.DataFrame([[0.9, 0.1], [0.8, 0.2]], columns=["p", "p"])
+    assert check_scores(twice).tolist() == [[0.9, 0.1], [0.8, 0.2]]
+    for frame, message in (
+        (pd.DataFrame({1: [0.1], 0: [0.9]}), "`predictions` in the order of the classes, but got 1, 0"),
+        (pa.table({"1": [0.1], "0": [0.9]}), "`predictions` in the order of the classes, but got 1, 0"),
+        (pd.DataFrame({"a": [0.5], "text": ["x"]}), "in each column of `predictions`, but column 'text' holds"),
+        (pd.DataFrame({"a": pd.Series([0.5], dtype=object)}), "column 'a' holds objects"),
+        (pa.table({"a": [[0.5]]}), r"column 'a' holds 0.5 \(float64\)"),
+        (pa.table({"a": [0.5, None]}), r"in each item of `predictions\['a'\]`, but item 1 is None"),
+        (pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, np.nan]}), "`predictions`, but row 1 holds NaN"),
+        (pd.DataFrame(), "at least one column in `predictions`"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            check_scores(frame)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, None], "item 1 is None"),
+        ([0, float("nan")], "item 1 is nan"),
+        (pd.Series([0, None, 1]), "item 1 is nan"),
+        (pd.Series([0, None, 1], dtype="Int64"), "item 1 is None"),
+        (pa.array([0, None]), "item 1 is None"),
+        (pd.array([0, pd.NA], dtype="Int64"), "item 1 is None"),
+        ([0, True], "item 1 is True"),
+        ([0, "1"], "item 1 is '1'"),
+        ([0, {}], "item 1 is {}"),
+        ([0, 10**30], "at most 64 bits in `references`, but item 1"),
+        ([0, 2**63], "at most 64 bits in `references`, but item 1"),
+        (np.array([0, 2**63], dtype=np.uint64), "at most 64 bits in `references`, but item 1"),
+        (np.array(3), r"but got the single value 3 \(int64\)"),
+        ({0: 1}.keys(), "to be an array or a list, but got dict_keys"),
+        (b"01", "to be an array or a list, but got b'01'"),
+    ],
+)
+def test_labels_name_the_row(labels, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        check_labels(labels)
+
+
+def test_values_of_a_dictionary_have_an_order():
+    assert check_labels({"a": 0, "b": 2}.values()).tolist() == [0, 2]
+
+
+def test_flags_are_true_and_false_or_0_and_1():
+    assert check_flags([0, True, 1], "easy").tolist() == [False, True, True]
+    assert check_flags(pd.array([True, False], dtype="boolean"), "easy").tolist() == [True, False]
+    with pytest.raises(ValueError, match="item 1 is None"):
+        check_flags([True, pd.NA], "easy")
+    with pytest.raises(TypeError, match="item 1 is 2"):
+        check_flags([True, 2], "easy")
+
+
+def test_tensors_of_other_kinds():
+    eye = torch.eye(2)
+    assert to_numpy(eye.to_sparse(), "x").tolist() == [[1, 0], [0, 1]]
+    assert to_numpy(eye.to(torch.float8_e4m3fn), "x").tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on meta"):
+        to_numpy(eye.to("meta"), "x")
+
+
+def test_nested_and_long_values():
+    nested = []
+    for _ in range(3000):
+        nested = [nested]
+    with pytest.raises(ValueError, match="nested deeper than 8 levels"):
+        ingest(nested, "x")
+    with pytest.raises(ValueError, match="value 1 is too large for a float"):
+        check_scores([0.5, 10**400])
+    assert as_ragged(pa.array([[0.5], [0.25, 0.75]]), "x").lengths.tolist() == [1, 2]
+
+
+def test_what_speaks_only_the_c_stream_of_arrow():
+    @dataclasses.dataclass
+    class Stream:
+        table: pa.Table
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.table.__arrow_c_stream__(requested_schema)
+
+    stream = Stream(pa.table({"a": [0.75, 0.5], "b": [0.25, 0.5]}))
+    assert check_scores(stream).tolist() == [[0.75, 0.25], [0.5, 0.5]]
+
+
+def test_a_form_that_cannot_be_read_is_one_sentence():
+    with pytest.raises(TypeError, match="an array or a list, but `__dlpack__` of a Holder failed"):
+        ingest(FORMS["__dlpack__"](TEXTS), "data")
+
+
+def test_examples_of_the_document():
+    results = doctest.testfile(str(Path(__file__).parents[2] / "docs" / "data.md"), module_relative=False)
+    assert results.failed == 0
+    assert results.attempted > 5
+
+
+def test_polars():
+    polars = pytest.importorskip("polars", reason="polars is not a dependency")
+    assert check_scores(polars.DataFrame({"a": [0.75, 0.5], "b": [0.25, 0.5]})).tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    assert check_labels(polars.Series([0, 2])).tolist() == [0, 2]
+    with pytest.raises(ValueError, match="item 1 is None"):
+        check_labels(polars.Series([0, None]))
