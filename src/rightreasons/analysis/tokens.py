@@ -164,7 +164,8 @@ def category_codes(
         [0, 2]
     """
     check_one_of(style, PIECE_STYLES, "piece_style")
-    listed = STOP_WORDS if stop_words is None else frozenset(check_texts(stop_words, "stop_words"))
+    words = list(stop_words) if isinstance(stop_words, (set, frozenset)) else stop_words
+    listed = STOP_WORDS if words is None else frozenset(check_texts(words, "stop_words"))
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.
     punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))

@@ -83,7 +83,10 @@ def _groups(words: Words, name: str) -> dict[str, tuple[str, ...]]:
     if isinstance(words, str) or not isinstance(words, (Sequence, Mapping)):
         raise TypeError(f"Expected `{name}` to be a list of words, or lists by kind, but got {words!r}.")
     groups = words if isinstance(words, Mapping) else {name: words}
-    return {kind: tuple(check_texts(group, name)) for kind, group in groups.items()}
+    return {
+        kind: tuple(check_texts(sorted(group) if isinstance(group, (set, frozenset)) else group, name))
+        for kind, group in groups.items()
+    }
 
 
 def _replacements(
