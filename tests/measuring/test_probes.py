@@ -6,6 +6,7 @@ import datasets
 import numpy as np
 import pytest
 
+from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import measure_option_order
 from rightreasons.measuring.probes import (
@@ -175,3 +176,13 @@ def test_items_are_chosen_by_their_preference_without_a_question():
     assert scores.telling_items(3) == [*order[:2], order[-1]]
     rows = zip(scores.confidences[ORIGINAL], scores.labels(), strict=True)
     assert scores.right().tolist() == [float(row[label]) for row, label in rows]
+
+
+def test_the_seed_of_the_resampling_is_that_of_the_shuffles():
+    scores = probe_tables(items(), ks=(1,)).scored_by(by_pair)
+    for seed in (0, 3):
+        measured = measure_probes(scores, resampling=Resampling(resamples=20, seed=seed), n_permutations=20)
+        expected = prior_bias(scores.confidences["no_question"], n_permutations=20, seed=seed)
+        assert measured.prior_bias["no_question"].null == expected.null
+        expected = prior_bias(scores.confidences[ORIGINAL], n_permutations=20, seed=seed)
+        assert measured.original.null == expected.null

@@ -333,6 +333,7 @@ def measure_probes(
             scores.confidences[name],
             None if (pseudo < 0).all() else pseudo,
             n_permutations=n_permutations,
+            seed=resampling.seed,
             resampling=resampling,
         )
         rate = biases[name].pseudo_correct
@@ -356,7 +357,7 @@ def measure_probes(
         n_items=n_items,
         accuracy=right / n_items,
         accuracy_interval=wilson(right, n_items, confidence_level=resampling.level),
-        original=prior_bias(before, labels, n_permutations=n_permutations, resampling=resampling),
+        original=prior_bias(before, labels, n_permutations=n_permutations, seed=resampling.seed, resampling=resampling),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
         paralysis={
