@@ -4,6 +4,8 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.analysis.calibration.top_label import check_no_classes
+from rightreasons.foundations.arrays import ingest
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -16,8 +18,9 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different lengths (the number
-        of choices may differ; `kind="top_label"` only).
-    references: (N,) labels, whole numbers from 0.
+        of choices may differ; `kind="top_label"` only). For `kind="confidence"`: (N,) confidence in the given
+        answer, in [0, 1].
+    references: (N,) labels, whole numbers from 0. For `kind="confidence"`: whether the answer was right, 1 or 0.
 
 Returns:
     dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts
@@ -78,6 +81,14 @@ class Ece(KernelModule, evaluate.Metric):
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
+
+    def _checked(self, inputs):
+        # Arrow would turn predicted classes into floats, and hide what they are.
+        predictions = inputs["predictions"]
+        if predictions is not None:
+            predictions = ingest(predictions, "predictions")
+            check_no_classes(predictions)
+        return super()._checked({**inputs, "predictions": predictions})
 
     @kernel_options(calibration_error)
     def _compute(self, predictions, references, **options):

@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 from reliability_view import Settings, class_names, fit, view
 
-from rightreasons.analysis.calibration.options import KINDS, NORMS, STRATEGIES
+from rightreasons.analysis.calibration.options import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.data.opening.predictions import SUFFIXES, Predictions, parse_predictions, read_predictions
 from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import MISTAKES, page_style, problem
@@ -54,7 +54,9 @@ def build() -> gr.Blocks:
                         gr.Markdown(FORMAT)
                 source = gr.HTML(elem_id="source")
                 with gr.Group():
-                    kind = gr.Radio(list(KINDS), value="top_label", label="Kind: what is compared", elem_id="kind")
+                    kind = gr.Radio(
+                        list(TABLE_KINDS), value="top_label", label="Kind: what is compared", elem_id="kind"
+                    )
                     shown_class = gr.Dropdown(label="Class whose bins are drawn", visible=False, elem_id="shown-class")
                     n_bins = gr.Slider(1, 50, value=15, step=1, label="Bins", elem_id="bins")
                     strategy = gr.Radio(

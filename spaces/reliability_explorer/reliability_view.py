@@ -9,7 +9,7 @@ import numpy as np
 
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
-from rightreasons.analysis.calibration.lint import PositiveVersusCorrectnessWarning
+from rightreasons.analysis.calibration.lint import ConfidenceVersusLabelWarning, PositiveVersusCorrectnessWarning
 from rightreasons.analysis.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.analysis.calibration.temperature import apply_temperature, temperature_report
 from rightreasons.analysis.intervals import Interval, wilson
@@ -74,6 +74,7 @@ def view(run: Predictions, settings: Settings) -> View:
     options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy, "scores": scores}
     with warnings.catch_warnings():  # the sentence is in the result
         warnings.simplefilter("ignore", PositiveVersusCorrectnessWarning)
+        warnings.simplefilter("ignore", ConfidenceVersusLabelWarning)
         result = calibration_error(
             predictions,
             run.references,

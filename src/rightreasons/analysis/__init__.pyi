@@ -18,6 +18,7 @@ from .calibration.errors import CalibrationBin as CalibrationBin
 from .calibration.errors import CalibrationBins as CalibrationBins
 from .calibration.errors import CalibrationResult as CalibrationResult
 from .calibration.errors import calibration_error as calibration_error
+from .calibration.lint import ConfidenceVersusLabelWarning as ConfidenceVersusLabelWarning
 from .calibration.lint import PositiveVersusCorrectnessWarning as PositiveVersusCorrectnessWarning
 from .calibration.macro_ce import MacroCalibrationResult as MacroCalibrationResult
 from .calibration.macro_ce import macro_ce as macro_ce
@@ -117,6 +118,7 @@ __all__ = [
     "ChoicesOnly",
     "ClassificationResult",
     "ClasswiseTable",
+    "ConfidenceVersusLabelWarning",
     "ConfusionMatrix",
     "ConsistencyResult",
     "ContrastConsistency",

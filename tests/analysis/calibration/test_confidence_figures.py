@@ -83,7 +83,7 @@ class TestBrier:
         with pytest.raises(ValueError, match="kind='positive', but got 3"):
             brier_score(*softmax_rows(5, 3), kind="positive")
         with pytest.raises(ValueError, match="`kind`"):
-            brier_score([[0.5, 0.5]], [0], kind="top_label")
+            brier_score([[0.5, 0.5]], [0], kind="classwise")
         with pytest.raises(ValueError, match="rows of one length"):
             brier_score(RAGGED, [0, 1, 3])
 

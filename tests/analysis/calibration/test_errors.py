@@ -660,7 +660,7 @@ BAD = [
         [0, 1],
         {"kind": "top"},
         ValueError,
-        "Expected `kind` to be one of 'top_label', 'positive' or 'classwise', but got 'top'",
+        "Expected `kind` to be one of 'top_label', 'positive', 'classwise' or 'confidence', but got 'top'",
     ),
     (GOOD, [0, 1], {"norm": "L1"}, ValueError, "Expected `norm` to be one of 'l1', 'l2' or 'max'"),
     (GOOD, [0, 1], {"norm": 1}, TypeError, "Expected `norm` to be one of"),

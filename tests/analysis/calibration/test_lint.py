@@ -7,7 +7,9 @@ import pytest
 
 from rightreasons.analysis.calibration.errors import CalibrationBins, calibration_error
 from rightreasons.analysis.calibration.lint import (
+    ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
+    looks_like_confidence_vs_label,
     looks_like_positive_vs_correctness,
 )
 
@@ -102,3 +104,67 @@ class TestWarning:
             bins.update(positive[start : start + 100], right[start : start + 100])
         with pytest.warns(PositiveVersusCorrectnessWarning):
             bins.result()
+
+
+class TestConfidenceBesideLabels:
+    @pytest.mark.parametrize("sharpness", [1.0, 3.0, 6.0])
+    @pytest.mark.parametrize("base", [0.0, -1.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_tells_the_mistake_from_the_right_uses(self, sharpness, base, seed):
+        positive, labels = classifier(sharpness=sharpness, base=base, seed=seed)
+        confidence = np.maximum(positive, 1 - positive)
+        assert looks_like_confidence_vs_label(confidence, labels)
+        assert not looks_like_confidence_vs_label(confidence, correctness(positive, labels))
+        assert not looks_like_confidence_vs_label(positive, labels)
+        above = positive >= 0.5  # P(class 1) of the items that are predicted as class 1
+        assert not looks_like_confidence_vs_label(positive[above], labels[above])
+
+    def test_overconfidence_that_says_something_is_not_the_mistake(self):
+        positive, labels = classifier()
+        sure = np.clip(np.maximum(positive, 1 - positive) + 0.1, 0, 1)
+        assert not looks_like_confidence_vs_label(sure, correctness(positive, labels))
+
+    @pytest.mark.parametrize("confidence", [[0.9] * 100, [0.9] * 50 + [0.91] * 50])
+    def test_confidence_that_hardly_differs_says_nothing(self, confidence):
+        assert not looks_like_confidence_vs_label(confidence, [1, 0] * 50)
+
+    def test_half_is_no_confidence_below_half(self):
+        confidence, labels = [0.5, 0.6, 0.8, 1.0] * 50, [0, 1, 1, 0, 1, 0, 0, 1] * 25
+        assert looks_like_confidence_vs_label(confidence, labels)
+        assert not looks_like_confidence_vs_label([0.49, *confidence], [0, *labels])
+
+    def test_few_items_and_tables_say_nothing(self):
+        positive, labels = classifier()
+        confidence = np.maximum(positive, 1 - positive)
+        assert not looks_like_confidence_vs_label(confidence[:19], labels[:19])
+        assert not looks_like_confidence_vs_label(np.column_stack((1 - confidence, confidence)), labels)
+
+    def test_the_kernel_warns_for_either_kind(self):
+        positive, labels = classifier()
+        confidence = np.maximum(positive, 1 - positive)
+        for kind, match in (("top_label", "none is below 0.5"), ("confidence", "look like class labels")):
+            with pytest.warns(ConfidenceVersusLabelWarning, match=match):
+                assert calibration_error(confidence, labels, kind=kind).warning is not None
+            bins = CalibrationBins(kind=kind).update(confidence[:900], labels[:900])
+            with pytest.warns(ConfidenceVersusLabelWarning, match=match):
+                bins.update(confidence[900:], labels[900:]).result()
+
+    def test_probability_of_class_1_as_confidence_is_noticed(self):
+        positive, labels = classifier()
+        right = correctness(positive, labels)
+        with pytest.warns(PositiveVersusCorrectnessWarning, match="not the confidence in the answer"):
+            calibration_error(positive, right, kind="confidence")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            calibration_error(np.maximum(positive, 1 - positive), right, kind="confidence")
+
+    def test_either_mistake_gives_a_figure_like_a_published_one(self):
+        # a calibrated classifier of balanced classes, some 93 % right: both figures are near 0.93 - 0.5
+        positive, labels = classifier(20_000, sharpness=7.0)
+        right = correctness(positive, labels)
+        with pytest.warns(PositiveVersusCorrectnessWarning):
+            first = calibration_error(positive, right, kind="positive").ece
+        with pytest.warns(ConfidenceVersusLabelWarning):
+            second = calibration_error(np.maximum(positive, 1 - positive), labels).ece
+        assert first == pytest.approx(right.mean() - 0.5, abs=0.02)
+        assert second == pytest.approx(right.mean() - 0.5, abs=0.02)

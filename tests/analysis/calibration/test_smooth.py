@@ -86,7 +86,7 @@ class TestSmoothEce:
         assert smooth_ece([0.3, 0.9], [0, 1], kind="positive").smooth_ece > 0
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match="Expected `kind` to be one of 'top_label' or 'positive'"):
+        with pytest.raises(ValueError, match="Expected `kind` to be one of 'top_label', 'positive' or 'confidence'"):
             smooth_ece([[0.5, 0.5]], [0], kind="classwise")
         with pytest.raises(ValueError, match="`bandwidth` to be at least"):
             smooth_ece([[0.5, 0.5]], [0], bandwidth=0.0)

@@ -44,7 +44,8 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
     quarter of the squared bin width more variance per coin; so the p-value errs, if at all, towards "calibrated".
 
     Args:
-        result: The plain (l1, not debiased) top-label or positive-class error of `calibration_error`.
+        result: The plain (l1, not debiased) error of `calibration_error`, of any kind but
+            "classwise".
         resampling: Level of the bars and of `upper`, number of draws and their seed.
 
     Returns:
@@ -59,7 +60,7 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
 
     Example:
         >>> from rightreasons.analysis.calibration.errors import calibration_error
-        >>> null = consistency(calibration_error([0.9] * 100, [1] * 80 + [0] * 20))
+        >>> null = consistency(calibration_error([0.9] * 100, [1] * 80 + [0] * 20, kind="confidence"))
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """

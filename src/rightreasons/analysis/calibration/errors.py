@@ -20,14 +20,9 @@ from rightreasons.analysis.binning import (
     raw_error,
     uniform_edges,
 )
-from rightreasons.analysis.calibration.lint import (
-    SENTENCE,
-    PositiveVersusCorrectnessWarning,
-    is_suspect,
-    positive_sums,
-)
+from rightreasons.analysis.calibration.lint import category, mistake, positive_sums
 from rightreasons.analysis.calibration.options import CalibrationErrorOptions
-from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.analysis.calibration.top_label import TopLabel, is_vector, top_label
 from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.resampling import Resampling
@@ -47,7 +42,7 @@ class CalibrationBin(Result):
         count: How many scores it holds.
         confidence: Their mean; None where it is empty.
         accuracy: How often the event came true: the top label is right, or the label is the class; None where empty.
-        class_index: The class, for kind="classwise" and 1 for kind="positive"; None for kind="top_label".
+        class_index: The class, for kind="classwise" and 1 for kind="positive"; None otherwise.
     """
 
     lower: float
@@ -120,14 +115,16 @@ def calibration_error(
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
             different lengths (multiple choice). float16, bfloat16 and float32 are accepted: a row of probabilities may
-            sum to 1 ± 0.01, and is not renormalized.
-        references: (N,) labels from 0 to K - 1.
+            sum to 1 ± 0.01, and is not renormalized. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels from 0 to K - 1. For kind="confidence": (N,) whether the answer was right (0 and 1 or
+            booleans).
         n_bins: Number of bins M.
         strategy: "uniform" (bins of equal width) or "quantile" (bins of equal mass; equal scores share a bin).
         kind: What is compared. "top_label": the largest probability with whether its class is the label (the first
             class among equals). "positive": P(class 1) of a binary task with whether the label is 1. "classwise": for
-            each class, its probability with whether it is the label, averaged over the classes. For two classes these
-            are different figures: say which one you report.
+            each class, its probability with whether it is the label, averaged over the classes. "confidence": the
+            confidence in a given answer, in [0, 1], with whether it was right. For two classes the first three are
+            different figures: say which one you report.
         norm: "l1" (the formula above), "l2" (root of the weighted mean square of the gaps) or "max" (the largest gap).
         scores: What the predictions are: "probabilities", "logits" or "log_probabilities".
         debias: Whether to remove the noise of the accuracies from l1 or l2 (Kumar et al. 2019).
@@ -147,6 +144,7 @@ def calibration_error(
 
     Warns:
         PositiveVersusCorrectnessWarning: If a binary input looks like P(class 1) beside "was the prediction right".
+        ConfidenceVersusLabelWarning: If one number per item looks like confidence in the predicted class beside labels.
 
     References:
         Naeini, Cooper, Hauskrecht (2015), Obtaining Well Calibrated Probabilities Using Bayesian Binning.
@@ -163,15 +161,18 @@ def calibration_error(
         >>> result.definition
         'Top-label ECE: mean over the items of |accuracy - mean confidence| of their bin; 10 bins of equal width.'
     """
-    top = top_label(predictions, references, scores=options.scores)
-    return _warned(calibration_of(top, options, resampling), stacklevel=4)
+    top = top_label(predictions, references, scores=options.scores, kind=options.kind)
+    return _warned(calibration_of(top, options, resampling, vector=is_vector(predictions)), stacklevel=4)
 
 
 def calibration_of(
-    top: TopLabel, options: CalibrationErrorOptions, resampling: Resampling | None = None
+    top: TopLabel, options: CalibrationErrorOptions, resampling: Resampling | None = None, *, vector: bool = False
 ) -> CalibrationResult:
-    """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set."""
-    tally = _tally(top, options)
+    """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set.
+
+    With `vector`, the predictions were one number per item, and may be confidence by mistake.
+    """
+    tally = _tally(top, options, vector)
     resampled = None
     if resampling is not None and options.kind == "classwise":
         resampled = _resample_rows(top, tally.sums.edges, options, resampling)
@@ -211,8 +212,8 @@ class CalibrationBins:
             TypeError: If something is of the wrong kind.
             ValueError: If a value is wrong, or the number of classes is not that of the batches before.
         """
-        top = top_label(predictions, references, scores=self._options.scores)
-        batch = _tally(top, self._options)
+        top = top_label(predictions, references, scores=self._options.scores, kind=self._options.kind)
+        batch = _tally(top, self._options, is_vector(predictions))
         self._tally = batch if self._tally is None else self._tally.merge(batch)
         return self
 
@@ -249,7 +250,7 @@ class CalibrationBins:
             raise ValueError("Expected at least one item in the bins, but they are empty.")
         if resampling is not None and self._options.kind == "classwise":
             raise ValueError(
-                "Expected kind='top_label' or kind='positive' for an interval from bins, but got kind='classwise'; "
+                "Expected another kind than 'classwise' for an interval from bins, but got kind='classwise'; "
                 "its interval needs the rows: call calibration_error."
             )
         return _warned(_result(self._tally, self._options, resampling, None))
@@ -260,7 +261,7 @@ class CalibrationBins:
 
 def _warned(result: CalibrationResult, stacklevel: int = 3) -> CalibrationResult:
     if result.warning is not None:
-        warnings.warn(result.warning, PositiveVersusCorrectnessWarning, stacklevel=stacklevel)
+        warnings.warn(result.warning, category(result.warning), stacklevel=stacklevel)
     return result
 
 
@@ -273,6 +274,7 @@ class _Tally:
     confidence: float
     sums: BinSums
     positive: BinSums | None
+    vector: bool
 
     def merge(self, other: _Tally) -> _Tally:
         both_binary = self.positive is not None and other.positive is not None
@@ -282,10 +284,11 @@ class _Tally:
             self.confidence + other.confidence,
             self.sums.merge(other.sums),
             self.positive.merge(other.positive) if both_binary else None,  # type: ignore[union-attr, arg-type]
+            self.vector and other.vector,
         )
 
 
-def _tally(top: TopLabel, options: CalibrationErrorOptions) -> _Tally:
+def _tally(top: TopLabel, options: CalibrationErrorOptions, vector: bool) -> _Tally:
     pairs = _pairs(top, options)
     if options.strategy == "uniform":
         edges = np.tile(uniform_edges(options.n_bins), (len(pairs), 1))
@@ -294,7 +297,8 @@ def _tally(top: TopLabel, options: CalibrationErrorOptions) -> _Tally:
     sums = BinSums.empty(edges)
     for row, (scores, events) in enumerate(pairs):
         sums.add(row, scores, events, uniform=options.strategy == "uniform")
-    return _Tally(len(top), int(np.count_nonzero(top.correct)), float(top.confidence.sum()), sums, positive_sums(top))
+    n_correct, confidence = int(np.count_nonzero(top.correct)), float(top.confidence.sum())
+    return _Tally(len(top), n_correct, confidence, sums, positive_sums(top), vector)
 
 
 def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats, NDArray[np.bool_]]]:
@@ -323,7 +327,8 @@ def _result(
         )
     error = float(binned_error(count, score, event, norm=options.norm, debias=options.debias))
     over, under = error_parts(count, score, event)
-    warning = SENTENCE if tally.positive is not None and is_suspect(tally.positive) else None
+    positive = tally.positive
+    warning = None if positive is None else mistake(positive, vector=tally.vector, kind=options.kind)
     return CalibrationResult(
         ece=error,
         mce=float(binned_error(count, score, event, norm="max")),
@@ -355,7 +360,7 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
                 count=int(count[c, m]),
                 confidence=float(confidence[c, m]) if filled else None,
                 accuracy=float(accuracy[c, m]) if filled else None,
-                class_index={"top_label": None, "positive": 1}.get(options.kind, c),
+                class_index=c if options.kind == "classwise" else 1 if options.kind == "positive" else None,
             )
         )
     return tuple(rows)

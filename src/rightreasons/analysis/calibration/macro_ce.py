@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, TopLabel, top_label
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,9 @@ class MacroCalibrationResult(Result):
     n_items: int
 
 
-def macro_ce(predictions: Any, references: Any, *, scores: str = "probabilities") -> MacroCalibrationResult:
+def macro_ce(
+    predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
+) -> MacroCalibrationResult:
     r"""Measure whether single predictions are confident when right and unsure when wrong.
 
     \[ MacroCE = \tfrac12 \left( \frac{1}{n_+} \sum_{correct} (1 - \hat p_i)
@@ -40,8 +43,10 @@ def macro_ce(predictions: Any, references: Any, *, scores: str = "probabilities"
     underconfidence do not cancel, and the rarer group counts as much as the other.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "top_label" (the predictions are class scores) or "confidence".
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
@@ -60,7 +65,8 @@ def macro_ce(predictions: Any, references: Any, *, scores: str = "probabilities"
         >>> round(macro_ce([[0.1, 0.9], [0.7, 0.3], [0.6, 0.4]], [1, 0, 1]).macro_ce, 6)
         0.4
     """
-    return macro_of(top_label(predictions, references, scores=scores))
+    check_one_of(kind, ANSWER_KINDS, "kind")
+    return macro_of(top_label(predictions, references, scores=scores, kind=kind))
 
 
 def macro_of(top: TopLabel) -> MacroCalibrationResult:

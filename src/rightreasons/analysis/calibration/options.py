@@ -7,7 +7,10 @@ import dataclasses
 from rightreasons.foundations.options import Options, option
 from rightreasons.foundations.validation import SCORE_KINDS, check_bool, check_fraction
 
-KINDS = ("top_label", "positive", "classwise")
+TABLE_KINDS = ("top_label", "positive", "classwise")
+"""Kinds that need class scores and labels."""
+
+KINDS = (*TABLE_KINDS, "confidence")
 STRATEGIES = ("uniform", "quantile")
 NORMS = ("l1", "l2", "max")
 
@@ -18,7 +21,7 @@ class CalibrationErrorOptions(Options):
 
     n_bins: int = option(15, "Number of bins.", minimum=1)
     strategy: str = option("uniform", "Bins of equal width (uniform) or of equal mass (quantile).", choices=STRATEGIES)
-    kind: str = option("top_label", "What is compared: top_label, positive or classwise.", choices=KINDS)
+    kind: str = option("top_label", "What is compared: top_label, positive, classwise or confidence.", choices=KINDS)
     norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=NORMS)
     scores: str = option("probabilities", "What the predictions are.", choices=SCORE_KINDS)
     debias: bool = option(False, "Remove the noise of the accuracies from l1 or l2.")
@@ -37,11 +40,13 @@ class CalibrationErrorOptions(Options):
             "top_label": "Top-label ECE",
             "positive": "ECE of P(class 1)",
             "classwise": "Classwise ECE",
+            "confidence": "ECE of the given confidences",
         }[self.kind]
         rate, mean = {
             "top_label": ("accuracy", "mean confidence"),
             "positive": ("frequency of class 1", "mean P(class 1)"),
             "classwise": ("frequency of the class", "its mean probability"),
+            "confidence": ("accuracy", "mean confidence"),
         }[self.kind]
         gap = f"|{rate} - {mean}|"
         over = "items" if self.kind != "classwise" else "items and the classes"

@@ -16,13 +16,16 @@ from rightreasons.foundations.validation import check_count, check_logits, check
 
 Floats = NDArray[np.float64]
 
+BRIER_KINDS = ("multiclass", "positive", "top_label", "confidence")
+NLL_KINDS = ("multiclass", "top_label", "confidence")
+
 
 @dataclasses.dataclass(frozen=True)
 class BrierResult(Result):
     """The Brier score and its parts: brier = reliability - resolution + uncertainty + variance - covariance.
 
     Attributes:
-        brier: The score; 0 is best. In [0, 2] for kind="multiclass", in [0, 1] for kind="positive".
+        brier: The score; 0 is best. In [0, 2] for kind="multiclass", otherwise in [0, 1].
         reliability: Mean squared gap between probability and frequency of the bins; lower is better.
         resolution: Mean squared distance of the bins' frequencies from the base rate; higher is better.
         uncertainty: Variance of the labels, which no model can change.
@@ -80,10 +83,12 @@ def brier_score(
     bin has the same probability; that is Murphy's decomposition.
 
     Args:
-        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
-        references: (N,) labels.
-        kind: "multiclass" (sum over the classes, as Brier defined it) or "positive" (class 1 of a binary task alone,
-            which is half of it).
+        predictions: (N, K) class scores, or (N,) P(class 1) of a binary task; for kind="top_label", also N rows of
+            different lengths. For kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "multiclass" (sum over the classes, as Brier defined it), "positive" (class 1 of a binary task alone,
+            which is half of it), "top_label" (the largest probability with whether its class is the label) or
+            "confidence".
         n_bins: Number of bins.
         strategy: "uniform" or "quantile".
         scores: "probabilities", "logits" or "log_probabilities".
@@ -107,16 +112,16 @@ def brier_score(
         >>> round(result.brier, 6), brier_score([0.3, 0.6], [0, 1], kind="positive").brier
         (0.25, 0.125)
     """
-    check_one_of(kind, ("multiclass", "positive"), "kind")
+    check_one_of(kind, BRIER_KINDS, "kind")
     n_bins = check_count(n_bins, "n_bins")
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
-    top = top_label(predictions, references, scores=scores)
+    top = top_label(predictions, references, scores=scores, kind=kind)
     return brier_of(top, kind=kind, n_bins=n_bins, strategy=strategy)
 
 
 def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
     """Compute `brier_score` from precomputed top labels."""
-    pairs = top.pairs("classwise" if kind == "multiclass" else "positive")
+    pairs = top.pairs("classwise" if kind == "multiclass" else kind)
     uniform = strategy == "uniform"
     edges = np.stack([uniform_edges(n_bins) if uniform else quantile_edges(p, n_bins) for p, _ in pairs])
     sums = BinSums.empty(edges)
@@ -142,14 +147,20 @@ def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strat
     )
 
 
-def negative_log_likelihood(predictions: Any, references: Any, *, scores: str = "probabilities") -> NllResult:
+def negative_log_likelihood(
+    predictions: Any, references: Any, *, kind: str = "multiclass", scores: str = "probabilities"
+) -> NllResult:
     r"""Compute the mean negative log-likelihood of the labels.
 
     \[ NLL = -\frac1n \sum_i \log p_{i, y_i} \]
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "multiclass" (the formula above), "top_label" (whether the class of the largest probability is right, with
+            that probability and the rest to 1) or "confidence" (the same, of a given answer). For two classes the
+            first two agree.
         scores: "probabilities", "logits" (the softmax is taken in the logarithm, so that nothing underflows) or
             "log_probabilities".
 
@@ -169,8 +180,12 @@ def negative_log_likelihood(predictions: Any, references: Any, *, scores: str = 
         >>> negative_log_likelihood([[1000.0, 0.0]], [1], scores="logits").nll
         1000.0
     """
-    top = top_label(predictions, references, scores=scores)
-    if scores == "probabilities":
+    check_one_of(kind, NLL_KINDS, "kind")
+    top = top_label(predictions, references, scores=scores, kind=kind)
+    if kind != "multiclass":
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(top.correct, top.confidence, 1.0 - top.confidence))
+    elif scores == "probabilities":
         with np.errstate(divide="ignore"):
             logs = np.log(label_probability(top))
     else:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, TopLabel, top_label
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_one_of
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +55,9 @@ class SelectiveResult(Result):
     curve: tuple[CoveragePoint, ...]
 
 
-def selective_scores(predictions: Any, references: Any, *, scores: str = "probabilities") -> SelectiveResult:
+def selective_scores(
+    predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
+) -> SelectiveResult:
     r"""Measure how well the confidence of a model ranks its right predictions above its wrong ones.
 
     \[ AURC = \frac1n \sum_{j=1}^{n} \frac1j \sum_{i=1}^{j} wrong_{(i)}, \quad
@@ -64,8 +67,10 @@ def selective_scores(predictions: Any, references: Any, *, scores: str = "probab
     is the expectation over that order, so the figures do not depend on the order of the input.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "top_label" (the predictions are class scores) or "confidence".
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
@@ -86,7 +91,8 @@ def selective_scores(predictions: Any, references: Any, *, scores: str = "probab
         >>> round(result.aurc, 6), round(result.e_aurc, 6), round(result.auroc, 6)
         (0.145833, 0.083333, 0.666667)
     """
-    return selective_of(top_label(predictions, references, scores=scores))
+    check_one_of(kind, ANSWER_KINDS, "kind")
+    return selective_of(top_label(predictions, references, scores=scores, kind=kind))
 
 
 def selective_of(top: TopLabel) -> SelectiveResult:

@@ -22,7 +22,8 @@ CELLS = 2**14
 CURVE_POINTS = 101
 """Points of the smooth reliability curve in a result: confidence 0, 0.01, … 1."""
 
-ONE_LABEL_KINDS = ("top_label", "positive")
+ONE_LABEL_KINDS = ("top_label", "positive", "confidence")
+WORDS = {"top_label": "top label", "positive": "P(class 1)", "confidence": "given confidence"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +98,11 @@ def smooth_ece(
     its two neighbors) and smoothed by one discrete cosine transform.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
-        kind: "top_label" (confidence with whether it is right) or "positive" (P(class 1) with whether the label is 1).
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
+        kind: "top_label" (confidence with whether it is right) or "positive" (P(class 1) with whether the label is 1),
+            or "confidence".
         bandwidth: A bandwidth σ to use in place of the fixed point.
         scores: "probabilities", "logits" or "log_probabilities".
 
@@ -123,7 +126,7 @@ def smooth_ece(
     check_one_of(kind, ONE_LABEL_KINDS, "kind")
     if bandwidth is not None:
         bandwidth = check_number(bandwidth, "bandwidth", minimum=1.0 / CELLS)
-    return smooth_of(top_label(predictions, references, scores=scores), kind=kind, bandwidth=bandwidth)
+    return smooth_of(top_label(predictions, references, scores=scores, kind=kind), kind=kind, bandwidth=bandwidth)
 
 
 def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
@@ -142,9 +145,8 @@ def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None
         SmoothPoint(float(at / CELLS), float(np.clip(r / d, 0.0, 1.0)) if d > 1e-6 else None, float(max(d, 0.0)))
         for at, d, r in zip(step, density, rate, strict=True)
     )
-    what = "top label" if kind == "top_label" else "P(class 1)"
     how = "where it equals the error" if bandwidth is None else "as given"
-    words = f"Smooth ECE of the {what}: reflected Gaussian kernel, bandwidth {how}."
+    words = f"Smooth ECE of the {WORDS[kind]}: reflected Gaussian kernel, bandwidth {how}."
     return SmoothResult(error, sigma, len(top), words, curve)
 
 
@@ -166,10 +168,11 @@ def ece_sweep(
     Items of equal confidence share their mean accuracy, wherever a bin is cut, so the order of the input is irrelevant.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
         strategy: "quantile" (equal mass, the paper's choice) or "uniform" (equal width; empty bins are skipped).
-        kind: "top_label" or "positive".
+        kind: "top_label", "positive" or "confidence".
         norm: "l1" or "l2".
         scores: "probabilities", "logits" or "log_probabilities".
 
@@ -194,7 +197,7 @@ def ece_sweep(
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     check_one_of(kind, ONE_LABEL_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
-    top = top_label(predictions, references, scores=scores)
+    top = top_label(predictions, references, scores=scores, kind=kind)
     return sweep_of(top, strategy=strategy, kind=kind, norm=norm)
 
 
@@ -221,7 +224,7 @@ def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_labe
     power = 1 if norm == "l1" else 2
     error = float((size / n_items * gap**power).sum() ** (1 / power))
     words = (
-        f"ECE-sweep of the {'top label' if kind == 'top_label' else 'P(class 1)'}: the most bins of equal "
+        f"ECE-sweep of the {WORDS[kind]}: the most bins of equal "
         f"{'mass' if strategy == 'quantile' else 'width'} whose accuracies rise, {norm} norm."
     )
     return SweepResult(error, n_bins, n_items, words)

@@ -11,9 +11,10 @@ from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
 from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
-from rightreasons.analysis.calibration.top_label import top_label
+from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import check_one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +33,13 @@ class CalibrationSummary(Result):
         adaptive_ece: Top-label error in bins of equal mass.
         smooth_ece: Smooth top-label error.
         ece_sweep: Top-label error in the most bins whose accuracies rise.
-        classwise_ece: Mean over the classes of the error of their probabilities; None for rows of different lengths.
+        classwise_ece: Mean over the classes of the error of their probabilities; None for rows of different lengths and
+            for kind="confidence".
         ace: The same in bins of equal mass; None likewise.
         tace: The same over probabilities above 0.01; None likewise.
         macro_ce: Mean of the errors of right and of wrong predictions; None unless there are both.
-        brier: Multi-class Brier score, in [0, 2]; None for rows of different lengths.
+        brier: Multi-class Brier score, in [0, 2]; None for rows of different lengths. For kind="confidence" that of the
+            confidence, in [0, 1].
         nll: Log loss in nats, at least 0; None where a label has probability 0.
         aurc: Mean risk over the coverages.
         e_aurc: The same less that of the best ranking.
@@ -67,14 +70,16 @@ class CalibrationSummary(Result):
 
 
 def calibration_summary(
-    predictions: Any, references: Any, *, n_bins: int = 15, scores: str = "probabilities"
+    predictions: Any, references: Any, *, n_bins: int = 15, kind: str = "top_label", scores: str = "probabilities"
 ) -> CalibrationSummary:
     """Compute every figure about confidence.
 
     Args:
-        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
+            kind="confidence": (N,) confidence in the given answer.
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
         n_bins: Number of bins of the binned figures.
+        kind: "top_label" (the predictions are class scores) or "confidence".
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
@@ -89,13 +94,16 @@ def calibration_summary(
         >>> round(summary.ece, 6), round(summary.macro_ce, 6), round(summary.nll, 6)
         (0.4, 0.475, 0.60672)
     """
-    top = top_label(predictions, references, scores=scores)
+    check_one_of(kind, ANSWER_KINDS, "kind")
+    top = top_label(predictions, references, scores=scores, kind=kind)
 
     def binned(**options: Any) -> CalibrationResult:
         return calibration_of(top, CalibrationErrorOptions(n_bins, **options))
 
     plain, selective = binned(), selective_of(top)
-    by_class = not isinstance(top.probabilities, Ragged)
+    whole = "multiclass" if kind == "top_label" else kind
+    ragged = isinstance(top.probabilities, Ragged)
+    by_class = kind == "top_label" and not ragged
     return CalibrationSummary(
         accuracy=plain.accuracy,
         mean_confidence=plain.mean_confidence,
@@ -111,8 +119,8 @@ def calibration_summary(
         ace=binned(kind="classwise", strategy="quantile").ece if by_class else None,
         tace=binned(kind="classwise", strategy="quantile", threshold=0.01).ece if by_class else None,
         macro_ce=macro_of(top).macro_ce,
-        brier=brier_of(top, n_bins=n_bins).brier if by_class else None,
-        nll=negative_log_likelihood(predictions, references, scores=scores).nll,
+        brier=None if ragged else brier_of(top, kind=whole, n_bins=n_bins).brier,
+        nll=negative_log_likelihood(predictions, references, kind=whole, scores=scores).nll,
         aurc=selective.aurc,
         e_aurc=selective.e_aurc,
         n_items=len(top),

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.binning import BLOCK
-from rightreasons.foundations.arrays import ingest
+from rightreasons.foundations.arrays import ingest, to_numpy
 from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.validation import check_labels, check_ragged, check_same_length, check_scores, is_ragged
+from rightreasons.foundations.validation import (
+    SCORE_KINDS,
+    check_labels,
+    check_one_of,
+    check_ragged,
+    check_same_length,
+    check_scores,
+    is_ragged,
+)
+
+ANSWER_KINDS = ("top_label", "confidence")
+"""Kinds of a measure that looks at the confidence in one answer alone."""
 
 FEW_CLASSES = 32
 """Up to this number, a loop over the classes is faster than numpy's reduction over a short last axis."""
@@ -20,6 +33,9 @@ FEW_CLASSES = 32
 @dataclasses.dataclass(frozen=True, eq=False)
 class TopLabel:
     """The top label of N items.
+
+    For kind="confidence" the answer itself is unknown: the two classes are "wrong" (0) and "right" (1), the predicted
+    class is always 1, the label is whether the answer was right, and `confidence` may be below one half.
 
     Attributes:
         confidence: (N,) the largest probability of each item.
@@ -42,8 +58,8 @@ class TopLabel:
         """Return the pairs of scores and events, each (N,), that a kind of calibration compares.
 
         Args:
-            kind: "top_label" (confidence, right), "positive" (P(class 1), label is 1), for two classes, or "classwise"
-                (for each class: its probability, label is the class).
+            kind: "top_label" (confidence, right), "confidence" (the same), "positive" (P(class 1), label is 1), for two
+                classes, or "classwise" (for each class: its probability, label is the class).
 
         Returns:
             One pair; for "classwise" K pairs.
@@ -52,7 +68,7 @@ class TopLabel:
             ValueError: If the kind does not fit the number of classes, or rows of different lengths.
         """
         table = self.probabilities
-        if kind == "top_label":
+        if kind in ANSWER_KINDS:
             return [(self.confidence, self.correct)]
         if isinstance(table, Ragged):
             raise ValueError(
@@ -69,36 +85,103 @@ class TopLabel:
         return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
 
 
-def top_label(predictions: Any, references: Any, *, scores: str = "probabilities") -> TopLabel:
+def top_label(predictions: Any, references: Any, *, scores: str = "probabilities", kind: str = "top_label") -> TopLabel:
     """Check predictions and labels, and find the top label of each item.
 
     Args:
         predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths (multiple choice).
-        references: (N,) labels.
+            For kind="confidence": (N,) confidence in the given answer, in [0, 1].
+        references: (N,) labels. For kind="confidence": (N,) whether the answer was right, as 0 and 1 or booleans.
         scores: "probabilities", "logits" or "log_probabilities".
+        kind: "confidence" if the predictions are confidences in given answers; any other kind takes class scores.
 
     Returns:
         The top labels.
 
     Raises:
         TypeError: If something is not numbers.
-        ValueError: If a value, a shape or a length is wrong; the first bad row is named.
+        ValueError: If a value, a shape or a length is wrong; the first bad row is named. Whole numbers in one column
+            are refused: they are predicted classes, which do not say how sure the model is.
 
     Example:
         >>> top = top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
         >>> top.confidence, top.correct
         (array([0.9, 0.5]), array([ True, False]))
+        >>> top_label([0.9, 0.3], [True, False], kind="confidence").confidence
+        array([0.9, 0.3])
     """
     predictions = ingest(predictions, "predictions")
+    if kind == "confidence":
+        return _answers(predictions, references, scores)
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores)
         labels = _labels(rows, references, rows.lengths)
         choice = rows.argmax()
         return TopLabel(rows.at(choice), choice, choice == labels, labels, rows)
-    table = check_scores(predictions, scores=scores)
+    array = to_numpy(predictions, "predictions")
+    if scores == "probabilities":
+        check_no_classes(array)
+    table = check_scores(array, scores=scores)
     labels = _labels(table, references, table.shape[1])
     confidence, predicted = largest(table)
     return TopLabel(confidence, predicted, predicted == labels, labels, table)
+
+
+def check_no_classes(predictions: Any) -> None:
+    """Refuse predicted classes in place of probabilities: an array or list of one dimension that holds whole numbers.
+
+    Raises:
+        ValueError: If it is one.
+
+    Example:
+        >>> check_no_classes([0.0, 1.0])
+        >>> check_no_classes([0, 2, 1])
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected probabilities in `predictions`, but got whole numbers, as if they were predicted classes; \
+pass (N, K) class scores, (N,) P(class 1), or the confidence in each answer with kind='confidence'.
+    """
+    kind = getattr(getattr(predictions, "dtype", None), "kind", None)
+    if kind is None and isinstance(predictions, (list, tuple)) and predictions:
+        # One float suffices to tell that a list holds no classes.
+        kind = "i" if all(isinstance(value, numbers.Integral) for value in predictions) else "f"
+    if kind in ("i", "u") and np.ndim(predictions) == 1 and len(predictions):
+        raise ValueError(
+            "Expected probabilities in `predictions`, but got whole numbers, as if they were predicted classes; "
+            "pass (N, K) class scores, (N,) P(class 1), or the confidence in each answer with kind='confidence'."
+        )
+
+
+def is_vector(predictions: Any) -> bool:
+    """Tell whether predictions are one number per item."""
+    if hasattr(predictions, "shape"):
+        return len(predictions.shape) == 1
+    return isinstance(predictions, Sequence) and len(predictions) > 0 and isinstance(predictions[0], numbers.Real)
+
+
+def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
+    """Read the confidence in given answers and whether they were right."""
+    check_one_of(scores, SCORE_KINDS, "scores")
+    if scores == "logits":
+        raise ValueError(
+            "Expected scores='probabilities' or scores='log_probabilities' for kind='confidence', but got "
+            "scores='logits'."
+        )
+    shape = "rows of different lengths"
+    if not is_ragged(predictions):
+        predictions = to_numpy(predictions, "predictions")
+        if scores == "probabilities":
+            check_no_classes(predictions)
+        shape = f"shape {predictions.shape}"
+    if is_ragged(predictions) or predictions.ndim != 1:
+        raise ValueError(
+            f"Expected `predictions` of shape (N,), the confidence in each answer, for kind='confidence', but got "
+            f"{shape}."
+        )
+    table = check_scores(predictions, scores=scores)
+    right = to_numpy(references, "references")
+    labels = _labels(table, right.astype(np.int64) if right.dtype == bool else right, 2)
+    return TopLabel(table[:, 1].copy(), np.ones(len(labels), dtype=np.int8), labels == 1, labels, table)
 
 
 def _labels(
