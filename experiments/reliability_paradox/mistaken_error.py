@@ -26,7 +26,7 @@ def positive_vs_correctness_error(
     \[ \sum_m \frac{|B_m|}{n} \left| acc(B_m) - \frac{1}{|B_m|} \sum_{i \in B_m} P_i(1) \right| \quad
        \text{in bins of } P(1) \]
 
-    It is not a calibration error. Some published tables report it for binary tasks; this function helps to recognize
+    It is not a calibration error. Some published figures for binary tasks have its size; this function helps to check
     them. A calibrated classifier of balanced classes scores its accuracy minus 0.5: the better it is, the worse it
     looks.
 
