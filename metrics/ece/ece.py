@@ -5,7 +5,6 @@ import evaluate
 
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.calibration.top_label import check_no_classes
-from rightreasons.foundations.arrays import ingest
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -84,11 +83,8 @@ class Ece(KernelModule, evaluate.Metric):
 
     def _checked(self, inputs):
         # Arrow would turn predicted classes into floats, and hide what they are.
-        predictions = inputs["predictions"]
-        if predictions is not None:
-            predictions = ingest(predictions, "predictions")
-            check_no_classes(predictions)
-        return super()._checked({**inputs, "predictions": predictions})
+        check_no_classes(inputs["predictions"])
+        return super()._checked(inputs)
 
     @kernel_options(calibration_error)
     def _compute(self, predictions, references, **options):
