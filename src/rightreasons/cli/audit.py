@@ -32,12 +32,11 @@ def audit(
 ) -> None:
     """Ask whether a model is right for the right reasons, and write the report."""
     asked = listed(questions)
-    unasked = [name for name in options if asked is not None and name not in asked and options[name].changed()]
     run_audit(
         model,
         dataset,
         out,
         asked,
         settings.changed(),
-        {name: options[name] for name in QUESTIONS if asked is None or name in asked or name in unasked},
+        {name: options[name] for name in QUESTIONS if asked is None or name in asked or options[name].changed()},
     )
