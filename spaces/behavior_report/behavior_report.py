@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rightreasons.data.opening.predictions import read_answers
-from rightreasons.data.suites.suite import Suite, read_hatecheck
+from rightreasons.data.suites.hatecheck import read_hatecheck
+from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import SuiteAnswers, score_stored
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"

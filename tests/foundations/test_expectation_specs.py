@@ -54,6 +54,7 @@ def test_tolerances(tolerance):
         ({"name": "equal", "where_first": 1}, ValueError, "`where_first` .* labels"),
         ({"name": "equal", "where_first": {"are": [1]}}, ValueError, "`where_first` .* labels"),
         ({"name": "equal", "where_first": {"is": ["x"]}}, ValueError, "`where_first` .* labels"),
+        ({"name": "equal", "where_first": {"is": []}}, ValueError, "`where_first` .* labels"),
     ],
 )
 def test_bad_expectations(spec, error, sentence):

@@ -41,9 +41,9 @@ from .suites.cases import Functionality as Functionality
 from .suites.editor import directional as directional
 from .suites.editor import inv as inv
 from .suites.editor import mft as mft
+from .suites.hatecheck import read_hatecheck as read_hatecheck
 from .suites.opening import open_suite as open_suite
 from .suites.suite import Suite as Suite
-from .suites.suite import read_hatecheck as read_hatecheck
 from .suites.templates import checklist_lexicons as checklist_lexicons
 from .suites.templates import fill as fill
 

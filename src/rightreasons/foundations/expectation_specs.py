@@ -128,4 +128,4 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
 
 
 def _are_labels(values: Any) -> bool:
-    return isinstance(values, Sequence) and all(_LABEL.takes(value) for value in values)
+    return isinstance(values, Sequence) and len(values) > 0 and all(_LABEL.takes(value) for value in values)

@@ -26,6 +26,7 @@ class SuiteTable:
         case_offsets: (C + 1,) where each case begins among the n examples.
         labels: n expected answers (labels or texts), None where an example has none.
         meta: n replaced pairs (old, new) or None; None where no example has one.
+        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
     """
 
     functionalities: tuple[str, ...]
@@ -37,6 +38,7 @@ class SuiteTable:
     case_offsets: NDArray[np.int64]
     labels: tuple[Any, ...]
     meta: tuple[Any, ...] | None = None
+    label_names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return int(self.case_offsets[-1])

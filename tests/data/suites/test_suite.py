@@ -20,9 +20,10 @@ from sklearn.model_selection import train_test_split
 
 from rightreasons.data.benchmarks.checklist import ALLOWED, PAPER_LABELS, CheckListSentiment, read_checklist
 from rightreasons.data.builders.catalog import builder_class, load_dataset
+from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.plain_pickle import load_plain
-from rightreasons.data.suites.suite import Case, Functionality, Suite, read_hatecheck
+from rightreasons.data.suites.suite import Case, Functionality, Suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 
@@ -201,6 +202,9 @@ FUNCTIONALITY = {
         ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "labels": [True]}]}, "'labels'"),
         ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "meta": [["Ann"]]}]}, "'meta'"),
         ({key: value for key, value in FUNCTIONALITY.items() if key != "test_type"}, "'test_type'"),
+        *(({**FUNCTIONALITY, "functionality": name}, "'functionality'") for name in (None, [], 5, " ")),
+        ({**FUNCTIONALITY, "functionality_class": None}, "'functionality_class'"),
+        ({**FUNCTIONALITY, "cases": [{"id": None, "examples": ["a"]}]}, "'id'"),
     ],
 )
 def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
@@ -242,7 +246,7 @@ def test_unknown_keys_are_told(tmp_path):
         ("", "at least one row"),
         ("derog_a\n", "a test_case in each row of .* row 1 has none"),
         (",text,hateful\n", "a functionality in each row"),
-        ("derog_a,text,²\n", "row 1 of .* has '²'"),
+        ("derog_a,text,²\n", "row 1 has '²'"),
         ("derog_a,text,9999999999\n", "labels from -1 to"),
     ],
 )
@@ -286,8 +290,112 @@ def test_hatecheck_form(tmp_path):
     with pytest.raises(ValueError, match="functionality, test_case, label_gold is missing"):
         read_hatecheck(path)
     path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,x,maybe\n")
-    with pytest.raises(ValueError, match="row 2 of .* has 'maybe'"):
+    with pytest.raises(ValueError, match="row 2 has 'maybe'"):
         read_hatecheck(path)
+
+
+def test_words_of_hatecheck_survive(tmp_path):
+    path = tmp_path / "hate.csv"
+    path.write_text("functionality,test_case,label_gold\n_odd,mean,hateful\nident_b,nice,non-hateful\n")
+    suite = open_suite(path)
+    assert suite.label_names == ("non-hateful", "hateful")
+    assert [f.functionality_class for f in suite.functionalities] == ["_odd", "ident"]
+    for name in ("a.jsonl", "a.jsonl.gz", "a.parquet"):
+        assert Suite.read(suite.write(tmp_path / name)) == suite
+    assert suite.to_dataset().features["label"].names == ["non-hateful", "hateful"]
+    assert suite.table().label_names == suite.split("test").label_names == suite.label_names
+    path.write_text("functionality,test_case,label_gold\nderog_a,x,1\nderog_a,y,0\n")
+    assert open_suite(path).label_names is None
+    path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,y,0\n")
+    with pytest.raises(ValueError, match="hateful or non-hateful, or a whole number, in every row of .* row 2 has '0'"):
+        open_suite(path)
+
+
+NAMED = {
+    "label_names": ["bad", "fair", "good"],
+    "rows": [
+        {"functionality": "a", "expectation": {"name": "equal"}, "cases": [{"examples": ["x"], "labels": ["good"]}]},
+        {"functionality": "b", "expectation": {"name": "not_equal", "value": "bad"}, "cases": [{"examples": ["x"]}]},
+        {
+            "functionality": "c",
+            "expectation": {"name": "equal", "value": 1, "where_first": {"is": ["good", 1]}},
+            "cases": [{"examples": ["x"]}],
+        },
+        {"functionality": "d", "template": "{w}", "lexicons": {"w": [{"text": "ok", "label": "fair"}]}},
+    ],
+}
+
+
+def write_lines(path, header, rows):
+    lines = [{"format": "rightreasons.suite", "version": 1, **header}]
+    lines += [{"functionality_class": "C", "test_type": "MFT", **row} for row in rows]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def test_labels_are_written_by_name_or_by_number(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", {"label_names": NAMED["label_names"]}, NAMED["rows"])
+    suite = Suite.read(path)
+    assert suite.label_names == ("bad", "fair", "good")
+    a, b, c, d = suite.functionalities
+    assert (a.cases[0].labels, d.cases[0].labels) == ((2,), (1,))
+    assert b.expectation["value"] == 0
+    assert c.expectation == {"name": "equal", "value": 1, "where_first": {"is": [2, 1]}}
+    assert Suite.read(suite.write(tmp_path / "again.parquet")) == suite
+    # Without names, a word is a text to be answered.
+    path = write_lines(tmp_path / "b.jsonl", {}, NAMED["rows"][:1])
+    assert Suite.read(path).functionalities[0].cases[0].labels == ("good",)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "sentence"),
+    [
+        ({"label_names": ["bad", "Bad"]}, {}, "two or more different names of labels"),
+        ({"label_names": ["bad"]}, {}, "two or more different names of labels"),
+        ({"label_names": "bad"}, {}, "`label_names` of the suite .* a list of names, but got 'bad'"),
+        ({"label_names": ["bad", 1]}, {}, "the name of a label to be a text, but got 1"),
+        ({"label_names": ["bad", " "]}, {}, "the name of a label to hold characters"),
+        ({"label_names": ["bad", "good"]}, {"labels": ["godo"]}, "'godo'. Did you mean 'good'"),
+        ({"label_names": ["bad", "good"]}, {"labels": [2]}, "has the label 2 and the 2 names are bad, good"),
+    ],
+)
+def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
+    row = {"functionality": "a", "expectation": {"name": "equal"}, "cases": [{"examples": ["x"], "labels": [1], **row}]}
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        Suite.read(write_lines(tmp_path / "a.jsonl", header, [row]))
+
+
+@pytest.mark.parametrize("header", [{"version": True}, {"version": 1.0}, {"version": "1"}])
+def test_the_version_is_a_whole_number(tmp_path, header):
+    with pytest.raises(ValueError, match="Expected version 1 of a suite"):
+        Suite.read(write_lines(tmp_path / "a.jsonl", header, NAMED["rows"][:1]))
+
+
+@pytest.mark.parametrize("column", ["label", "answer", "id", "case_id"])
+def test_texts_do_not_take_the_columns_of_a_suite(column):
+    with pytest.raises(ValueError, match=f"text columns other than id, .* but got '{column}'"):
+        Suite("mine", (column,), (functionality(),))
+
+
+def test_a_mark_before_the_first_line(tmp_path):
+    suite = Suite("mine", ("text",), (functionality(),))
+    plain = suite.write(tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + plain)
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + plain))
+    assert open_suite(tmp_path / "b.jsonl") == open_suite(tmp_path / "c.jsonl.gz") == suite
+
+
+def test_what_is_no_suite(tmp_path):
+    for value in (None, 5, ["a"]):
+        with pytest.raises(TypeError, match="Expected the name or the path of a suite, but got"):
+            open_suite(value)
+    for name in ("nosuch.csv", "nosuch.jsonl", "nosuch.parquet"):
+        with pytest.raises(FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"):
+            open_suite(tmp_path / name)
+    with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
+        open_suite("x" * 5000 + ".jsonl")
+    with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
+        open_suite("x" * 5000)
 
 
 def test_hatecheck_with_the_columns_of_the_release(tmp_path):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.expectation_specs import check_expectation, skips_first
-from rightreasons.foundations.validation import check_ids, check_one_of
+from rightreasons.foundations.validation import check_ids, check_one_of, unknown_name
 
 TEST_TYPES = ("MFT", "INV", "DIR")
 """Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
 
 MAX_LABEL = 2**31 - 1
 """The largest numeric label."""
+
+_LABEL_KEYS = ("value", "is", "not")  # where an expectation names labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,18 +60,91 @@ class Functionality:
         return sum(len(case.examples) for case in self.cases)
 
 
-def check_functionality(functionality: Functionality, n_texts: int) -> None:
+def check_name(name: object, of: str) -> None:
+    """Check that the name of a part of a suite is a text with characters in it.
+
+    Example:
+        >>> check_name(None, "functionality")
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected the name of a functionality to be a text, but got None.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"Expected the name of a {of} to be a text, but got {kind_of(name)}.")
+    if not name.strip():
+        raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
+
+
+def check_label_names(names: object, suite: object) -> None:
+    """Check the names of a suite's labels: two or more texts that differ also in lower case.
+
+    Raises:
+        TypeError: If a name is not a text.
+        ValueError: If there are fewer than two, or two of them are the same.
+    """
+    if not isinstance(names, (list, tuple)):
+        raise TypeError(
+            f"Expected `label_names` of the suite {suite!r} to be a list of names, but got {kind_of(names)}."
+        )
+    for name in names:
+        check_name(name, "label")
+    folded = [name.strip().casefold() for name in names]
+    if len(names) < 2 or len(set(folded)) < len(names):
+        raise ValueError(
+            f"Expected two or more different names of labels in the suite {suite!r}, but got {', '.join(names)}."
+        )
+
+
+def by_number(functionality: Functionality, names: Sequence[str]) -> Functionality:
+    """Return a functionality with numbers in place of the names of labels, in its cases and in its expectation.
+
+    Args:
+        functionality: The functionality.
+        names: The names of the labels 0, 1, …
+
+    Raises:
+        ValueError: If a label is a text, but none of the names.
+    """
+
+    def number(label: Any) -> Any:
+        if not isinstance(label, str):
+            return label
+        if label not in names:
+            raise unknown_name(f"label of the functionality {functionality.name!r}", label, names)
+        return names.index(label)
+
+    def numbered(spec: Any, key: str = "") -> Any:
+        if isinstance(spec, Mapping):
+            return {key: numbered(value, key) for key, value in spec.items()}
+        if isinstance(spec, (list, tuple)):
+            return [numbered(value, key) for value in spec]
+        return number(spec) if key in _LABEL_KEYS else spec
+
+    cases = tuple(
+        case
+        if case.labels is None or not any(isinstance(label, str) for label in case.labels)
+        else dataclasses.replace(case, labels=tuple(map(number, case.labels)))
+        for case in functionality.cases
+    )
+    return dataclasses.replace(functionality, expectation=numbered(functionality.expectation), cases=cases)
+
+
+def check_functionality(functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None) -> None:
     """Check a functionality.
 
     Args:
         functionality: The functionality.
         n_texts: The number of texts per example.
+        label_names: The names of the suite's labels; None where they have none.
 
     Raises:
-        TypeError: If a label is neither a whole number nor a text, or an option of the expectation has the wrong type.
+        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option of the expectation
+            has the wrong type.
         ValueError: If a value is missing, unknown, or does not match another.
     """
+    check_name(functionality.name, "functionality")
     where = f"the functionality {functionality.name!r}"
+    check_name(functionality.functionality_class, f"class of {where}")
     check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
     if not functionality.cases:
         raise ValueError(f"Expected at least one case in {where}, but it has none.")
@@ -81,6 +157,12 @@ def check_functionality(functionality: Functionality, n_texts: int) -> None:
         raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
         _check_case(case, functionality, n_texts)
+        highest = max((label for label in case.labels or () if isinstance(label, int)), default=-1)
+        if label_names is not None and highest >= len(label_names):
+            raise ValueError(
+                f"Expected a name for each label, but case {case.id!r} of {where} has the label {highest} and the "
+                f"{len(label_names)} names are {', '.join(label_names)}."
+            )
     _check_labeled(functionality)
     _check_characters(functionality)
 

@@ -2,7 +2,8 @@
 
 A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line is a header:
 
-    {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"]}
+    {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"],
+     "label_names": ["negative", "positive"]}
 
 and every other line is one functionality:
 
@@ -12,6 +13,7 @@ and every other line is one functionality:
 
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer per
 example; a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null per example.
+`label_names` names the labels 0, 1, …; where the header has it, a label may be given by its name.
 
 Instead of `cases`, a line may say how to make them: a `template` with `lexicons`, or `data` with a `perturbation`
 (`editor.py`). The header may hold `lexicons` and a `seed` for all of them.
@@ -32,14 +34,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rightreasons.data.suites.cases import Case, Functionality
+from rightreasons.data.suites.cases import Case, Functionality, check_label_names
 from rightreasons.data.suites.editor import functionality_from_row
 from rightreasons.foundations.validation import check_options
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
 
-_HEADER = ("format", "version", "name", "text_columns", "lexicons", "seed")
+_HEADER = ("format", "version", "name", "text_columns", "label_names", "lexicons", "seed")
 _LINE = ("functionality", "functionality_class", "test_type", "expectation", "cases")
 _CASE = ("id", "examples", "labels", "meta")
 
@@ -50,14 +52,14 @@ _CASES = pa.struct(
 _SCHEMA = pa.schema([*((name, pa.string()) for name in _LINE[:-1]), ("cases", pa.list_(_CASES))])
 
 
-def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ...]]:
+def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ...], tuple[str, ...] | None]:
     """Read a suite.
 
     Args:
         file: A .jsonl, .jsonl.gz or .parquet file.
 
     Returns:
-        Its name, its text columns and its functionalities.
+        Its name, its text columns, its functionalities, and the names of its labels or None.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -67,7 +69,7 @@ def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ..
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     rows = _parquet_rows(file) if file.suffix == ".parquet" else _json_lines(file)
     header: Any = next(rows, ("", None))[1]
-    name, columns = _check_header(header, file)
+    name, columns, label_names = _check_header(header, file)
     functionalities = []
     for where, row in rows:
         try:
@@ -79,12 +81,20 @@ def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ..
             raise ValueError(
                 f"Expected a functionality in {where} of {file}, but {error} is missing or wrong."
             ) from error
-    return name, columns, tuple(functionalities)
+    return name, columns, tuple(functionalities), label_names
 
 
-def write_file(file: Path, name: str, text_columns: Sequence[str], functionalities: Iterable[Functionality]) -> None:
+def write_file(
+    file: Path,
+    name: str,
+    text_columns: Sequence[str],
+    functionalities: Iterable[Functionality],
+    label_names: Sequence[str] | None = None,
+) -> None:
     """Write a suite in the format that the suffix of the file says."""
-    header = {"format": FORMAT, "version": VERSION, "name": name, "text_columns": list(text_columns)}
+    header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": name, "text_columns": list(text_columns)}
+    if label_names is not None:
+        header["label_names"] = list(label_names)
     rows = [_row(functionality) for functionality in functionalities]
     if file.suffix == ".parquet":
         schema = _SCHEMA.with_metadata({FORMAT: json.dumps(header, ensure_ascii=False)})
@@ -104,7 +114,11 @@ class _EntryError(Exception):
 
 def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
     try:
-        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as stream:
+        # Editors may write a mark before the first line.
+        encoding = "utf-8-sig"
+        with (
+            gzip.open(file, "rt", encoding=encoding) if file.suffix == ".gz" else file.open(encoding=encoding) as stream
+        ):
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
         kind = "compressed text" if file.suffix == ".gz" else "text"
@@ -145,17 +159,23 @@ def _from_json(text: str, where: str) -> Any:
         raise ValueError(f"Expected JSON in {where}, but a number is too long.") from None
 
 
-def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...]]:
+def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:
     part = "metadata" if file.suffix == ".parquet" else "first line"
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f'Expected the {part} of {file} to say "format": "{FORMAT}", but it does not.')
-    if header.get("version") != VERSION:
+    if type(header.get("version")) is not int or header["version"] != VERSION:
         raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
     check_options(header, _HEADER, f"the {part} of {file}")
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
-    return str(header.get("name", file.stem)), tuple(columns)
+    label_names = header.get("label_names")
+    if label_names is not None:
+        check_label_names(label_names, str(file))
+    name = header.get("name", file.stem)
+    if not isinstance(name, str):
+        raise ValueError(f"Expected `name` of {file} to be a text, but got {name!r}.")
+    return name, tuple(columns), None if label_names is None else tuple(label_names)
 
 
 def _made(row: Mapping[str, Any], header: Mapping[str, Any], columns: Sequence[str], where: str) -> Functionality:
@@ -174,16 +194,19 @@ def _functionality(row: Any, where: str) -> Functionality:
         _check_entry(name in row, name)
     _check_entry(isinstance(row["expectation"], Mapping), "expectation")
     cases = tuple(_case(case, number, where) for number, case in enumerate(_listed(row["cases"], "cases")))
-    name, group, test_type = (str(row[key]) for key in _LINE[:3])
+    for key in _LINE[:3]:
+        _check_entry(isinstance(row[key], str) and bool(row[key].strip()), key)
+    name, group, test_type = (row[key] for key in _LINE[:3])
     return Functionality(name, group, test_type, dict(row["expectation"]), cases)
 
 
 def _case(case: Any, number: int, where: str) -> Case:
     _check_entry(isinstance(case, Mapping), "cases")
     check_options(case, _CASE, f"a case in {where}")
-    labels, meta = case.get("labels"), case.get("meta")
+    labels, meta, name = case.get("labels"), case.get("meta"), case.get("id", number)
+    _check_entry(isinstance(name, (str, int)) and not isinstance(name, bool) and name != "", "id")
     return Case(
-        str(case.get("id", number)),
+        str(name),
         tuple(map(_example, _listed(case.get("examples"), "examples"))),
         None if labels is None else tuple(map(_label, _listed(labels, "labels"))),
         None if meta is None else tuple(map(_replaced, _listed(meta, "meta"))),

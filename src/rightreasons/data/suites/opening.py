@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.data.builders.catalog import available_datasets, load_builder
-from rightreasons.data.suites.suite import Functionality, Suite, read_hatecheck
+from rightreasons.data.suites.hatecheck import read_hatecheck
+from rightreasons.data.suites.suite import Functionality, Suite
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, unknown_name
 
@@ -34,19 +36,22 @@ def open_suite(
         The suite.
 
     Raises:
+        TypeError: If the argument is neither a name nor a path.
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.
     """
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise TypeError(f"Expected the name or the path of a suite, but got {kind_of(name_or_path)}.")
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if file.suffix.lower() == ".csv":
-        suite = read_hatecheck(file, name=file.stem)
-    elif str(name_or_path) in known and not file.is_file():
+    if _is_file(file):
+        suite = read_hatecheck(file, name=file.stem) if file.suffix.lower() == ".csv" else Suite.read(file)
+    elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
         suite = builder.suite()
-    elif file.suffix or file.exists():
-        suite = Suite.read(file)
+    elif file.suffix or len(file.parts) > 1:
+        raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
         raise unknown_name("suite", name_or_path, known)
     if max_cases is None:
@@ -57,3 +62,10 @@ def open_suite(
         return item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases]
 
     return suite.choose_cases(rows)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
 import os
@@ -13,14 +12,25 @@ from typing import Any
 import datasets
 import numpy as np
 
-from rightreasons.data.suites.cases import TEST_TYPES, Case, Functionality, check_functionality
+from rightreasons.data.suites.cases import (
+    TEST_TYPES,
+    Case,
+    Functionality,
+    by_number,
+    check_functionality,
+    check_label_names,
+    check_name,
+)
 from rightreasons.data.suites.files import read_file, write_file
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import check_ids, check_one_of
 
-__all__ = ["SPLITS", "TEST_TYPES", "Case", "Functionality", "Suite", "example_features", "read_hatecheck"]
+__all__ = ["SPLITS", "TEST_TYPES", "Case", "Functionality", "Suite", "example_features"]
 
 SPLITS = ("train", "validation", "test")
+
+RESERVED_COLUMNS = ("id", "functionality", "functionality_class", "test_type", "case_id", "label", "answer")
+"""The columns of a suite as a dataset beside its texts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +41,15 @@ class Suite:
         name: Its name.
         text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
         functionalities: The functionalities.
+        label_names: The names of the labels 0, 1, …, by which the answers of models and files are matched; None where
+            the labels have none, or are texts. Where there are names, a label may be given by its name, in a case and
+            in an expectation, and becomes its number.
 
     Raises:
-        TypeError: If a label is neither a whole number nor a text.
+        TypeError: If a name is not a text, or a label is neither a whole number nor a text.
         ValueError: If a functionality has no cases, a case has no examples (or only one where they are compared with
-            the first), an example has the wrong number of texts, or labels do not match examples or are out of range.
+            the first), an example has the wrong number of texts, labels do not match examples or are out of range, or
+            a label has no name.
 
     Example:
         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
@@ -43,21 +57,40 @@ class Suite:
         >>> suite = Suite("mine", ("text",), (negation,))
         >>> suite.to_dataset()["label"][:]
         [0, 1]
+        >>> by_name = (Case("0", (("Not good.",), ("Not bad.",)), labels=("bad", "good")),)
+        >>> suite = Suite("mine", ("text",), (dataclasses.replace(negation, cases=by_name),), ("bad", "good"))
+        >>> suite.functionalities[0].cases[0].labels, suite.to_dataset().features["label"].names
+        ((0, 1), ['bad', 'good'])
     """
 
     name: str
     text_columns: tuple[str, ...]
     functionalities: tuple[Functionality, ...]
+    label_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        check_name(self.name, "suite")
         if not self.functionalities:
             raise ValueError(f"Expected at least one functionality in the suite {self.name!r}, but it has none.")
         if not self.text_columns:
             raise ValueError(f"Expected at least one text column in the suite {self.name!r}, but it has none.")
+        for column in self.text_columns:
+            check_name(column, "text column")
+            if column in RESERVED_COLUMNS:
+                raise ValueError(
+                    f"Expected text columns other than {', '.join(RESERVED_COLUMNS)} in the suite {self.name!r}, which "
+                    f"its dataset has already, but got {column!r}."
+                )
         check_ids(self.text_columns, "text column")
-        check_ids([functionality.name for functionality in self.functionalities], "functionality")
         for functionality in self.functionalities:
-            check_functionality(functionality, len(self.text_columns))
+            check_name(functionality.name, "functionality")
+        check_ids([functionality.name for functionality in self.functionalities], "functionality")
+        if self.label_names is not None:
+            check_label_names(self.label_names, self.name)
+            numbered = tuple(by_number(functionality, self.label_names) for functionality in self.functionalities)
+            object.__setattr__(self, "functionalities", numbered)
+        for functionality in self.functionalities:
+            check_functionality(functionality, len(self.text_columns), self.label_names)
 
     @property
     def n_examples(self) -> int:
@@ -85,7 +118,7 @@ class Suite:
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz, or as .parquet."""
         file = Path(path)
-        write_file(file, self.name, self.text_columns, self.functionalities)
+        write_file(file, self.name, self.text_columns, self.functionalities, self.label_names)
         return file
 
     def texts(self) -> list[tuple[str, ...]]:
@@ -111,7 +144,9 @@ class Suite:
 
     def to_dataset(self) -> datasets.Dataset:
         """Turn the suite into a dataset: one row per example, `label` -1 and `answer` empty where there is none."""
-        return datasets.Dataset.from_list(list(self.examples()), features=example_features(self.text_columns))
+        return datasets.Dataset.from_list(
+            list(self.examples()), features=example_features(self.text_columns, self.label_names)
+        )
 
     def table(self) -> SuiteTable:
         """Return the table to score predictions in the suite's order with."""
@@ -138,6 +173,7 @@ class Suite:
             case_offsets=offsets,
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
+            label_names=self.label_names,
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
@@ -169,67 +205,15 @@ class Suite:
             for functionality in self.functionalities
             if len(numbers := rows(functionality))
         ]
-        return Suite(self.name, self.text_columns, tuple(chosen))
+        return dataclasses.replace(self, functionalities=tuple(chosen))
 
 
-def example_features(text_columns: Sequence[str]) -> datasets.Features:
-    """Return the columns of a suite's examples as a dataset."""
+def example_features(text_columns: Sequence[str], label_names: Sequence[str] | None = None) -> datasets.Features:
+    """Return the columns of a suite's examples as a dataset; labels are classes where they have names."""
     text = datasets.Value("string")
     texts = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
-    return datasets.Features({**dict.fromkeys(texts, text), "label": datasets.Value("int64"), "answer": text})
-
-
-def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
-    """Read a suite in HateCheck's format: a CSV with functionality, test_case and label_gold, one text per case.
-
-    Args:
-        path: The CSV file. `label_gold` is "hateful"/"non-hateful" or a whole number.
-        name: The name of the suite.
-
-    Returns:
-        The suite.
-
-    Raises:
-        ValueError: If a column is missing, there is no row, or a row lacks a value.
-    """
-    try:
-        with open(
-            path, encoding="utf-8-sig", newline=""
-        ) as stream:  # spreadsheets write a mark before the first column
-            reader = csv.DictReader(stream)
-            columns, rows = reader.fieldnames or (), list(reader)
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"Expected a table in UTF-8 in {path}, but it cannot be read as such.") from None
-    wanted = ("functionality", "test_case", "label_gold")
-    missing = [column for column in wanted if column not in columns]
-    if missing:
-        raise ValueError(f"Expected the columns {', '.join(wanted)} in {path}, but {', '.join(missing)} is missing.")
-    if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
-    names = {"non-hateful": 0, "hateful": 1}
-    groups: dict[str, list[Case]] = {}
-    for number, row in enumerate(rows, start=1):
-        for column in ("functionality", "test_case"):
-            if not (row[column] or "").strip():
-                raise ValueError(f"Expected a {column} in each row of {path}, but row {number} has none.")
-        gold = (row["label_gold"] or "").strip()
-        if gold not in names and not (gold.isdecimal() and len(gold) <= 10):
-            raise ValueError(
-                f"Expected `label_gold` to be hateful, non-hateful or a whole number, but row {number} of {path} has "
-                f"{gold!r}."
-            )
-        label = names[gold] if gold in names else int(gold)
-        cases = groups.setdefault(row["functionality"], [])
-        cases.append(Case(str(row.get("case_id") or len(cases)), ((row["test_case"],),), (label,)))
-    # HateCheck's names begin with their class: "derog_neg_emote_h" is derogation.
-    return Suite(
-        name,
-        ("text",),
-        tuple(
-            Functionality(key, key.split("_")[0], "MFT", {"name": "equal"}, tuple(cases))
-            for key, cases in groups.items()
-        ),
-    )
+    label = datasets.Value("int64") if label_names is None else datasets.ClassLabel(names=list(label_names))
+    return datasets.Features({**dict.fromkeys(texts, text), "label": label, "answer": text})
 
 
 def _halves(items: Any, seed: int) -> tuple[Any, Any]:
