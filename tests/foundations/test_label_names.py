@@ -24,7 +24,7 @@ from rightreasons.foundations.label_names import (
         # An exact name goes before a folded one, even where folding would make two classes one.
         (["Yes", "yes"], ["yes", "no", "Yes"], {}, [2, 0], BY_NAME),
         (["Non-Hateful", "HATEFUL"], ["hateful", "non_hateful"], {}, [1, 0], BY_FOLDED_NAME),
-        (["caf\u00e9", "bar"], ["bar", "cafe\u0301"], {}, [1, 0], BY_FOLDED_NAME),
+        (["\u00e9", "bar"], ["bar", "e\u0301"], {}, [1, 0], BY_FOLDED_NAME),
         # "1" and "2" are names here, not positions.
         (["2", "1"], ["1", "2"], {}, [1, 0], BY_NAME),
         (["0", "1"], ["bad", "good"], {}, [0, 1], BY_NUMBER),

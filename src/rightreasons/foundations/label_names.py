@@ -34,7 +34,7 @@ MAX_CLASSES = 10_000
 """How many classes a column without known names may have: more is a column of ids, dates or texts."""
 
 NO_GOLD_LABEL = "-"
-"""How SNLI and its kin mark an item whose annotators did not agree."""
+"""How SNLI marks an item whose annotators did not agree."""
 
 _UNLABELED = {"-1": "+1", NO_GOLD_LABEL: "+"}  # marks of an item without a label, unless the opposite sign is a label
 
