@@ -18,6 +18,8 @@ from .calibration.errors import CalibrationBin as CalibrationBin
 from .calibration.errors import CalibrationBins as CalibrationBins
 from .calibration.errors import CalibrationResult as CalibrationResult
 from .calibration.errors import calibration_error as calibration_error
+from .calibration.human import HumanCalibration as HumanCalibration
+from .calibration.human import human_calibration as human_calibration
 from .calibration.lint import ConfidenceVersusLabelWarning as ConfidenceVersusLabelWarning
 from .calibration.lint import PositiveVersusCorrectnessWarning as PositiveVersusCorrectnessWarning
 from .calibration.macro_ce import MacroCalibrationResult as MacroCalibrationResult
@@ -132,6 +134,7 @@ __all__ = [
     "FunctionalityResult",
     "GeneralizationScore",
     "GroupResult",
+    "HumanCalibration",
     "Interval",
     "LmiCounts",
     "LmiResult",
@@ -186,6 +189,7 @@ __all__ = [
     "fit_temperature",
     "flip_rates",
     "generalization_score",
+    "human_calibration",
     "lmi",
     "macro_ce",
     "margin",

@@ -1,0 +1,68 @@
+"""Human distribution calibration error: do a model's probabilities match the votes of people who disagree?"""
+
+import datasets
+import evaluate
+
+from rightreasons.analysis.calibration.human import human_calibration
+from rightreasons.modules import KernelModule, describe_options, kernel_options
+
+_DESCRIPTION = """
+DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may disagree about an
+item. DistCE is the mean total variation distance of the two distributions, in [0, 1], lower is better; EntCE is the
+mean absolute difference of their entropies; RankCS is the share of items where both rank the classes alike.
+"""
+
+_KWARGS_DESCRIPTION = describe_options(
+    """
+Args:
+    predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
+    references: (N, K) votes for each class, in the order of the classes of the scores.
+
+Returns:
+    dict with `dist_ce` first, then its `interval`, `dist_ce_if_calibrated` (its mean if the votes were drawn from the
+    model's probabilities; None for distributions), `ent_ce` in nats and `ent_ce_interval`, `entropy_gap` (below 0 the
+    model is surer than people are) and `entropy_gap_interval`, `rank_cs` and `rank_cs_interval`, `n_items`, `n_votes`.
+
+Examples:
+    >>> import rightreasons
+    >>> metric = rightreasons.load("dist_ce")
+    >>> votes = [[5, 3, 2], [5, 4, 1]]
+    >>> results = metric.compute(predictions=[[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]], references=votes)
+    >>> round(results["dist_ce"], 6), results["rank_cs"], results["n_votes"]
+    (0.15, 0.5, 20)
+    >>> metric.compute(predictions=[[0.7, 0.3]], references=[[0.5, 0.5]])
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+""",
+    human_calibration,
+)
+
+_CITATION = """
+@inproceedings{baan2022stop,
+  title={Stop Measuring Calibration When Humans Disagree},
+  author={Baan, Joris and Aziz, Wilker and Plank, Barbara and Fern{\\'a}ndez, Raquel},
+  booktitle={Conference on Empirical Methods in Natural Language Processing},
+  year={2022}
+}
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class DistCe(KernelModule, evaluate.Metric):
+    def _info(self):
+        votes = datasets.List(datasets.Value("float64"))
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.List(datasets.Value("float64")), "references": votes}),
+                datasets.Features({"predictions": datasets.Value("float64"), "references": votes}),
+            ],
+            reference_urls=["https://aclanthology.org/2022.emnlp-main.124", "https://arxiv.org/abs/2210.16133"],
+        )
+
+    @kernel_options(human_calibration)
+    def _compute(self, predictions, references, **options):
+        return human_calibration(predictions, references, **options).to_dict()
