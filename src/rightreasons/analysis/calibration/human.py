@@ -213,7 +213,7 @@ votes='distributions'.
     check_one_of(votes, VOTE_KINDS, "votes")
     table = as_floats(references, name)
     if votes == "distributions":
-        counts = np.argwhere(table > 1.5) if table.ndim == 2 else []
+        counts = np.argwhere(table > 1.5 if table.ndim == 2 else np.zeros((0, 2)))
         if len(counts):
             row, column = counts[0]
             raise ValueError(
