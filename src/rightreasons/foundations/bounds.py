@@ -1,0 +1,85 @@
+"""The limits on what is read from files, and JSON within them: no input may exhaust memory or the stack."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+MAX_NESTING = 64
+"""Levels of lists and objects within one another."""
+
+MAX_JSON_CHARACTERS = 1 << 28
+"""Characters of one JSON document. A file of JSON lines may be longer; each of its lines may not."""
+
+MAX_LINE_CHARACTERS = 1 << 26
+"""Characters of one line of a text file."""
+
+MAX_CELL_CHARACTERS = 1 << 24
+"""Characters of one cell of a table."""
+
+MAX_COLUMNS = 10_000
+"""Columns of a table."""
+
+MAX_CELLS = 1 << 28
+"""Cells of a table: rows times columns."""
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
+    """Parse one JSON document within the limits.
+
+    Args:
+        text: The document.
+        where: What it is called, for errors.
+        line: The number of the line of `where` that the document is; None where it is the whole file.
+
+    Returns:
+        Its content.
+
+    Raises:
+        ValueError: If it is not JSON, or is longer, nested deeper or holds longer numbers than the limits allow.
+
+    Example:
+        >>> parse_json('{"a": [1, 2]}', "a.json")
+        {'a': [1, 2]}
+        >>> parse_json('{"a": }', "a.jsonl", line=7)
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
+    """
+    place = where if line is None else f"line {line} of {where}"
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise ValueError(
+            f"Expected at most {MAX_JSON_CHARACTERS:,} characters of JSON in {place}, but got {len(text):,}."
+        )
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"Expected JSON in {where}, but line {error.lineno if line is None else line}, column {error.colno} cannot "
+            f"be read as such: {error.msg}."
+        ) from None
+    except RecursionError:
+        raise _too_deep(place) from None
+    except ValueError:  # Python's own limit on digits
+        raise ValueError(f"Expected JSON in {place}, but it holds a number of more than 4,300 digits.") from None
+    if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
+        raise _too_deep(place)
+    return content
+
+
+def _depth(text: str) -> int:
+    """Return how deep a valid document is nested."""
+    marks = np.frombuffer(_STRING.sub("", text).encode("ascii", "replace"), dtype=np.uint8)
+    steps = np.zeros(len(marks), dtype=np.int8)
+    steps[(marks == ord("[")) | (marks == ord("{"))] = 1
+    steps[(marks == ord("]")) | (marks == ord("}"))] = -1
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
+
+
+def _too_deep(place: str) -> ValueError:
+    return ValueError(f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper.")
