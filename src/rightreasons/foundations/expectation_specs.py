@@ -1,19 +1,34 @@
 """How a behavioral suite says what it expects of a model: names, parameters and conditions, checked when it is read.
 
-An expectation of a suite is a mapping: `name`, the parameters of that expectation, and optionally `where_first`
-({"is": labels} or {"not": labels}: only cases whose first answer is, or is not, one of them) and `skip_first` (whether
-the first example of a case is the original that the others are compared with, and so does not count). What each
-expectation computes is in `analysis.expectations`.
+An expectation of a suite is a mapping: `name`, the parameters of that expectation, and optionally
+
+- `where_first`: {"is": labels} or {"not": labels}, only cases whose first answer is, or is not, one of them;
+- `where`: another expectation, only cases that pass it;
+- `skip_first`: whether the first example of a case is the original that the others are compared with, and so does not
+  count;
+- `aggregate`: how the results of a case's examples become one: "all" (by default), "any", "first", or the share of them
+  that has to pass.
+
+`and`, `or` and `not` combine expectations. What each of them computes is in `analysis.behavior.expectations`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rightreasons.foundations.validation import check_options, unknown_name
+
+TOLERANCE = 0.1
+"""How far a probability may move before a test of invariance of CheckList calls it a change."""
+
+AGGREGATES = ("all", "any", "first")
+"""How the results of a case's examples become one; a share is the other way."""
+
+MAX_DEPTH = 10
+"""The number of levels to which expectations may be nested."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,17 +37,19 @@ class Parameter:
 
     Attributes:
         called: What it has to be, in words.
-        kind: Its type.
+        kind: Its type, or types.
         required: Whether the suite has to say it.
         least: The smallest number that it may be; None where there is none.
         among: The texts that it may be; empty for any.
+        default: What holds where the suite does not say it.
     """
 
     called: str
-    kind: type
+    kind: Any
     required: bool = False
     least: float | None = None
     among: tuple[str, ...] = ()
+    default: Any = None
 
     def takes(self, given: Any) -> bool:
         """Tell whether a value is of the parameter's kind; True is a whole number to Python, and to nobody else."""
@@ -43,25 +60,45 @@ class Parameter:
         return (self.least is None or given >= self.least) and (not self.among or given in self.among)
 
 
-_LABEL = Parameter("a whole number", int)
+_LABEL = Parameter("a whole number from 0 up", int, least=0)
+_ANSWER = Parameter("a whole number or a text", (int, str))
 _SWITCH = Parameter("true or false", bool, required=True)
-_TOLERANCE = Parameter("a number from 0 up", numbers.Real, least=0.0)
+_TOLERANCE = Parameter("a number from 0 up", numbers.Real, least=0.0, default=TOLERANCE)
+_BOUND = Parameter("a number", numbers.Real)
+_PARTS = Parameter("a list of expectations", Sequence, required=True)
 
 EXPECTATION_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
-    "equal": {"value": _LABEL, "clean": Parameter("none or article", str, among=("none", "article"))},
-    "not_equal": {"value": dataclasses.replace(_LABEL, required=True)},
+    "equal": {"value": _ANSWER, "clean": Parameter("none or article", str, among=("none", "article"), default="none")},
+    "not_equal": {"value": dataclasses.replace(_ANSWER, required=True)},
     "invariant": {"tolerance": _TOLERANCE},
-    "monotonic": {"increasing": _SWITCH, "tolerance": _TOLERANCE},
+    "changed": {},
+    "monotonic": {"increasing": _SWITCH, "tolerance": dataclasses.replace(_TOLERANCE, default=0.0), "label": _LABEL},
+    "confidence": {"above": _BOUND, "below": _BOUND, "label": _LABEL},
     "sentiment_shift": {"positive": _SWITCH, "tolerance": _TOLERANCE},
     "transitive": {},
+    "and": {"of": _PARTS},
+    "or": {"of": _PARTS},
+    "not": {"of": Parameter("an expectation", Mapping, required=True)},
+    "python": {
+        "function": Parameter("a Python function", Callable, required=True),
+        "per": Parameter(
+            "example, pair, case or functionality",
+            str,
+            among=("example", "pair", "case", "functionality"),
+            default="example",
+        ),
+    },
+    "unknown": {"why": Parameter("a text", str, required=True)},
 }
 """The parameters of every expectation, by the name that a suite gives it."""
 
-PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
+PAIRWISE = ("invariant", "changed", "monotonic", "sentiment_shift")
 """Expectations that compare with the first example of a case, which therefore does not count."""
 
-OF_ALL = ("name", "where_first", "skip_first")
+OF_ALL = ("name", "where_first", "where", "skip_first", "aggregate")
 """What every expectation may say."""
+
+_OF_WHOLE_CASES = ("skip_first", "aggregate")
 
 
 def skips_first(spec: Mapping[str, Any]) -> bool:
@@ -70,9 +107,34 @@ def skips_first(spec: Mapping[str, Any]) -> bool:
     Example:
         >>> skips_first({"name": "invariant"}), skips_first({"name": "equal"})
         (True, False)
+        >>> skips_first({"name": "or", "of": [{"name": "equal", "value": 1}, {"name": "changed"}]})
+        True
     """
     said = spec.get("skip_first")
-    return spec["name"] in PAIRWISE if said is None else bool(said)
+    if said is not None:
+        return bool(said)
+    return spec["name"] in PAIRWISE or spec.get("per") == "pair" or any(map(skips_first, combined(spec)))
+
+
+def combined(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the expectations that `and`, `or` and `not` combine; none for the others."""
+    of = spec.get("of", ()) if spec.get("name") in ("and", "or", "not") else ()
+    return (of,) if isinstance(of, Mapping) else of
+
+
+def every_part(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield an expectation, those it combines and those of its conditions.
+
+    Example:
+        >>> spec = {"name": "not", "of": {"name": "changed"}, "where": {"name": "equal", "value": 1}}
+        >>> [part["name"] for part in every_part(spec)]
+        ['not', 'changed', 'equal']
+    """
+    yield spec
+    for part in combined(spec):
+        yield from every_part(part)
+    if spec.get("where") is not None:
+        yield from every_part(spec["where"])
 
 
 def expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +160,14 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         ...
         ValueError: Expected the expectation 'monotonic' to say `increasing`, but it does not.
     """
+    _check(spec, MAX_DEPTH)
+
+
+def _check(spec: Any, levels: int) -> None:
+    if levels < 1:
+        raise ValueError(f"Expected expectations nested to at most {MAX_DEPTH} levels, but there are more.")
+    if not isinstance(spec, Mapping):
+        raise TypeError(f'Expected an expectation to be like {{"name": "equal"}}, but got {spec!r}.')
     name = spec.get("name")
     if not isinstance(name, str) or name not in EXPECTATION_PARAMETERS:
         raise unknown_name("expectation", str(name), EXPECTATION_PARAMETERS)
@@ -115,6 +185,13 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
             raise TypeError(sentence)
         if not parameter.in_bounds(given):
             raise ValueError(sentence)
+    if name == "confidence" and spec.get("above") is None and spec.get("below") is None:
+        raise ValueError(f"Expected {where} to say `above` or `below`, but it says neither.")
+    _check_conditions(spec, where)
+    _check_parts(spec, where, levels - 1)
+
+
+def _check_conditions(spec: Mapping[str, Any], where: str) -> None:
     condition = spec.get("where_first")
     if condition is not None and (
         not isinstance(condition, Mapping)
@@ -125,7 +202,31 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         raise ValueError(
             f'Expected `where_first` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
         )
+    how = spec.get("aggregate")
+    is_share = isinstance(how, (int, float)) and not isinstance(how, bool) and 0 < how <= 1
+    if not (how is None or is_share or callable(how) or (isinstance(how, str) and how in AGGREGATES)):
+        raise ValueError(
+            f"Expected `aggregate` of {where} to be all, any, first or a share above 0 and up to 1, but got {how!r}."
+        )
+
+
+def _check_parts(spec: Mapping[str, Any], where: str, levels: int) -> None:
+    parts = combined(spec)
+    if spec["name"] in ("and", "or") and (isinstance(spec["of"], str) or len(parts) < 2):
+        raise ValueError(f"Expected `of` of {where} to be a list of at least two expectations, but got {parts!r}.")
+    for part in parts:
+        _check(part, levels)
+        said = next((key for key in _OF_WHOLE_CASES if part.get(key) is not None), None)
+        if said is not None:
+            raise ValueError(f"Expected `{said}` of {where} as a whole, but one of those that it combines says it.")
+    if spec.get("where") is not None:
+        _check(spec["where"], levels)
 
 
 def _are_labels(values: Any) -> bool:
-    return isinstance(values, Sequence) and len(values) > 0 and all(_LABEL.takes(value) for value in values)
+    return (
+        isinstance(values, Sequence)
+        and not isinstance(values, str)
+        and len(values) > 0
+        and all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    )

@@ -27,6 +27,7 @@ class SuiteTable:
         labels: n expected answers (labels or texts), None where an example has none.
         meta: n replaced pairs (old, new) or None; None where no example has one.
         label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
+        texts: n tuples of texts where an expectation is a Python function, which may read them; None elsewhere.
     """
 
     functionalities: tuple[str, ...]
@@ -39,6 +40,7 @@ class SuiteTable:
     labels: tuple[Any, ...]
     meta: tuple[Any, ...] | None = None
     label_names: tuple[str, ...] | None = None
+    texts: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         return int(self.case_offsets[-1])

@@ -1,5 +1,6 @@
 """Expectations, pass rates and G scores: closed forms, the paper's worked values, and a released model's results."""
 
+import dataclasses
 import gzip
 import json
 
@@ -47,11 +48,149 @@ def test_monotonic_is_undefined_without_room():
     rows = [[0.9, 0.1], [0.7, 0.3], [0.95, 0.05], [0.5, 0.5], [0.6, 0.4], [0.75, 0.25]]
     given = answers([0] * 6, [2, 2, 2], rows)
     # Falling: .9 >= 1 - .1 and .95 have no say, .6 -> .75 rises by .15 > .1 and fails.
-    assert cases({"name": "monotonic", "increasing": False}, given) == [None, None, False]
+    falling = {"name": "monotonic", "increasing": False, "tolerance": 0.1}
+    assert cases(falling, given) == [None, None, False]
     # Rising: .9 -> .7 fails, .95 -> .5 fails, .6 -> .75 passes.
-    assert cases({"name": "monotonic", "increasing": True}, given) == [False, False, True]
+    assert cases({"name": "monotonic", "increasing": True, "tolerance": 0.1}, given) == [False, False, True]
+    # Without a tolerance every confidence has room: .9 -> .7 and .95 -> .5 fall, .6 -> .75 rises.
+    assert cases({"name": "monotonic", "increasing": False}, given) == [True, True, False]
+    assert cases({**falling, "tolerance": 0}, given) == [True, True, False]
+    # P(class 1) rises by .2, rises by .45, and falls by .15.
+    assert cases({**falling, "label": 1}, given) == [False, False, True]
     kept = {"name": "monotonic", "increasing": True, "where_first": {"not": [0]}}
     assert cases(kept, given) == [None, None, None]
+
+
+THREE = answers(
+    [0, 1, 1, 0, 0, 2, 2, 2],
+    [3, 1, 2, 2],
+    # The answers and their probabilities: 0 .6, 1 .5, 1 .7 | 0 .9 | 0 .5, 2 .8 | 2 .4, 2 .96
+    [
+        [0.6, 0.3, 0.1],
+        [0.3, 0.5, 0.2],
+        [0.2, 0.7, 0.1],
+        [0.9, 0.05, 0.05],
+        [0.5, 0.25, 0.25],
+        [0.1, 0.1, 0.8],
+        [0.3, 0.3, 0.4],
+        [0.02, 0.02, 0.96],
+    ],
+    labels=[0, 1, None, 1, None, None, 2, 0],
+)
+ONE = {"name": "equal", "value": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "passed"),
+    [
+        ({"name": "changed"}, [True, None, True, False]),
+        ({"name": "changed", "skip_first": False}, [False, False, False, False]),
+        ({"name": "confidence", "above": 0.45}, [True, True, True, False]),
+        # .5 lies on both bounds, and so within neither.
+        ({"name": "confidence", "above": 0.5}, [False, True, False, False]),
+        ({"name": "confidence", "below": 0.5}, [False, False, False, False]),
+        ({"name": "confidence", "above": 0.5, "below": 0.9, "aggregate": "any"}, [True, False, True, False]),
+        ({"name": "confidence", "below": 0.5, "label": 1}, [False, True, True, True]),
+        # Labels: 0 1 - right, 1 wrong, no label, right and wrong.
+        ({"name": "equal", "aggregate": "any"}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": "first"}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": 0.5}, [True, False, None, True]),
+        ({"name": "equal", "aggregate": 0.51}, [True, False, None, False]),
+        ({"name": "equal", "aggregate": 1}, [True, False, None, False]),
+        ({"name": "equal", "skip_first": True}, [True, None, None, False]),
+        ({**ONE, "aggregate": 2 / 3}, [True, False, False, False]),
+        ({**ONE, "aggregate": 0.67}, [False, False, False, False]),
+        ({"name": "not", "of": ONE}, [False, True, True, True]),
+        # Not right: where there is no label, nothing is asked, either way.
+        ({"name": "not", "of": {"name": "equal"}}, [False, True, None, False]),
+        ({"name": "and", "of": [{"name": "changed"}, ONE]}, [True, None, False, False]),
+        ({"name": "or", "of": [ONE, {"name": "confidence", "above": 0.55}]}, [True, True, False, False]),
+        # Where one of two does not apply, the other decides: the third example of the first case, and the third case.
+        ({"name": "and", "of": [{"name": "equal"}, {"name": "confidence", "above": 0.45}]}, [True, False, True, False]),
+        ({"name": "or", "of": [{"name": "equal"}, {"name": "confidence", "above": 0.9}]}, [False, False, False, True]),
+        # A condition inside a combination: the first example's answer is 2 in the last case alone.
+        (
+            {"name": "and", "of": [{"name": "equal", "value": 2, "where_first": {"is": [2]}}, {"name": "changed"}]},
+            [True, None, True, False],
+        ),
+        ({"name": "changed", "where": {**ONE, "aggregate": "any"}}, [True, None, None, None]),
+        ({"name": "changed", "where": {"name": "confidence", "above": 0.55}}, [None, None, None, None]),
+        (
+            {"name": "changed", "where": {"name": "confidence", "above": 0.45, "aggregate": "first"}},
+            [True, None, True, None],
+        ),
+        # Those that do not apply are left out, as those that fail: no label in the third case.
+        ({"name": "changed", "where": {"name": "equal", "aggregate": "first"}}, [True, None, None, False]),
+        ({"name": "unknown", "why": "it is code"}, [None] * 4),
+    ],
+)
+def test_conditions_combinations_and_aggregates(spec, passed):
+    assert cases(spec, THREE) == passed
+
+
+def test_an_answer_may_be_a_text():
+    offsets = np.array([0, 1, 3])
+    read = Answers(["the cat", "a cat", "yes"], offsets)
+    assert cases({"name": "equal", "value": "cat"}, read) == [False, False]
+    assert cases({"name": "equal", "value": "cat", "clean": "article", "aggregate": "any"}, read) == [True, True]
+    assert cases({"name": "not_equal", "value": "yes"}, read) == [True, False]
+    assert cases({"name": "changed"}, read) == [None, True]
+    with pytest.raises(ValueError, match="class labels .* but got 'cat'"):
+        cases({"name": "equal", "value": "cat"}, THREE)
+    with pytest.raises(TypeError, match="the predictions are texts"):
+        cases({"name": "equal", "value": 1}, read)
+    with pytest.raises(ValueError, match="a label below 3, the number of classes, but got 3"):
+        cases({"name": "confidence", "above": 0.5, "label": 3}, THREE)
+
+
+def high_confidence(text, answer, confidence, label, meta):
+    return confidence.max() > 0.55
+
+
+def moved(first, answer, first_confidence, confidence, label, meta):
+    return confidence[1] - first_confidence[1]
+
+
+def at_most_one_zero(texts, answers, confidences, labels, meta):
+    return None if len(answers) == 1 else [(answers == 0).sum() <= 1] * len(answers)
+
+
+def short(text, answer, confidence, label, meta):
+    return len(text) < 3
+
+
+@pytest.mark.parametrize(
+    ("function", "per", "passed"),
+    [
+        (high_confidence, "example", [False, True, False, False]),
+        # P(class 1) must rise: .3 to .5 and .7; .25 to .1; .3 to .02
+        (moved, "pair", [True, None, False, False]),
+        (at_most_one_zero, "case", [True, None, True, True]),
+        (
+            lambda texts, answers, *rest: [at_most_one_zero(None, each, *rest) for each in answers],
+            "functionality",
+            None,
+        ),
+        (short, "example", [True, False, True, True]),
+    ],
+)
+def test_a_python_function_may_decide(function, per, passed):
+    given = dataclasses.replace(THREE, texts=[(text,) for text in ("a", "b", "c", "long", "e", "f", "g", "h")])
+    assert cases({"name": "python", "function": function, "per": per}, given) == (passed or [True, None, True, True])
+
+
+def test_a_python_function_may_aggregate_and_slice():
+    few = {"name": "python", "function": lambda *each: len(each[1]) == 2, "per": "case"}
+    with pytest.raises(ValueError, match=r"the function '<lambda>' to return one result per example, 3, but got False"):
+        cases(few, THREE)
+    pairs = {"name": "python", "function": lambda *each: [len(each[1]) == 2] * len(each[1]), "per": "case"}
+    assert cases({**ONE, "where": pairs}, THREE) == [None, None, False, False]
+    # Two of three, none of one, none of two, none of two are answered 1.
+    assert cases({**ONE, "aggregate": lambda results: results.mean() > 0.5}, THREE) == [True, False, False, False]
+    with pytest.raises(ValueError, match="result of the function '<lambda>', but it raised ZeroDivisionError"):
+        cases({"name": "python", "function": lambda *each: 1 / 0}, THREE)
+    with pytest.raises(TypeError, match="to return a number, a boolean or None, but got 'yes'"):
+        cases({"name": "python", "function": lambda *each: "yes"}, THREE)
 
 
 def test_sentiment_shift():
@@ -234,6 +373,7 @@ def test_randomization_by_plain_exchange():
         ((0, 1), {"name": "not_equal", "value": 0}, True),
         ((None, None), {"name": "sentiment_shift", "positive": True}, True),
         ((None, None), {"name": "invariant"}, False),
+        ((0, 1), {"name": "not", "of": {"name": "sentiment_shift", "positive": True}}, True),
         # Six classes are no sentiments, whatever is expected of them.
         ((0, 5), {"name": "not_equal", "value": 0}, False),
         (("in 1990", None), {"name": "equal"}, False),

@@ -14,6 +14,10 @@ TEXTS = (("Ann sat",), ("Eve sat",), ("Bob sat",))
 SCORES = np.array([[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.15, 0.05, 0.8]])
 
 
+def of_one_kind(texts, answers, *rest):
+    return [len(set(answers)) == 1] * len(texts)
+
+
 def answers(expectation, labels=None, scores=SCORES):
     part = Functionality("names", "Names", "INV", expectation, (Case("0", TEXTS, labels),))
     given = ModelAnswers(scores, label_names=("negative", "neutral", "positive"))
@@ -46,7 +50,7 @@ def answers(expectation, labels=None, scores=SCORES):
             ],
         ),
         (
-            {"name": "monotonic", "increasing": False},
+            {"name": "monotonic", "increasing": False, "tolerance": 0.1},
             None,
             "The confidence in the original's answer must not rise by more than 0.1.",
             [
@@ -77,6 +81,62 @@ def answers(expectation, labels=None, scores=SCORES):
             "Every answer must be the label. Asked only where the first answer is not negative or neutral.",
             None,
         ),
+        (
+            {"name": "monotonic", "increasing": True, "label": 0},
+            None,
+            "The probability of negative must not fall.",
+            [
+                "the original",
+                "P(negative) from 0.100 to 0.600; it must not fall",
+                "P(negative) from 0.100 to 0.150; it must not fall",
+            ],
+        ),
+        (
+            {"name": "changed"},
+            None,
+            "Every changed text must get another answer than the original.",
+            ["the original", "expected another answer than positive", "expected another answer than positive"],
+        ),
+        (
+            {"name": "confidence", "above": 0.5, "below": 0.9, "aggregate": 0.5},
+            None,
+            (
+                "The confidence in each answer must be above 0.5 and below 0.9. "
+                "A case passes where 50% of its examples do."
+            ),
+            ["", "", ""],
+        ),
+        (
+            {"name": "equal", "value": 2, "aggregate": "any"},
+            None,
+            "Every answer must be positive. A case passes where one of its examples does.",
+            ["expected positive"] * 3,
+        ),
+        (
+            {"name": "and", "of": [{"name": "equal", "value": 2}, {"name": "not", "of": {"name": "changed"}}]},
+            None,
+            (
+                "All of this: Every answer must be positive. The opposite of this: Every changed text must get another "
+                "answer than the original."
+            ),
+            ["the original", "", ""],
+        ),
+        (
+            {"name": "changed", "where": {"name": "equal", "value": 2, "aggregate": "first"}},
+            None,
+            (
+                "Every changed text must get another answer than the original. Asked only of cases where this holds: "
+                "Every answer must be positive. A case passes where its first example does."
+            ),
+            None,
+        ),
+        (
+            {"name": "python", "function": of_one_kind, "per": "case"},
+            None,
+            "The function “of_one_kind” decides.",
+            None,
+        ),
+        ({"name": "unknown", "why": "it is code"}, None, "Nothing is asked: it is code.", ["not asked"] * 3),
     ],
 )
 def test_every_expectation_has_its_words(expectation, labels, sentence, of_examples):

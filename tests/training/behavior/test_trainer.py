@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rightreasons.data.suites.suite import Case, Suite
-from rightreasons.foundations.expectation_specs import EXPECTATION_PARAMETERS, PAIRWISE
+from rightreasons.foundations.expectation_specs import PAIRWISE
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.batching import encode
 from rightreasons.training.behavior.class_items import iid_items, suite_items
@@ -239,13 +239,38 @@ def test_what_is_held_out_leaves_no_trace(tiny, encoded, items):
     torch.testing.assert_close(before.weight, after.weight, atol=0, rtol=0)
 
 
-@pytest.mark.parametrize("name", EXPECTATION_PARAMETERS)
-def test_every_expectation_can_be_learned_from(name):
-    taken = EXPECTATION_PARAMETERS[name].items()
-    said = {key: parameter.kind(False) for key, parameter in taken if parameter.required}
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"name": "equal"},
+        {"name": "not_equal", "value": 0},
+        {"name": "invariant"},
+        {"name": "monotonic", "increasing": False},
+        {"name": "sentiment_shift", "positive": False},
+        {"name": "transitive"},
+    ],
+    ids=lambda spec: spec["name"],
+)
+def test_these_expectations_can_be_learned_from(spec):
     case = Case("0", (("a",), ("b",), ("c",)), (1, 0, 0))
-    suite = Suite("x", ("text",), (functionality("f", "DIR", {"name": name, **said}, [case]),))
-    assert len(suite_items(suite, labels="classes")) == (1 if name in PAIRWISE else 3)
+    suite = Suite("x", ("text",), (functionality("f", "DIR", spec, [case]),))
+    assert len(suite_items(suite, labels="classes")) == (1 if spec["name"] in PAIRWISE else 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"name": "changed"}, "'changed'"),
+        ({"name": "confidence", "above": 0.9}, "'confidence'"),
+        ({"name": "monotonic", "increasing": True, "label": 1}, "'monotonic of one label'"),
+        ({"name": "not", "of": {"name": "changed"}}, "'not'"),
+        ({"name": "unknown", "why": "it is code"}, "'unknown'"),
+    ],
+)
+def test_expectations_without_a_loss_are_told(spec, named):
+    suite = Suite("x", ("text",), (functionality("f", "DIR", spec, [Case("0", (("a",), ("b",)), (1, 0))]),))
+    with pytest.raises(ValueError, match=f"a known loss for 'f', but got {named}"):
+        suite_items(suite, labels="classes")
 
 
 def test_bad_input_is_told(items):

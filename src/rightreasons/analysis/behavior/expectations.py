@@ -1,8 +1,9 @@
 """What a behavioral test expects of a model: named, pure functions from answers to results.
 
 Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
-where it holds, 0 where it fails, NaN where it does not apply. Expectations compose: `where_first` keeps the cases whose
-first answer is (or is not) among given labels. A case passes when all of its applicable examples pass; pairwise
+where it holds, 0 where it fails, NaN where it does not apply. Expectations compose: `and`, `or` and `not` combine them,
+`where` keeps the cases that pass another one, and `where_first` those whose first answer is (or is not) among given
+labels. A case passes when all of its applicable examples pass, unless `aggregate` says otherwise; pairwise
 expectations, which compare with the first example, do not count that one.
 
 The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently.
@@ -18,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations.expectation_specs import check_expectation, expectation_parameters, skips_first
+from rightreasons.foundations.expectation_specs import (
+    TOLERANCE,
+    check_expectation,
+    expectation_parameters,
+    skips_first,
+)
 from rightreasons.foundations.validation import check_number
 
 Results = NDArray[np.float64]
-
-TOLERANCE = 0.1
-"""How far a probability may move before CheckList calls it a change."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Answers:
         probabilities: (n, K) class probabilities; None where the model gives none.
         labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
         meta: n pairs (old, new): what was replaced in this example; None where nothing was.
+        texts: n tuples of texts, for Python functions that read them; None where they are not at hand.
     """
 
     predictions: NDArray[np.int64] | Sequence[str]
@@ -44,6 +48,7 @@ class Answers:
     probabilities: NDArray[np.float64] | None = None
     labels: Sequence[Any] | NDArray[np.int64] | None = None
     meta: Sequence[Any] | None = None
+    texts: Sequence[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -65,6 +70,14 @@ class Answers:
             raise ValueError("Expected class probabilities for an expectation of confidence, but got labels alone.")
         return self.probabilities
 
+    def probability(self, of: NDArray[np.int64] | int) -> Results:
+        """Return the probability of one class in every example, or of one class per example."""
+        table = self.known_probabilities()
+        if isinstance(of, int) and of >= table.shape[1]:
+            raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {of}.")
+        chosen: Results = table[np.arange(len(self)), of]
+        return chosen
+
     def classes(self) -> NDArray[np.int64]:
         """Return the predictions as class labels."""
         if not isinstance(self.predictions, np.ndarray):
@@ -72,17 +85,15 @@ class Answers:
         return self.predictions
 
 
-def equal(answers: Answers, *, value: int | None = None, clean: str = "none") -> Results:
-    """Expect the labeled answer, or one fixed label; NaN where an example has no label.
+def equal(answers: Answers, *, value: int | str | None = None, clean: str = "none") -> Results:
+    """Expect the labeled answer, or one fixed answer; NaN where an example has no label.
 
     Args:
         answers: The answers.
-        value: The label expected of every example; None takes the examples' own.
+        value: The answer expected of every example; None takes the examples' own.
         clean: "article" drops a leading a, an or the from both texts before they are compared.
     """
-    if value is not None:
-        return _as_results(answers.classes() == value)
-    labels = answers.known_labels()
+    labels = answers.known_labels() if value is None else [value] * len(answers)
     if isinstance(answers.predictions, np.ndarray):
         try:
             gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
@@ -90,6 +101,8 @@ def equal(answers: Answers, *, value: int | None = None, clean: str = "none") ->
             text = next(label for label in labels if isinstance(label, str))
             raise ValueError(f"Expected class labels to compare predicted classes with, but got {text!r}.") from None
         return np.where(np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64))
+    if isinstance(value, int):
+        answers.classes()  # tells that texts came
     return np.array(
         [
             np.nan if label is None else float(_clean(text, clean) == _clean(label, clean))
@@ -98,9 +111,9 @@ def equal(answers: Answers, *, value: int | None = None, clean: str = "none") ->
     )
 
 
-def not_equal(answers: Answers, *, value: int) -> Results:
-    """Expect any label but one."""
-    return _as_results(answers.classes() != value)
+def not_equal(answers: Answers, *, value: int | str) -> Results:
+    """Expect any answer but one."""
+    return 1 - equal(answers, value=value)
 
 
 def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
@@ -127,19 +140,48 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     )
 
 
-def monotonic(answers: Answers, *, increasing: bool, tolerance: float = TOLERANCE) -> Results:
-    """Expect the confidence in the first answer to rise (or fall), within a tolerance.
+def changed(answers: Answers) -> Results:
+    """Expect another answer than that of the case's first example."""
+    return np.array(
+        [float(answers.predictions[row] != answers.predictions[at]) for row, at in enumerate(answers.first)]
+    )
+
+
+def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None) -> Results:
+    """Expect the confidence in an answer to rise (or fall), within a tolerance.
 
     As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at or above
     1 - `tolerance` need not fall.
+
+    Args:
+        answers: The answers.
+        increasing: Whether it has to rise.
+        tolerance: How far it may move the other way.
+        label: The class whose probability counts; None for the answer to the case's first example.
     """
-    probabilities, first = answers.known_probabilities(), answers.first
-    before = answers.classes()[first]
-    start, now = probabilities[first, before], probabilities[np.arange(len(answers)), before]
+    first = answers.first
+    now = answers.probability(answers.classes()[first] if label is None else label)
+    start = now[first]
     limit = check_number(tolerance, "tolerance", minimum=0)
     if increasing:
         return np.where(start <= limit, np.nan, (now - start + limit >= 0).astype(np.float64))
     return np.where(start >= 1 - limit, np.nan, (now - start - limit <= 0).astype(np.float64))
+
+
+def confidence(
+    answers: Answers, *, above: float | None = None, below: float | None = None, label: int | None = None
+) -> Results:
+    """Expect a probability between two bounds, which do not belong to what is allowed.
+
+    Args:
+        answers: The answers.
+        above: The lower bound; None for none.
+        below: The upper bound; None for none.
+        label: The class whose probability counts; None for the answer's own.
+    """
+    values = answers.probability(answers.classes() if label is None else label)
+    low, high = (-np.inf if above is None else above), (np.inf if below is None else below)
+    return _as_results((values > low) & (values < high))
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
@@ -170,13 +212,85 @@ def transitive(answers: Answers) -> Results:
     return np.repeat(np.where(duplicates < 2, np.nan, (duplicates == 3).astype(np.float64)), 3)
 
 
+def every_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
+    """Expect all of several; where some do not apply, the others decide, as in CheckList."""
+    return np.asarray(np.fmin.reduce([_of_examples(spec, answers) for spec in of]))
+
+
+def any_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
+    """Expect at least one of several; where some do not apply, the others decide, as in CheckList."""
+    return np.asarray(np.fmax.reduce([_of_examples(spec, answers) for spec in of]))
+
+
+def negated(answers: Answers, *, of: Mapping[str, Any]) -> Results:
+    """Expect that another expectation fails; NaN where that one does not apply."""
+    return 1 - _of_examples(of, answers)
+
+
+def python(answers: Answers, *, function: Callable[..., Any], per: str = "example") -> Results:
+    """Expect what a Python function says, with the arguments and the results of CheckList's expectations.
+
+    A result above 0 (or True) passes, any other number (or False) fails, and None or NaN does not apply.
+
+    Args:
+        answers: The answers; the confidence of each is its row of probabilities, or 1.0 where there are none.
+        function: Called once per example with (text, answer, confidence, label, meta), per pair with (first answer,
+            answer, first confidence, confidence, label, meta), or per case or functionality with a list of each of the
+            five, whereupon it returns one result per example.
+        per: "example", "pair", "case" or "functionality".
+    """
+    n, first = len(answers), answers.first
+    nothing = [None] * n
+    texts = [each[0] if len(each) == 1 else each for each in answers.texts] if answers.texts is not None else nothing
+    preds, confs = answers.predictions, [1.0] * n if answers.probabilities is None else answers.probabilities
+    labels = nothing if answers.labels is None else answers.labels
+    columns = (texts, preds, confs, labels, nothing if answers.meta is None else answers.meta)
+    if per == "example":
+        rows = [[_called(function, *each)] for each in zip(*columns, strict=True)]
+    elif per == "pair":
+        rows = [
+            [
+                _called(
+                    function, preds[start], preds[row], confs[start], confs[row], *(each[row] for each in columns[3:])
+                )
+            ]
+            for row, start in enumerate(first)
+        ]
+    else:
+        spans = list(zip(answers.offsets[:-1], answers.offsets[1:], strict=True))
+        cases = [tuple(column[start:stop] for column in columns) for start, stop in spans]
+        if per == "case":
+            rows = [_called(function, *case) for case in cases]
+        else:
+            rows = _called(function, *map(list, zip(*cases, strict=True)))
+        sizes = [stop - start for start, stop in spans]
+        rows = [
+            [None] * size if row is None else row
+            for row, size in zip(_listed(rows, len(spans), function, "case"), sizes, strict=True)
+        ]
+        rows = [_listed(row, size, function, "example") for row, size in zip(rows, sizes, strict=True)]
+    return np.array([_outcome(value, function) for row in rows for value in row], dtype=np.float64)
+
+
+def unknown(answers: Answers, *, why: str) -> Results:
+    """Expect nothing: of no example is it known what was expected."""
+    return np.full(len(answers), np.nan)
+
+
 EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
     "equal": equal,
     "not_equal": not_equal,
     "invariant": invariant,
+    "changed": changed,
     "monotonic": monotonic,
+    "confidence": confidence,
     "sentiment_shift": sentiment_shift,
     "transitive": transitive,
+    "and": every_one,
+    "or": any_one,
+    "not": negated,
+    "python": python,
+    "unknown": unknown,
 }
 """Every expectation by the name that a suite gives it; their parameters are in `expectation_specs`."""
 
@@ -185,8 +299,8 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
     """Evaluate an expectation on answers.
 
     Args:
-        spec: `name`, the parameters of that expectation, and optionally `where_first` and `skip_first`, as
-            `expectation_specs` says.
+        spec: `name`, the parameters of that expectation, and optionally `where_first`, `where`, `skip_first` and
+            `aggregate`, as `expectation_specs` says.
         answers: The answers of the functionality.
 
     Returns:
@@ -200,19 +314,13 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         >>> examples, cases = evaluate_cases({"name": "invariant"}, answers)
         >>> cases.tolist()
         [1.0, 0.0]
+        >>> of_zeros = {"name": "changed", "where": {"name": "equal", "value": 0, "aggregate": "first"}}
+        >>> evaluate_cases(of_zeros, answers)[1]
+        array([nan,  1.])
     """
     check_expectation(spec)
-    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
-    first = answers.first
-    condition = spec.get("where_first")
-    if condition:
-        matches = np.isin(answers.classes()[first], condition.get("is", condition.get("not")))
-        results = np.where(matches if "is" in condition else ~matches, results, np.nan)
-    counted = results
-    if skips_first(spec):
-        counted = np.where(np.arange(len(answers)) == first, np.nan, results)
-    low = np.minimum.reduceat(np.where(np.isnan(counted), np.inf, counted), answers.offsets[:-1])
-    return results, np.where(np.isinf(low), np.nan, low)
+    results = _of_examples(spec, answers)
+    return results, _of_cases(spec, results, answers)
 
 
 def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,6 +348,66 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
     low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
     return np.column_stack((low, neutral, high))
+
+
+def _of_examples(spec: Mapping[str, Any], answers: Answers) -> Results:
+    """Return the results of the examples, NaN in the cases that the conditions leave out."""
+    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
+    condition = spec.get("where_first")
+    if condition:
+        matches = np.isin(answers.classes()[answers.first], condition.get("is", condition.get("not")))
+        results = np.where(matches if "is" in condition else ~matches, results, np.nan)
+    if spec.get("where") is not None:
+        passed = _of_cases(spec["where"], _of_examples(spec["where"], answers), answers) == 1
+        results = np.where(np.repeat(passed, np.diff(answers.offsets)), results, np.nan)
+    return results
+
+
+def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Results:
+    """Join the results of each case's examples as `aggregate` says."""
+    how, starts = spec.get("aggregate") or "all", answers.offsets[:-1]
+    if how == "first":
+        return results[starts]
+    if skips_first(spec):
+        results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
+    if callable(how):
+        rows = [row[~np.isnan(row)] for row in np.split(results, starts[1:])]
+        return np.array([_outcome(_called(how, row), how) if len(row) else np.nan for row in rows])
+    asked, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
+    share = np.divide(passed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    if how == "any":
+        return np.where(asked > 0, (share > 0).astype(np.float64), np.nan)
+    return np.where(asked > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
+
+
+def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        kind = type(error).__name__
+        raise ValueError(f"Expected a result of {_name(function)}, but it raised {kind}: {error}.") from error
+
+
+def _listed(values: Any, n: int, function: Callable[..., Any], unit: str) -> Any:
+    if not hasattr(values, "__len__") or isinstance(values, str) or len(values) != n:
+        raise ValueError(f"Expected {_name(function)} to return one result per {unit}, {n}, but got {values!r}.")
+    return values
+
+
+def _outcome(value: Any, function: Callable[..., Any]) -> float:
+    if value is None:
+        return np.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Expected {_name(function)} to return a number, a boolean or None, but got {value!r}."
+        ) from None
+    return np.nan if np.isnan(number) else float(number > 0)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"the function {getattr(function, '__name__', type(function).__name__)!r}"
 
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:

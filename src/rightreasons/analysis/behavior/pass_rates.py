@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.intervals import Interval, quantile_interval, wilson
+from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.suite_table import SuiteTable
@@ -127,6 +128,7 @@ def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDAr
         probabilities=None if probabilities is None else probabilities[here],
         labels=suite.labels[here],
         meta=None if suite.meta is None else suite.meta[here],
+        texts=None if suite.texts is None else suite.texts[here],
     )
 
 
@@ -197,7 +199,7 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
         Whether a label is 2 (and none is higher), or an expectation needs a third answer.
     """
     highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
-    names = {str(expectation.get("name")) for expectation in suite.expectations}
+    names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
     return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
 
 

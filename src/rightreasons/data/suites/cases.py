@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.expectation_specs import check_expectation, skips_first
+from rightreasons.foundations.expectation_specs import check_expectation, every_part, skips_first
 from rightreasons.foundations.validation import check_ids, check_one_of, unknown_name
 
 TEST_TYPES = ("MFT", "INV", "DIR")
@@ -165,6 +165,20 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
             )
     _check_labeled(functionality)
     _check_characters(functionality)
+
+
+def check_plain(functionality: Functionality) -> None:
+    """Check that a file can hold the expectation of a functionality.
+
+    Raises:
+        ValueError: If it is a Python function.
+    """
+    for part in every_part(functionality.expectation):
+        if part["name"] == "python" or callable(part.get("aggregate")):
+            raise ValueError(
+                f"Expected an expectation that a file can hold for the functionality {functionality.name!r}, but it is "
+                "a Python function, which no suite stores."
+            )
 
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:

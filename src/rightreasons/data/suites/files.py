@@ -34,7 +34,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rightreasons.data.suites.cases import Case, Functionality, check_label_names
+from rightreasons.data.suites.cases import Case, Functionality, check_label_names, check_plain
 from rightreasons.data.suites.editor import functionality_from_row
 from rightreasons.foundations.validation import check_options
 
@@ -245,6 +245,7 @@ def _replaced(value: Any) -> tuple[str, str] | None:
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
+    check_plain(functionality)
     cases: list[dict[str, Any]] = []
     for case in functionality.cases:
         examples: Sequence[Any] = [texts[0] if len(texts) == 1 else list(texts) for texts in case.examples]

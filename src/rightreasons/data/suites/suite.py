@@ -22,6 +22,7 @@ from rightreasons.data.suites.cases import (
     check_name,
 )
 from rightreasons.data.suites.files import read_file, write_file
+from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import check_ids, check_one_of
 
@@ -174,7 +175,13 @@ class Suite:
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
+            texts=tuple(self.texts()) if self._has_functions else None,
         )
+
+    @property
+    def _has_functions(self) -> bool:
+        parts = (part for functionality in self.functionalities for part in every_part(functionality.expectation))
+        return any(part["name"] == "python" for part in parts)
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
         """Return one part of BeLUGA's split of every functionality: one half for training and a quarter for each other.

@@ -124,6 +124,8 @@ def iid_items(
 def _rule(functionality: Functionality) -> int:
     expectation = functionality.expectation
     name = expectation["name"]
+    if expectation.get("label") is not None:
+        name = f"{name} of one label"
     if name == "invariant":
         return RULES.index("invariant")
     if name == "monotonic":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.data.builders.sources import sha256_of
+from rightreasons.data.suites.cases import check_plain
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.validation import check_count, check_fraction, check_one_of
 from rightreasons.models.running.fingerprint import fingerprint_texts
@@ -58,6 +59,8 @@ class LearningTask:
             self._check_options(values, where)
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
+        for functionality in self.suite.functionalities:
+            check_plain(functionality)
         self.kind.check_data(self.train, "independent training data")
         self.kind.check_data(self.test, "independent test data")
         check_fraction(self.iid_share, "iid_share")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rightreasons.analysis.behavior.expectations import TOLERANCE
 from rightreasons.auditing.page.parts import Mark
 from rightreasons.auditing.page.words import fraction
+from rightreasons.foundations.expectation_specs import EXPECTATION_PARAMETERS, combined
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers
 
 TYPES = {
@@ -22,22 +22,63 @@ TYPES = {
 
 def rule(answers: SuiteAnswers, number: int) -> str:
     """Say what a functionality expects of all its cases."""
-    spec = answers.suite.functionalities[number].expectation
-    kept = "" if answers.probabilities is None else f", or keep the confidence in it within {_tolerance(spec)}"
-    rules = {
-        "equal": "Every answer must be the label.",
-        "not_equal": f"Any answer passes but {_called(answers, spec.get('value', 0))}.",
-        "invariant": f"Every changed text must get the original's answer{kept}.",
-        "monotonic": f"The confidence in the original's answer {_limit(spec)}.",
-        "sentiment_shift": f"P(positive) − P(negative) {_limit(spec)}.",
+    return _rule(answers, answers.suite.functionalities[number].expectation)
+
+
+def _rule(answers: SuiteAnswers, spec: Mapping[str, Any]) -> str:
+    sentence = _sentence(answers, spec)
+    if spec.get("where_first"):
+        (relation, labels), *_ = spec["where_first"].items()
+        first = " or ".join(_called(answers, label) for label in labels)
+        sentence += f" Asked only where the first answer is {'' if relation == 'is' else 'not '}{first}."
+    if spec.get("where") is not None:
+        sentence += f" Asked only of cases where this holds: {_rule(answers, spec['where'])}"
+    how = spec.get("aggregate")
+    if how is not None and how != "all":
+        ways = {"any": "one of its examples does", "first": "its first example does"}
+        share = (
+            f"{how:.0%} of its examples do" if isinstance(how, (int, float)) else "a function of its results says so"
+        )
+        sentence += f" A case passes where {ways.get(how, share) if isinstance(how, str) else share}."
+    return sentence
+
+
+def _sentence(answers: SuiteAnswers, spec: Mapping[str, Any]) -> str:
+    name = spec["name"]
+    if name in ("and", "or", "not"):
+        parts = [_rule(answers, part) for part in combined(spec)]
+        lead = {"and": "All of this:", "or": "At least one of this:", "not": "The opposite of this:"}[name]
+        return " ".join((lead, *parts))
+    if name == "equal":
+        value = spec.get("value")
+        return (
+            "Every answer must be the label." if value is None else f"Every answer must be {_called(answers, value)}."
+        )
+    if name == "not_equal":
+        return f"Any answer passes but {_called(answers, spec['value'])}."
+    if name == "invariant":
+        kept = "" if answers.probabilities is None else f", or keep the confidence in it within {_tolerance(spec)}"
+        return f"Every changed text must get the original's answer{kept}."
+    if name == "monotonic":
+        moving = _probability(answers, spec, "confidence in the original's answer")
+        return f"The {moving} {_limit(spec)}."
+    if name == "confidence":
+        bounds = [f"{word} {spec[word]:g}" for word in ("above", "below") if spec.get(word) is not None]
+        return f"The {_probability(answers, spec, 'confidence in each answer')} must be {' and '.join(bounds)}."
+    if name == "unknown":
+        return f"Nothing is asked: {spec['why'].rstrip('.')}."
+    if name == "sentiment_shift":
+        return f"P(positive) − P(negative) {_limit(spec)}."
+    return {
+        "changed": "Every changed text must get another answer than the original.",
         "transitive": f"Where two of three pairs are answered {_called(answers, 1)}, the third must be too.",
-    }
-    condition = spec.get("where_first")
-    if not condition:
-        return rules[spec["name"]]
-    (relation, labels), *_ = condition.items()
-    first = " or ".join(_called(answers, label) for label in labels)
-    return f"{rules[spec['name']]} Asked only where the first answer is {'' if relation == 'is' else 'not '}{first}."
+        "python": f"The function “{getattr(spec.get('function'), '__name__', 'of the suite')}” decides.",
+    }[str(name)]
+
+
+def _probability(answers: SuiteAnswers, spec: Mapping[str, Any], usual: str) -> str:
+    label = spec.get("label")
+    return usual if label is None else f"probability of {_called(answers, label)}"
 
 
 def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample) -> str:
@@ -51,6 +92,8 @@ def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
     if label:
         return f"expected {label}"
     moved = movement(answers, number, case, example)
+    if spec["name"] == "changed":
+        return f"expected another answer than {_called(answers, answers.answers[original.row])}"
     if spec["name"] == "invariant":
         again = f"expected {_called(answers, answers.answers[original.row])} again"
         return f"{again}; {moved}" if moved else again
@@ -62,7 +105,7 @@ def expected_answer(answers: SuiteAnswers, number: int, example: JudgedExample) 
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "not_equal":
         return f"anything but {_called(answers, spec['value'])}"
-    value = spec.get("value")
+    value = spec.get("value") if spec["name"] == "equal" else None
     label = answers.table.labels[example.row] if value is None else value
     return "" if spec["name"] != "equal" or label is None else answers.called(label)
 
@@ -72,10 +115,12 @@ def movement(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
     table, rows = answers.probabilities, (case.examples[0].row, example.row)
     if table is None:
         return ""
-    if answers.suite.functionalities[number].expectation["name"] == "sentiment_shift":
+    spec = answers.suite.functionalities[number].expectation
+    if spec["name"] == "sentiment_shift":
         name, values = "P(positive) − P(negative)", [float(table[row, 2] - table[row, 0]) for row in rows]
     else:
-        answer = int(answers.answers[rows[0]])
+        label = spec.get("label")
+        answer = int(answers.answers[rows[0]] if label is None else label)
         name, values = f"P({answers.called(answer)})", [float(table[row, answer]) for row in rows]
     return f"{name} from {fraction(values[0])} to {fraction(values[1])}"
 
@@ -104,8 +149,10 @@ def _called(answers: SuiteAnswers, answer: Any) -> str:
 
 def _limit(spec: Mapping[str, Any]) -> str:
     rises = spec.get("increasing", spec.get("positive"))
-    return f"must not {'fall' if rises else 'rise'} by more than {_tolerance(spec)}"
+    tolerance = _tolerance(spec)
+    return f"must not {'fall' if rises else 'rise'}{'' if tolerance == '0' else f' by more than {tolerance}'}"
 
 
 def _tolerance(spec: Mapping[str, Any]) -> str:
-    return f"{spec.get('tolerance', TOLERANCE):g}"
+    said = spec.get("tolerance")
+    return f"{EXPECTATION_PARAMETERS[spec['name']]['tolerance'].default if said is None else said:g}"
