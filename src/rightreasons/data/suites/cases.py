@@ -16,7 +16,7 @@ TEST_TYPES = ("MFT", "INV", "DIR")
 MAX_LABEL = 2**31 - 1
 """The largest numeric label."""
 
-_LABEL_KEYS = ("value", "is", "not")  # where an expectation names labels
+_LABEL_KEYS = ("value", "is", "not", "label")  # where an expectation names labels
 
 
 @dataclasses.dataclass(frozen=True)
