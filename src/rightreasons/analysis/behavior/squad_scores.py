@@ -1,22 +1,18 @@
-"""Text answers: exact match and token F1, as SQuAD 1.1 defines them."""
+"""Text answers: exact match and token F1, as SQuAD 1.1 and ROPES define them."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
-import string
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from rightreasons.analysis.behavior.normalization import normalize_answer
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, wilson
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_same_length, check_texts
-
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,21 +38,22 @@ class AnswerScores(Result):
     f1_scores: list[float]
 
 
-def normalize_answer(text: str) -> str:
-    """Lower the case, drop ASCII punctuation and then articles, and leave one space between words.
-
-    Example:
-        >>> normalize_answer("The  Cat's  pajamas, an hour!")
-        'cats pajamas hour'
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
-
-
-def token_f1(prediction: str, reference: str) -> float:
+def token_f1(prediction: str, reference: str, *, normalization: str = "squad") -> float:
     """Return the F1 of the words of two answers, counted with repetition.
 
     With c words in common (as multisets), P = c / words of the prediction and R = c / words of the reference,
     F1 = 2 P R / (P + R). As in SQuAD 1.1 it is 0 where nothing is in common, also between two answers without words.
+
+    Args:
+        prediction: The answer.
+        reference: What it is compared with.
+        normalization: A name of `normalize_answer`.
+
+    Returns:
+        F1 in [0, 1]; higher is better.
+
+    Raises:
+        ValueError: If there is no normalization of this name.
 
     Example:
         Words "cat sat" and "black cat sat": c = 2, P = 1, R = 2/3, F1 = 0.8.
@@ -64,13 +61,15 @@ def token_f1(prediction: str, reference: str) -> float:
         >>> round(token_f1("The cat sat.", "a black cat sat"), 6)
         0.8
     """
-    return _f1(normalize_answer(prediction).split(), normalize_answer(reference).split())
+    words = (normalize_answer(text, normalization).split() for text in (prediction, reference))
+    return _f1(*words)
 
 
 def answer_scores(
     predictions: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
+    normalization: str = "squad",
     resampling: Resampling = Resampling(),
 ) -> AnswerScores:
     """Score text answers against the answers that people gave.
@@ -80,14 +79,18 @@ def answer_scores(
     Args:
         predictions: N answers; an empty answer is allowed.
         references: N lists of at least one right answer.
+        normalization: The name of what is done to texts before they are compared, one of `normalize_answer`: "squad",
+            "ropes" (which keeps articles), "article", "casefold" or "none".
         resampling: Level of the intervals, and how that of F1 is resampled.
 
     Returns:
-        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
+        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100, and that of ROPES the
+        same with normalization="ropes".
 
     Raises:
         TypeError: If a prediction or a reference is not a text.
-        ValueError: If there are more or fewer predictions than lists of references, or a list is empty.
+        ValueError: If there are more or fewer predictions than lists of references, or a list is empty, or there is no
+            normalization of this name.
 
     References:
         Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
@@ -97,13 +100,16 @@ def answer_scores(
         >>> result = answer_scores(["the Denver Broncos", "in 1976"], [["Denver Broncos"], ["1976", "the year 1976"]])
         >>> result.exact, [round(value, 4) for value in result.f1_scores]
         ([True, False], [1.0, 0.6667])
+        >>> answer_scores(["the Denver Broncos"], [["Denver Broncos"]], normalization="ropes").exact
+        [False]
     """
     texts = check_texts(predictions, "predictions", allow_empty=True)
     check_same_length(predictions=texts, references=references)
     exact, f1 = [], []
     for number, (text, answers) in enumerate(zip(texts, references, strict=True)):
-        normalized = normalize_answer(text)
-        right = [normalize_answer(answer) for answer in check_texts(answers, f"references[{number}]", allow_empty=True)]
+        normalized = normalize_answer(text, normalization)
+        answers = check_texts(answers, f"references[{number}]", allow_empty=True)
+        right = [normalize_answer(answer, normalization) for answer in answers]
         exact.append(normalized in right)
         f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
     return AnswerScores(
