@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rightreasons.analysis.behavior.pass_rates import SENTIMENTS
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.behavior import SENTIMENTS, failing_cases, judged_cases, measure_behavior, score_stored
+from rightreasons.measuring.behavior import failing_cases, judged_cases, measure_behavior, score_stored
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier
 from tiny_suites import behavior_suite
@@ -123,6 +124,140 @@ def test_sentiments_in_another_order_are_refused(names) -> None:
     assert stored(label_names=("positive", "negative")).class_names == ("positive", "negative")
 
 
+CASES = (("you are mean", "hateful"), ("you are kind", "non-hateful"), ("he is kind", "non-hateful"))
+HATE = Suite(
+    "hate",
+    ("text",),
+    (
+        Functionality(
+            "slur",
+            "Slur",
+            "MFT",
+            {"name": "equal"},
+            tuple(Case(str(number), ((text,),), (label,)) for number, (text, label) in enumerate(CASES)),
+        ),
+    ),
+    ("non-hateful", "hateful"),
+)
+
+
+def rate(answers: ModelAnswers, suite: Suite = HATE) -> float | None:
+    return score_stored("m", suite, answers, resampling=Resampling(resamples=10)).result.behavioral_pass_rate
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["hateful", "non-hateful", "non-hateful"],
+        ["Hateful", "NON_HATEFUL", "NON_HATEFUL"],
+        ["1", "0", "0"],
+        np.array([1, 0, 0]),
+    ],
+)
+def test_stored_answers_are_words_or_numbers(answers) -> None:
+    tested = score_stored("m", HATE, ModelAnswers(None, answers), resampling=Resampling(resamples=10))
+    assert tested.result.behavioral_pass_rate == 1
+    assert tested.answers.tolist() == [1, 0, 0]
+    assert tested.called(tested.answers[0]) == "hateful"
+    assert tested.matched.startswith("by number" if answers[0] in ("1", 1) else "by name")
+
+
+def test_answers_that_are_no_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="Expected the labels non-hateful, hateful in the predictions .* 'maybe'"):
+        rate(ModelAnswers(None, ["hateful", "maybe", "hateful"]))
+    with pytest.raises(ValueError, match="an answer to each example in the predictions of m, .* but row 1 has none"):
+        rate(ModelAnswers(None, ["hateful", "", "hateful"]))
+    with pytest.raises(ValueError, match="labels from 0 to 1"):
+        rate(ModelAnswers(None, np.array([1, 0, 2])))
+    # A suite that does not name its labels understands numbers alone.
+    unnamed = dataclasses.replace(HATE, label_names=None)
+    assert rate(ModelAnswers(None, ["1", "0", "1"]), unnamed) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="the suite does not name its labels .* but the answers are hateful, non-hate"):
+        rate(ModelAnswers(None, ["hateful", "non-hateful", "hateful"]), unnamed)
+    with pytest.raises(ValueError, match="either numbers or words"):
+        rate(ModelAnswers(None, ["hateful", "0", "1"]), unnamed)
+
+
+def test_columns_of_scores_go_by_name() -> None:
+    # P(hateful) is 0.9, 0.2, 0.6: two of three are right.
+    by_name = {"hateful": np.array([0.9, 0.2, 0.6]), "non-hateful": np.array([0.1, 0.8, 0.4])}
+    for names in (("hateful", "non-hateful"), ("non-hateful", "hateful"), ("HATEFUL", "non_hateful")):
+        scores = np.column_stack([by_name[name.lower().replace("_", "-")] for name in names])
+        tested = score_stored("m", HATE, ModelAnswers(scores, label_names=names), resampling=Resampling(resamples=10))
+        assert tested.result.passed == [True, True, False]
+        assert tested.class_names == ("non-hateful", "hateful")
+        np.testing.assert_array_equal(tested.probabilities[:, 1], by_name["hateful"])
+        assert "by name" in tested.matched
+    # A class that the suite does not know comes last.
+    more = np.column_stack((np.full(3, 0.5), by_name["hateful"] / 2, by_name["non-hateful"] / 2))
+    tested = score_stored(
+        "m",
+        HATE,
+        ModelAnswers(more, label_names=("spam", "hateful", "non-hateful")),
+        resampling=Resampling(resamples=9),
+    )
+    assert tested.class_names == ("non-hateful", "hateful", "spam")
+    assert tested.result.behavioral_pass_rate == 0
+    both = (
+        r"the suite 'hate' to be among those of the predictions of m \(joy, anger\), but they are non-hateful, hateful"
+    )
+    with pytest.raises(ValueError, match=both):
+        rate(ModelAnswers(scores, label_names=("joy", "anger")))
+    # Numbered columns go by number, and that is said.
+    assert rate(ModelAnswers(np.column_stack((by_name["non-hateful"], by_name["hateful"])))) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="every label of the suite 'three', bad, fair, good, but there are 2"):
+        rate(
+            ModelAnswers(np.full((1, 2), 0.5)),
+            Suite("three", ("text",), (functionality("f", 2, "good"),), ("bad", "fair", "good")),
+        )
+
+
+def functionality(name: str, label: int, text: str) -> Functionality:
+    return Functionality(name, "C", "MFT", {"name": "equal"}, (Case("0", ((text,),), (label,)),))
+
+
+def test_two_sentiments_are_spread_by_name_alone() -> None:
+    named = dataclasses.replace(behavior_suite(), label_names=SENTIMENTS)
+    positive = np.linspace(0, 1, named.n_examples)
+    expected = score_stored("m", behavior_suite(), ModelAnswers(np.column_stack((1 - positive, positive))))
+    for names in (("Positive", "Negative"), ("negative", "positive")):
+        columns = [positive if name.lower() == "positive" else 1 - positive for name in names]
+        tested = score_stored("m", named, ModelAnswers(np.column_stack(columns), label_names=names))
+        assert tested.spread
+        assert tested.result.passed == expected.result.passed
+        assert tested.class_names == SENTIMENTS
+    # Three labels that are no sentiments are not spread over.
+    inference = Suite("nli", ("text",), (functionality("f", 2, "x"),), ("entailment", "neutral", "contradiction"))
+    with pytest.raises(ValueError, match="a class for every label of the suite 'nli'"):
+        rate(ModelAnswers(np.array([[0.5, 0.5]])), inference)
+
+
+def test_answers_count_beside_scores() -> None:
+    # CheckList's files give an answer and the probabilities; a published model may answer other than the most probable.
+    scores = np.array([[0.6, 0.4], [0.6, 0.4], [0.6, 0.4]])
+    assert rate(ModelAnswers(scores, np.array([1, 0, 0]))) == 1
+    assert rate(ModelAnswers(scores)) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("names", [("hateful", "non-hateful"), ("non-hateful", "hateful"), ("LABEL_0", "LABEL_1")])
+def test_a_model_goes_by_the_names_of_its_classes(tmp_path, names) -> None:
+    classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=names))
+    tested = measure_behavior(classifier, HATE, progress=False, resampling=Resampling(resamples=10))
+    plain = measure_behavior(
+        classifier, dataclasses.replace(HATE, label_names=None), progress=False, resampling=Resampling(resamples=10)
+    )
+    order = [1, 0] if names[0] == "hateful" else [0, 1]
+    np.testing.assert_array_equal(tested.probabilities, plain.probabilities[:, order])
+    assert tested.class_names == ("non-hateful", "hateful")
+    assert tested.matched.startswith("by number, as" if names[0] == "LABEL_0" else "by name")
+
+
+def test_a_model_of_other_classes_is_refused(tmp_path) -> None:
+    classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("joy", "anger")))
+    with pytest.raises(ValueError, match=r"\(joy, anger\), but they are non-hateful, hateful"):
+        measure_behavior(classifier, HATE, progress=False)
+
+
 def test_predictions_in_another_order_are_refused() -> None:
     ids = tuple(row["id"] for row in SUITE.examples())
     assert stored(ids=ids).result.passed == stored().result.passed
@@ -143,7 +278,7 @@ def test_bad_input(tmp_path) -> None:
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))
     assert score_stored("m", SUITE, rounded, resampling=Resampling(resamples=10)).probabilities.max() == 1
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
-    with pytest.raises(ValueError, match="every label of the suite 'many', 0 to 5, but m has 2"):
+    with pytest.raises(ValueError, match="label of the suite 'many', 0 to 5, but there are 2 in the predictions of m"):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))
     turned = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("POSITIVE", "NEGATIVE")))
     with pytest.raises(ValueError, match="negative before positive, but they are POSITIVE, NEGATIVE"):

@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.expectations import evaluate_cases, neutral_probabilities
 from rightreasons.analysis.behavior.pass_rates import (
+    SENTIMENTS,
     BehavioralPassRate,
     FunctionalityResult,
     GroupResult,
+    answered_pass_rates,
     answers_of,
     asks_for_neutral,
+    asks_for_texts,
     cases_of,
-    pass_rates,
+    label_answers,
 )
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.expectation_specs import skips_first
+from rightreasons.foundations.label_names import BY_NUMBER, listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
@@ -31,9 +35,6 @@ from rightreasons.foundations.validation import SCORE_KINDS, check_scores
 
 if TYPE_CHECKING:
     from rightreasons.models.loading import Classifier
-
-SENTIMENTS = ("negative", "neutral", "positive")
-"""The classes over which a model of two sentiments is spread."""
 
 TEST_TYPES = ("MFT", "INV", "DIR")
 
@@ -50,6 +51,8 @@ class SuiteAnswers:
         probabilities: (n, K) probabilities as they were scored; None where there are answers alone.
         class_names: K names; None where they are unknown.
         spread: Whether a model of two sentiments was spread over three.
+        matched: How the model's classes, or the stored answers, were matched with the suite's labels, in words; ""
+            where the answers are texts.
     """
 
     name: str
@@ -59,6 +62,7 @@ class SuiteAnswers:
     probabilities: NDArray[np.float64] | None = None
     class_names: tuple[str, ...] | None = None
     spread: bool = False
+    matched: str = ""
 
     @property
     def table(self) -> SuiteTable:
@@ -138,10 +142,11 @@ def measure_behavior(
 ) -> SuiteAnswers:
     """Ask a classifier every example of a suite and score its answers.
 
-    A model of two sentiments on a suite of three is spread over three (`neutral_probabilities`).
+    The model's classes are matched with the suite's labels by name where both have names, and by number where one side
+    only numbers them. A model of two sentiments on a suite of three is spread over three (`neutral_probabilities`).
 
     Args:
-        classifier: From `load_classifier`; its classes are in the order of the suite's labels.
+        classifier: From `load_classifier`.
         suite: A suite with one or two texts per example.
         batch_size: Maximum number of items per batch.
         resampling: Level, resamples and seed of the intervals of the means.
@@ -152,18 +157,17 @@ def measure_behavior(
         The model's answers in the suite's order, and its pass rates.
 
     Raises:
-        ValueError: If the suite asks for texts, has a label that the model has no class for, or is one of sentiments
-            and the model's classes are in another order.
+        ValueError: If the suite asks for texts, or has a label that the model has no class for.
     """
     from rightreasons.models.scoring.classes import predict
 
     examples = list(suite.examples())
-    if any(row["answer"] for row in examples) or len(suite.text_columns) > 2:
+    if asks_for_texts(suite.table()) or len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
             "question-answering model, or score stored answers with `score_stored`."
         )
-    _check_classes(classifier.name, len(classifier.label_names or ()), classifier.label_names, suite)
+    match = _match_classes(suite, classifier.label_names or (), classifier.name)
     columns = suite.text_columns
     scores = predict(
         classifier,
@@ -175,7 +179,7 @@ def measure_behavior(
         out=out,
     )
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    return _classified(classifier.name, suite, probabilities, classifier.label_names, resampling)
+    return _classified(classifier.name, suite, probabilities, match, resampling)
 
 
 def score_stored(
@@ -186,17 +190,18 @@ def score_stored(
     Args:
         name: The name of the model.
         suite: The suite.
-        answers: From `rightreasons.data.opening.predictions.read_answers`: scores, labels or texts. Two scores per
-            example are spread over three sentiments where the suite is one of three. Ids that are those of
-            `Suite.examples()` are compared with its order.
+        answers: From `rightreasons.data.opening.predictions.read_answers`: scores, labels or texts. Columns of scores
+            and answers that are words are matched with the suite's labels by name. Two scores per example are spread
+            over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
+            Ids that are those of `Suite.examples()` are compared with its order.
         resampling: Level, resamples and seed of the intervals of the means.
 
     Returns:
         The model's answers, and its pass rates.
 
     Raises:
-        ValueError: If the numbers of answers and examples differ, the answers are in another order, or there are
-            scores for too few classes or for sentiments in another order.
+        ValueError: If the numbers of answers and examples differ, the answers are in another order, there are scores
+            for too few classes, or answers or columns have names that the suite's labels do not have.
     """
     table = suite.table()
     if len(answers) != len(table):
@@ -205,19 +210,20 @@ def score_stored(
             f"order, but got {len(answers):,}."
         )
     _check_ids(answers.ids, suite)
-    if answers.answers is None:
+    where = f"the predictions of {name}"
+    if answers.scores is not None:
         probabilities = _probabilities(answers)
-        _check_classes(name, probabilities.shape[1], answers.label_names, suite)
-        return _classified(name, suite, probabilities, answers.label_names, resampling)
-    labels = _as_asked(answers.answers, table)
-    outputs = "texts" if isinstance(labels, list) else "labels"
-    return SuiteAnswers(
-        name,
-        suite,
-        pass_rates(labels, table, outputs=outputs, resampling=resampling),
-        labels,
-        class_names=answers.label_names,
-    )
+        match = _match_classes(suite, answers.label_names or probabilities.shape[1], where)
+        return _classified(name, suite, probabilities, match, resampling, answers=answers.answers)
+    given = answers.answers if answers.answers is not None else []
+    labels = label_answers(given, table, where=where)
+    if labels is None:
+        # A file in which every answer is a whole number is read as numbers.
+        texts = given if isinstance(given, list) else [str(answer) for answer in given.tolist()]
+        return SuiteAnswers(name, suite, answered_pass_rates(texts, table, resampling=resampling), texts)
+    numbers, matched = labels
+    result = answered_pass_rates(numbers, table, resampling=resampling)
+    return SuiteAnswers(name, suite, result, numbers, class_names=suite.label_names, matched=matched)
 
 
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
@@ -273,41 +279,83 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
 # ------------------------------------------------------------------------------------------------------------- private
 
 
+@dataclasses.dataclass(frozen=True)
+class _ClassMatch:
+    """The model's class of each of the suite's labels.
+
+    Attributes:
+        order: The numbers of the model's classes, in the order of the suite's labels, then those that the suite lacks.
+        names: The names of the classes in this order; None where they are unknown.
+        matched: How they were found, in words.
+        spread: Whether two sentiments stand for three.
+    """
+
+    order: tuple[int, ...]
+    names: tuple[str, ...] | None
+    matched: str
+    spread: bool = False
+
+
+def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _ClassMatch:
+    """Match classes, by their names or as many as a number says, with a suite's labels.
+
+    Raises:
+        ValueError: If a label has no class, or it is in doubt which.
+    """
+    names = None if isinstance(classes, int) else tuple(classes)
+    n_classes = classes if isinstance(classes, int) else len(classes)
+    spread = n_classes == 2 and asks_for_neutral(suite.table())
+    order = tuple(range(n_classes))
+    wanted = suite.label_names
+    if wanted is not None and spread:
+        wanted = (wanted[0], wanted[2])
+    if wanted is not None and names is not None:
+        match = match_labels(wanted, names, where=f"the suite {suite.name!r}", classes_of=where)
+        first = tuple(match.class_of.tolist())
+        rest = tuple(number for number in order if number not in first)
+        return _ClassMatch(first + rest, wanted + tuple(names[number] for number in rest), match.in_words, spread)
+    highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
+    n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
+    if n_classes < n_labels:
+        raise ValueError(
+            f"Expected a class for every label of the suite {suite.name!r}, "
+            f"{listed(wanted) if wanted is not None else f'0 to {highest}'}, but there are {n_classes} in {where}."
+        )
+    if wanted is not None:
+        more = tuple(f"class {number}" for number in order[n_labels:])
+        return _ClassMatch(order, wanted + more, f"{BY_NUMBER}, as {where} does not name its classes", spread)
+    _check_sentiments(names, suite, where)
+    return _ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
+
+
+def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> None:
+    """Check that the classes of sentiments are in the order of the labels of a suite that does not name them."""
+    sentiments = [word for word in (each.strip().casefold() for each in names or ()) if word in SENTIMENTS]
+    ordered = [word for word in SENTIMENTS if word in sentiments]
+    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
+        raise ValueError(
+            f"Expected the classes of {where} in the order of the labels of {suite.name!r}, "
+            f"{' before '.join(ordered)}, but they are {', '.join(names or ())}."
+        )
+
+
 def _classified(
     name: str,
     suite: Suite,
     probabilities: NDArray[np.float64],
-    class_names: tuple[str, ...] | None,
+    match: _ClassMatch,
     resampling: Resampling,
+    *,
+    answers: NDArray[np.int64] | list[str] | None = None,
 ) -> SuiteAnswers:
-    """Score a classifier's probabilities: the most probable of its classes, or of three over which two are spread."""
-    spread = _is_spread(probabilities.shape[1], suite)
-    outputs = "binary_sentiment" if spread else "probabilities"
-    result = pass_rates(probabilities, suite.table(), outputs=outputs, resampling=resampling)
-    if spread:
-        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), SENTIMENTS
-    answers = probabilities.argmax(axis=1).astype(np.int64)
-    return SuiteAnswers(name, suite, result, answers, probabilities, class_names, spread)
-
-
-def _is_spread(n_classes: int, suite: Suite) -> bool:
-    return n_classes == 2 and asks_for_neutral(suite.table())
-
-
-def _check_classes(name: str, n_classes: int, class_names: Sequence[str] | None, suite: Suite) -> None:
-    """Check that there is a class for every label, and that sentiments are in the order of the suite's labels."""
-    highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
-    if highest >= (3 if _is_spread(n_classes, suite) else n_classes):
-        raise ValueError(
-            f"Expected a class for every label of the suite {suite.name!r}, 0 to {highest}, but {name} has {n_classes}."
-        )
-    sentiments = [word for word in (each.strip().casefold() for each in class_names or ()) if word in SENTIMENTS]
-    ordered = [word for word in SENTIMENTS if word in sentiments]
-    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
-        raise ValueError(
-            f"Expected the classes of {name} in the order of the labels of {suite.name!r}, {' before '.join(ordered)}, "
-            f"but they are {', '.join(class_names or ())}."
-        )
+    """Score the given answers, or else the most probable classes; two sentiments may be spread over three."""
+    probabilities, class_names = probabilities[:, match.order], match.names
+    if match.spread:
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
+    labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
+    numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
+    result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, resampling=resampling)
+    return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, match.matched)
 
 
 def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
@@ -321,13 +369,6 @@ def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:
                 f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
                 f"{name[:40]} where the suite has {expected}."
             )
-
-
-def _as_asked(answers: NDArray[np.int64] | list[str], table: SuiteTable) -> NDArray[np.int64] | list[str]:
-    """Return whole numbers as texts where the suite asks for texts."""
-    if isinstance(answers, list) or not any(isinstance(label, str) for label in table.labels):
-        return answers
-    return [str(answer) for answer in answers.tolist()]
 
 
 def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.intervals import Interval, quantile_interval, wilson
 from rightreasons.foundations.expectation_specs import every_part
+from rightreasons.foundations.label_names import BY_NUMBER, listed, resolve_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.suite_table import SuiteTable
@@ -24,6 +25,9 @@ from rightreasons.foundations.validation import (
 
 OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
 """What `predictions` may be; see `pass_rates`."""
+
+SENTIMENTS = ("negative", "neutral", "positive")
+"""The labels of a suite of three sentiments, over which a model of two is spread."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,22 +151,48 @@ def pass_rates(
     Args:
         predictions: One answer per example, in the suite's order.
         suite: The suite's table.
-        outputs: What the predictions are: "probabilities" or "logits" (n, K), "labels" (n,) whole numbers, "texts" of
-            reading comprehension, or "binary_sentiment": (n,) P(positive), spread over negative, neutral and positive
-            as BeLUGA does.
+        outputs: What the predictions are: "probabilities" or "logits" (n, K) in the order of the suite's labels,
+            "labels" (n,) whole numbers, "texts" of reading comprehension or names of labels, or "binary_sentiment":
+            (n,) P(positive), spread over negative, neutral and positive as BeLUGA does.
         resampling: Level of the intervals, and how those of the means are resampled.
 
     Returns:
         A `BehavioralPassRate`.
 
     Raises:
-        ValueError: If there are more or fewer predictions than examples, or a functionality has no cases.
+        ValueError: If there are more or fewer predictions than examples, a functionality has no cases, or texts are
+            neither what the suite asks for nor the names of its labels.
 
     References:
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models with CheckList", ACL.
     """
     check_one_of(outputs, OUTPUTS, "outputs")
     answers, probabilities = _answers(predictions, outputs, suite)
+    return answered_pass_rates(answers, suite, probabilities=probabilities, resampling=resampling)
+
+
+def answered_pass_rates(
+    answers: NDArray[np.int64] | list[str],
+    suite: SuiteTable,
+    *,
+    probabilities: NDArray[np.float64] | None = None,
+    resampling: Resampling = Resampling(),
+) -> BehavioralPassRate:
+    """Score answers that are checked already; see `pass_rates`.
+
+    Args:
+        answers: n numbers of the suite's labels, or texts, in the suite's order.
+        suite: The suite's table.
+        probabilities: (n, K) probabilities of the labels beside the answers; None where there are none. An answer need
+            not be the most probable label.
+        resampling: Level of the intervals, and how those of the means are resampled.
+
+    Returns:
+        A `BehavioralPassRate`.
+
+    Raises:
+        ValueError: If a functionality has no cases, or asks for probabilities that are not there.
+    """
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):
         part = answers_of(suite, number, answers, probabilities)
@@ -190,17 +220,77 @@ def pass_rates(
     )
 
 
+def asks_for_texts(suite: SuiteTable) -> bool:
+    """Tell whether a suite asks for answers that are texts rather than labels."""
+    values = (part.get("value") for spec in suite.expectations for part in every_part(spec))
+    return any(isinstance(answer, str) for answer in (*suite.labels, *values))
+
+
 def asks_for_neutral(suite: SuiteTable) -> bool:
     """Tell whether a suite has three sentiments (negative, neutral, positive).
 
     A model with two sentiments is scored on it with outputs="binary_sentiment".
 
     Returns:
-        Whether a label is 2 (and none is higher), or an expectation needs a third answer.
+        Whether these are the names of its labels; where they have none, whether a label is 2 (and none is higher), or
+        an expectation needs a third answer.
     """
+    if suite.label_names is not None:
+        return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
     highest = max((label for label in suite.labels if isinstance(label, int)), default=-1)
     names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
     return highest == 2 or (highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+
+
+def label_answers(
+    answers: NDArray[np.int64] | Sequence[str], suite: SuiteTable, *, where: str = "predictions"
+) -> tuple[NDArray[np.int64], str] | None:
+    """Turn answers, names or numbers, into the numbers of a suite's labels.
+
+    A name is looked up among the names of the suite's labels before it is taken for a number; numbers are those of the
+    suite, which count from 0.
+
+    Args:
+        answers: n numbers or texts.
+        suite: The suite's table.
+        where: What the answers are called in errors.
+
+    Returns:
+        The numbers, and how they were found, in words; None where the suite asks for texts, or where neither it nor the
+        answers have numbers or names of labels (a test of invariance alone).
+
+    Raises:
+        ValueError: If an answer is no label of the suite; both lists are named.
+
+    Example:
+        >>> from rightreasons.foundations.suite_table import SuiteTable
+        >>> one = {"case_ids": ("0",), "case_functionality": np.array([0]), "case_offsets": np.array([0, 2])}
+        >>> names = {"functionalities": ("f",), "classes": ("C",), "test_types": ("MFT",)}
+        >>> spec = {"expectations": ({"name": "equal"},), "labels": (0, 1)}
+        >>> table = SuiteTable(**names, **one, **spec, label_names=("no", "yes"))
+        >>> label_answers(["Yes", "no"], table)
+        (array([1, 0]), 'by name, letter case aside')
+    """
+    if asks_for_texts(suite):
+        return None
+    names = suite.label_names
+    if names is None and isinstance(answers, np.ndarray):
+        return answers, BY_NUMBER
+    if names is None and not _asks_for_numbers(suite):
+        return None
+    column = resolve_labels(answers, names, first=0, where=where)
+    if names is None and column.how != BY_NUMBER:
+        raise ValueError(
+            f"Expected numbers of labels in {where}, as the suite does not name its labels (the header of a suite may "
+            f"have `label_names`), but the answers are {listed(column.names)}."
+        )
+    missing = np.flatnonzero(column.ids < 0)
+    if len(missing):
+        raise ValueError(
+            f"Expected an answer to each example in {where}, one of {listed(names or column.names)}, but row "
+            f"{int(missing[0])} has none."
+        )
+    return column.ids, column.how
 
 
 def _answers(
@@ -213,14 +303,25 @@ def _answers(
             f"{n_predictions}."
         )
     if outputs == "texts":
-        return check_texts(predictions, "predictions", allow_empty=True), None
+        texts = check_texts(predictions, "predictions", allow_empty=True)
+        labels = label_answers(texts, suite)
+        return texts if labels is None else labels[0], None
     if outputs == "labels":
-        return check_labels(predictions, name="predictions"), None
+        numbers = check_labels(predictions, name="predictions")
+        labels = label_answers(numbers, suite)
+        return numbers if labels is None else labels[0], None
     if outputs == "binary_sentiment":
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
         probabilities = check_scores(predictions, scores=outputs)
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
+
+
+def _asks_for_numbers(suite: SuiteTable) -> bool:
+    """Tell whether a suite knows a label by its number, in a case or in an expectation."""
+    parts = (part for spec in suite.expectations for part in every_part(spec))
+    said = (part.get(key) is not None for part in parts for key in ("value", "label", "where_first"))
+    return any(label is not None for label in suite.labels) or any(said)
 
 
 def _functionality(suite: SuiteTable, number: int, group: NDArray[np.float64], level: float) -> FunctionalityResult:

@@ -43,6 +43,8 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
         if len(tested) > 1:
             typer.echo("")
             typer.secho(each.name, bold=True)
+        if each.matched:
+            typer.echo(f"Labels: {each.matched}")
         result = each.result
         for one in result.functionalities:
             said = "      -"

@@ -54,8 +54,8 @@ def write_behavior_report(
 ) -> Path:
     """Write what models pass of one suite: index.html, pass_rates.json and figures/.
 
-    `pass_rates.json` holds, for one model, its name, the suite's and the fields of `BehavioralPassRate`; for several,
-    the suite's name and a list `models` of the same.
+    `pass_rates.json` holds, for one model, its name, the suite's, how their labels were matched, and the fields of
+    `BehavioralPassRate`; for several, the suite's name and a list `models` of the same.
 
     Args:
         tested: Answers of each model to the same suite.
@@ -101,6 +101,7 @@ def write_behavior_report(
         outcomes=outcomes,
         made=[
             *(("Model", each.name) for each in tested),
+            *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
             ("Suite", suite.name),
             ("Intervals", percent(resampling.level)),
             ("Seed", str(resampling.seed)),
@@ -110,7 +111,9 @@ def write_behavior_report(
         ],
         command=command,
     )
-    rates = [{"model": each.name, "suite": suite.name, **each.result.to_dict()} for each in tested]
+    rates = [
+        {"model": each.name, "suite": suite.name, "labels": each.matched, **each.result.to_dict()} for each in tested
+    ]
     write_json(folder / RATES, {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0])
     return write_text(folder / PAGE, page)
 

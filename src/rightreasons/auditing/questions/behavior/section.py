@@ -98,6 +98,7 @@ def behavior_result(
                 "n_cases": answers.suite.n_cases,
                 "n_examples": answers.suite.n_examples,
             },
+            "labels": answers.matched,
             "two_sentiments_spread_over_three": answers.spread,
             # Which of tens of thousands of cases pass is left to pass_rates.json of `rightreasons behavior`.
             "pass_rates": {name: value for name, value in answers.result.to_dict().items() if name != "passed"},
@@ -193,6 +194,8 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
             f"\n\nThe expectation does not apply to {result.n_filtered:,} cases (a confidence at its end cannot rise); "
             "they count in no pass rate."
         )
+    if answers.matched:
+        text += f"\n\nThe model's classes and the suite's labels were matched {answers.matched}."
     if answers.spread:
         text += (
             "\n\nThe model knows two sentiments and the suite three: probabilities of positive between ⅓ and ⅔ are "
