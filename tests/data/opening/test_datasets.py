@@ -247,8 +247,8 @@ def test_what_is_wrong_is_one_sentence(columns, options, error, message):
         ("a.csv", "text,label\n", "at least one row"),
         ("a.csv", "", "at least one row"),
         ("a.csv", "text,text\na,b\n", "distinct column names"),
-        ("a.jsonl", '{"text": "a"}\n{broken\n', "Expected JSON in UTF-8"),
-        ("a.jsonl", "3\n", "record 0 is int"),
+        ("a.jsonl", '{"text": "a"}\n{broken\n', "line 2, column 2 cannot be read as such"),
+        ("a.jsonl", "3\n", "line 1 is int"),
         ("a.json", '"text"', "a list of records"),
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text": ["b"], "label": 1}\n', "values of one type in each column"),
         ("a.parquet", "no parquet", "Expected a parquet file"),
@@ -264,7 +264,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, name, content, message):
 
 def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"text,label\n\xff\xfe\xf0,1\n")
-    with pytest.raises(ValueError, match="in UTF-8 text"):
+    with pytest.raises(ValueError, match="Expected UTF-8 text"):
         open_dataset(tmp_path / "a.csv")
 
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.choices import ChoiceForm, choice_form, read_choices
+from rightreasons.data.opening.folders import Splits
 from rightreasons.data.opening.labels import label_ids, label_names_of
-from rightreasons.data.opening.tables import Splits, read_tables
+from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]

@@ -6,24 +6,20 @@ or written by `save_to_disk`). `datasets.py` decides what the columns mean.
 
 from __future__ import annotations
 
-import csv
 import difflib
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import datasets
 
 from rightreasons.data.builders.catalog import CATALOG, load_dataset
-
-FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, short_reason
+from rightreasons.data.opening.folders import Splits, read_folder, refuse_config
 
 ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
-
-Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
 
 
 def read_tables(
@@ -64,10 +60,17 @@ def read_tables(
     if name in CATALOG:
         return load_dataset(name, config, data_dir=data_dir, revision=revision)
     path = Path(name).expanduser()
-    if path.is_file():
-        return _file(path, column_names)
-    if path.is_dir():
-        return _folder(path, config)
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError as error:  # a name that no file can have
+        raise FileNotFoundError(
+            f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
+        ) from None
+    if is_file:
+        refuse_config(path, config)
+        return dataset_of(read_file(path, column_names), path)
+    if is_folder:
+        return read_folder(path, config, column_names)
     return _hub(name, config, revision)
 
 
@@ -78,91 +81,7 @@ def splits_of(tables: Splits) -> dict[str, datasets.Dataset]:
     return {str(name): table for name, table in tables.items()}
 
 
-# ---------------------------------------------------------------------------------------------------------------- files
-
-
-def _file(path: Path, column_names: Sequence[str] | None) -> datasets.Dataset:
-    kind = path.suffix.lower()
-    if kind not in FILE_TYPES:
-        raise ValueError(f"Expected a file of type {', '.join(FILE_TYPES)}, but got {path}.")
-    if kind == ".parquet":
-        try:
-            return datasets.Dataset.from_parquet(str(path))
-        except (datasets.exceptions.DatasetGenerationError, OSError, ValueError) as error:
-            raise ValueError(f"Expected a parquet file, but {path} cannot be read as one.") from error
-    if kind in (".csv", ".tsv"):
-        columns: dict[str, list[Any]] = dict(_columns(path, "\t" if kind == ".tsv" else ",", column_names))
-        rows = len(next(iter(columns.values()), []))
-    else:
-        records = list(_records(path))
-        # Every key of any record is a column; what a record lacks is None.
-        keys = list(dict.fromkeys(key for record in records for key in record))
-        columns = {key: [record.get(key) for record in records] for key in keys}
-        rows = len(records)
-    if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it has none.")
-    try:
-        return datasets.Dataset.from_dict(columns)
-    except (TypeError, ValueError) as error:  # pyarrow's errors are ValueErrors too
-        raise ValueError(f"Expected values of one type in each column of {path}, but {error}.") from error
-
-
-def _columns(path: Path, delimiter: str, names: Sequence[str] | None) -> Iterator[tuple[str, list[str]]]:
-    """Read a table as text: `NA` is a word, `007` keeps its zeros, and a tsv file has no quoting."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
-            if delimiter == "\t":
-                reader = csv.reader(stream, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-            else:
-                reader = csv.reader(stream, delimiter=delimiter)
-            rows = [row for row in reader if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"Expected a table in UTF-8 text, but {path} cannot be read as one: {error}.") from error
-    if names is None:
-        names, rows = (rows[0], rows[1:]) if rows else ((), [])
-    if len(set(names)) < len(names):
-        raise ValueError(f"Expected distinct column names in {path}, but got {', '.join(names)}.")
-    for number, row in enumerate(rows):
-        if len(row) != len(names):
-            raise ValueError(
-                f"Expected {len(names)} columns ({', '.join(names)}) in each row of {path}, but row {number} has "
-                f"{len(row)}."
-            )
-    for position, name in enumerate(names):
-        yield name, [row[position] for row in rows]
-
-
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() == ".json":
-            whole = json.loads(text)
-            # {"data": [...]} is how many tools wrap their records.
-            lists = [value for value in whole.values() if isinstance(value, list)] if isinstance(whole, dict) else []
-            records = lists[0] if len(lists) == 1 else whole
-        else:
-            records = [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"Expected JSON in UTF-8, but {path} cannot be read as such: {error}.") from error
-    if not isinstance(records, list):
-        raise ValueError(f"Expected a list of records in {path}, but it holds one {type(records).__name__}.")
-    for number, record in enumerate(records):
-        if not isinstance(record, dict):
-            raise ValueError(
-                f"Expected each record of {path} to be an object, but record {number} is {type(record).__name__}."
-            )
-        yield record
-
-
-def _folder(path: Path, config: str | None) -> Splits:
-    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        return datasets.load_from_disk(str(path))
-    try:
-        return datasets.load_dataset(str(path), config)
-    except (datasets.exceptions.DatasetGenerationError, OSError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"Expected a folder of data files or a folder written by save_to_disk, but {path} cannot be read: {error}"
-        ) from error
+# ------------------------------------------------------------------------------------------------------------- private
 
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
@@ -176,6 +95,6 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
         hint = f" Did you mean {' or '.join(repr(known) for known in near)}?" if near else ""
         raise ValueError(
             f"Expected a data set of this package, a file, a folder or a data set on the hub, but {name!r} cannot be "
-            f"read as any of them ({type(error).__name__}: {error}).{hint} This package has: "
+            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{hint} This package has: "
             f"{', '.join(sorted(CATALOG))}."
         ) from error

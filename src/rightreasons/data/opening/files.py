@@ -1,0 +1,439 @@
+"""Reads one file of rows (csv, tsv, JSON lines, json, parquet) into an Arrow table, within the limits of `bounds`.
+
+A csv or tsv file holds texts alone: `NA` is a word, `007` keeps its zeros, and an empty cell is an empty text. A tsv
+file has no quoting.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from rightreasons.foundations.bounds import (
+    MAX_CELL_CHARACTERS,
+    MAX_COLUMNS,
+    MAX_JSON_CHARACTERS,
+    MAX_LINE_CHARACTERS,
+    MAX_NESTING,
+    parse_json,
+)
+
+FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+
+LABELS_SUFFIX = "-labels.lst"
+"""The end of the name of a file of labels, one per line, beside a file of items: `dev-labels.lst` and `dev.jsonl`."""
+
+_CHUNK = 1 << 14  # rows that become Arrow arrays at a time
+_BLOCK = 1 << 25  # bytes that Arrow parses at a time
+_EXPANSION = 100  # a file may hold this many times its size, or _SMALL if that is more
+_SMALL = 1 << 28
+_MAX_DIGITS = 30  # of a number that an error shows
+
+Record = dict[str, Any]
+
+
+def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table:
+    """Read a file with its columns unchanged.
+
+    Args:
+        path: The file; its suffix is one of `FILE_TYPES`.
+        column_names: The column names of a csv or tsv file without a header.
+
+    Returns:
+        The table. Items whose labels are in a file of their own (see `LABELS_SUFFIX`) have them in the column `label`.
+
+    Raises:
+        ValueError: If the suffix is another, the file is damaged or passes a limit, or it has no rows.
+    """
+    kind = path.suffix.lower()
+    if kind not in FILE_TYPES:
+        raise ValueError(f"Expected a file of type {', '.join(FILE_TYPES)}, but got {path}.")
+    if column_names is not None and kind not in (".csv", ".tsv"):
+        raise ValueError(f"Expected `column_names` for a csv or tsv file alone, but got them for {path}.")
+    if kind == ".parquet":
+        table = _parquet(path)
+    elif kind in (".csv", ".tsv"):
+        table = _separated(path, kind == ".tsv", column_names)
+    else:
+        table = _json(path, lines=kind == ".jsonl")
+    if not table.num_rows or not table.num_columns:
+        raise ValueError(f"Expected at least one row in {path}, but it has none.")
+    return _with_label_file(table, path)
+
+
+def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> datasets.Dataset:
+    """Make a Dataset of what `read_file` returned.
+
+    Raises:
+        ValueError: If the file describes its columns in a way that `datasets` does not know.
+    """
+    try:
+        return datasets.Dataset(table, split=None if split is None else datasets.NamedSplit(split))
+    except Exception as error:  # the description is a part of a parquet file, and may hold anything
+        raise ValueError(
+            f"Expected columns that `datasets` can hold in {path}, but it cannot: {short_reason(error)}."
+        ) from error
+
+
+def short_reason(error: Exception) -> str:
+    """Return the first line of another library's error."""
+    reason = str(error).strip().partition("\n")[0].rstrip(". ")
+    return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
+
+
+def _with_label_file(table: pa.Table, path: Path) -> pa.Table:
+    file = path.with_name(path.stem + LABELS_SUFFIX)
+    if "label" in table.column_names or not file.is_file():
+        return table
+    with _utf8(file) as stream:
+        labels = [line.strip() for line in _lines(stream, file)]
+    while labels and not labels[-1]:
+        labels.pop()
+    if len(labels) != table.num_rows:
+        raise ValueError(
+            f"Expected a label for each of the {table.num_rows} rows of {path} in {file}, but it has {len(labels)}."
+        )
+    return table.append_column("label", pa.array(labels, pa.string()))
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+@contextmanager
+def _utf8(path: Path) -> Iterator[IO[str]]:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as stream:
+            yield stream
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected UTF-8 text in {path}, but it holds other bytes.") from None
+
+
+def _lines(stream: IO[str], path: Path) -> Iterator[str]:
+    for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise ValueError(
+                f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {path}, but line {number} has more."
+            )
+        yield line
+
+
+# ------------------------------------------------------------------------------------------------- csv and tsv
+
+
+def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa.Table:
+    with _utf8(path) as stream:
+        first = next(_rows(_lines(stream, path), tabs, path), [])
+    names = list(first if column_names is None else column_names)
+    if len(set(names)) < len(names):
+        raise ValueError(f"Expected distinct column names in {path}, but got {', '.join(names)}.")
+    if max(len(names), len(first)) > MAX_COLUMNS:
+        raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but it has {len(first):,}.")
+    if not first:
+        return pa.table({})
+    table = _fast(path, tabs, len(names))
+    if table is None:
+        table = _exact(path, tabs, names, header=column_names is None)
+    table = table.rename_columns(names).slice(0 if column_names is not None else 1)
+    for name, column in zip(names, table.columns, strict=True):
+        _check_cells(column, name, path)
+    return table
+
+
+def _fast(path: Path, tabs: bool, n_columns: int) -> pa.Table | None:
+    """Read all rows, the first included, with Arrow; None where Python's reader might differ, or for an error."""
+    names = [str(number) for number in range(n_columns)]
+    try:
+        table = pa.csv.read_csv(
+            path,
+            read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK),
+            parse_options=pa.csv.ParseOptions(
+                delimiter="\t" if tabs else ",", quote_char=False if tabs else '"', newlines_in_values=not tabs
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+            ),
+        )
+    except (pa.ArrowException, OSError):
+        return None
+    # A quotation mark that is never closed: the last cell runs to the end of the file.
+    last = str(table[n_columns - 1][-1]) if table.num_rows else ""
+    raw = ('"' + last.replace('"', '""')).encode()
+    with open(path, "rb") as stream:
+        stream.seek(max(0, path.stat().st_size - len(raw)))
+        return None if not tabs and stream.read() == raw else table
+
+
+def _exact(path: Path, tabs: bool, names: Sequence[str], *, header: bool) -> pa.Table:
+    """Read all rows, the first included, with Python's reader, which tells what is wrong and where."""
+    chunks = []
+    with _utf8(path) as stream:
+        rows = _rows(_lines(stream, path), tabs, path)
+        number = -1 if header else 0
+        while chunk := list(itertools.islice(rows, max(1, _CHUNK // len(names)))):
+            for row in chunk:
+                if len(row) != len(names):
+                    raise ValueError(
+                        f"Expected {len(names)} columns ({', '.join(names)}) in each row of {path}, but row {number} "
+                        f"has {len(row)}."
+                    )
+                number += 1
+            columns = [pa.array(column, pa.string()) for column in zip(*chunk, strict=True)]
+            chunks.append(pa.table(columns, [str(position) for position in range(len(names))]))
+    return pa.concat_tables(chunks)
+
+
+def _rows(lines: Iterator[str], tabs: bool, path: Path) -> Iterator[list[str]]:
+    """Yield the rows that are not blank, as Python's csv module reads them; every quotation mark must be closed."""
+    end = "end of the table"
+    # A cell that is still open at the end of the file swallows this row.
+    reader = csv.reader(
+        itertools.chain(lines, ("\n", f"{end}\n")),
+        delimiter="\t" if tabs else ",",
+        quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+    )
+    previous: list[str] = []
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    try:
+        for row in reader:
+            if row:
+                if previous:
+                    yield previous
+                previous = row
+    except csv.Error:
+        raise ValueError(
+            f"Expected a table in which every cell has at most {MAX_CELL_CHARACTERS:,} characters, but line "
+            f"{reader.line_num} of {path} cannot be read as such: is a quotation mark open?"
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+    if previous != [end]:
+        raise ValueError(f"Expected every quotation mark in {path} to be closed, but the last cell is still open.")
+
+
+def _check_cells(column: pa.ChunkedArray, name: str, path: Path) -> None:
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    if longest > MAX_CELL_CHARACTERS:
+        raise ValueError(
+            f"Expected at most {MAX_CELL_CHARACTERS:,} bytes per cell in {path}, but the column {name!r} holds a cell "
+            f"of {longest:,}."
+        )
+
+
+# ------------------------------------------------------------------------------------------------- json and JSON lines
+
+
+def _json(path: Path, *, lines: bool) -> pa.Table:
+    with _utf8(path) as stream:
+        if lines or _is_json_lines(stream, path):
+            stream.seek(0)
+            return _table(_records(_lines(stream, path), path), path, "line")
+        stream.seek(0)
+        content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1).removeprefix("\ufeff"), str(path))
+    return _table(enumerate(_listed(content, path)), path, "record")
+
+
+def _is_json_lines(stream: IO[str], path: Path) -> bool:
+    """Tell whether the first line that is not blank is an object, and another one follows."""
+    full = (line for line in _lines(stream, path) if line.strip())
+    first, second = next(full, ""), next(full, "")
+    if not (first.lstrip().startswith("{") and second.lstrip().startswith("{")):
+        return False
+    try:
+        return isinstance(parse_json(first, str(path)), dict)
+    except ValueError:
+        return False
+
+
+def _listed(content: Any, path: Path) -> list[Record]:
+    """Find the records in a document: a list of them, or an object that holds one."""
+    if isinstance(content, dict):
+        values = list(content.values())
+        lists = [value for value in values if isinstance(value, list)]
+        if len(lists) == 1:  # {"data": [...]} is how many tools wrap their records
+            content = lists[0]
+        elif lists and len(lists) == len(values) and len({len(column) for column in lists}) == 1:
+            content = [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+        elif values and all(isinstance(value, dict) for value in values):
+            content = [{"id": key, **record} for key, record in content.items()]
+    if not isinstance(content, list):
+        raise ValueError(f"Expected a list of records in {path}, but it holds one {type(content).__name__}.")
+    return content
+
+
+def _records(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Any]]:
+    decode: Callable[[str], tuple[Any, int]] = json.JSONDecoder().raw_decode
+    for number, line in enumerate(lines, start=1):
+        try:
+            record, end = decode(line)
+            if line[end:] in ("\n", "\r\n", ""):
+                yield number, record
+                continue
+        except (ValueError, RecursionError):
+            pass
+        text = line.strip().removeprefix("\ufeff")
+        if text:
+            yield number, parse_json(text, str(path), line=number)
+
+
+def _table(records: Iterator[tuple[int, Any]], path: Path, unit: str) -> pa.Table:
+    """Make a table of numbered records; every key of any record is a column, and what a record lacks is null."""
+    chunks: list[pa.Table] = []
+    keys: dict[str, None] = {}
+    n_rows, n_bytes = 0, path.stat().st_size
+    while chunk := list(itertools.islice(records, _CHUNK)):
+        for number, record in chunk:
+            if not isinstance(record, dict):
+                raise ValueError(
+                    f"Expected each {unit} of {path} to be an object, but {unit} {number} is {type(record).__name__}."
+                )
+        own = dict.fromkeys(itertools.chain.from_iterable(record for _, record in chunk))
+        keys |= own
+        n_rows += len(chunk)
+        if len(keys) > MAX_COLUMNS:
+            raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but its records have more keys.")
+        if 8 * n_rows * len(keys) > max(_SMALL, 8 * n_bytes):
+            raise ValueError(
+                f"Expected records with the same keys in {path}, but {n_rows:,} records have {len(keys):,} keys, most "
+                "of which are missing from most of them."
+            )
+        chunks.append(pa.table({key: _column(chunk, key, path, unit) for key in own} or {"": pa.nulls(len(chunk))}))
+    try:
+        return pa.concat_tables(chunks, promote_options="permissive").select(list(keys)) if chunks else pa.table({})
+    except (pa.ArrowException, UnicodeEncodeError):
+        raise _mixed(chunks, path) from None
+
+
+def _column(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str) -> pa.Array:
+    values = [record.get(key) for _, record in chunk]
+    try:
+        key.encode()
+        column = pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        raise _odd_value(chunk, key, path, unit) from None
+    if _depth(column.type) > MAX_NESTING:
+        raise ValueError(f"Expected at most {MAX_NESTING} levels in {path}, but the column {key!r} is nested deeper.")
+    return column
+
+
+def _odd_value(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str) -> ValueError:
+    """Tell which value cannot stand in a column: the first that cannot by itself, or not with those before it."""
+    low, high = 0, len(chunk)  # the first `low` values fit together, the first `high` do not
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            pa.array([record.get(key) for _, record in chunk[:middle]])
+            low = middle
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            high = middle
+    number, record = chunk[high - 1]
+    value = record.get(key)
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
+    try:
+        pa.array([value])
+    except OverflowError:
+        return ValueError(
+            f"Expected whole numbers of at most 64 bits in the column {key!r} of {path}, but {unit} {number} holds "
+            f"{shown}."
+        )
+    except (pa.ArrowException, ValueError, TypeError):
+        if isinstance(value, str):
+            return ValueError(
+                f"Expected Unicode text in the column {key!r} of {path}, but {unit} {number} holds half of a character."
+            )
+    return ValueError(
+        f"Expected values of one type in each column of {path}, but {unit} {number} holds {shown} "
+        f"({type(value).__name__}) in the column {key!r}."
+    )
+
+
+def _mixed(tables: Sequence[pa.Table], path: Path) -> ValueError:
+    types: dict[str, set[str]] = {}
+    for table in tables:
+        for field in table.schema:
+            types.setdefault(field.name, set()).add(str(field.type).partition("<")[0])
+    name = next((name for name, kinds in types.items() if len(kinds - {"null"}) > 1), "")
+    return ValueError(
+        f"Expected values of one type in each column of {path}, but the column {name!r} holds "
+        f"{' and '.join(sorted(types.get(name, ())))}."
+    )
+
+
+def _depth(kind: pa.DataType) -> int:
+    deepest, level = 0, [kind]
+    while level:
+        deepest += 1
+        level = [outer.field(number).type for outer in level for number in range(outer.num_fields)]
+    return deepest - 1
+
+
+# ------------------------------------------------------------------------------------------------------------- parquet
+
+
+def _parquet(path: Path) -> pa.Table:
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            n_leaves = len(file.schema)
+        if len(set(names)) < len(names):
+            double = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Expected distinct column names in {path}, but {double!r} comes more than once.")
+        if n_leaves > MAX_COLUMNS or any(_depth(field) > MAX_NESTING for field in file.schema_arrow.types):
+            raise ValueError(
+                f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {path}, but it has more."
+            )
+        _check_expansion(path)
+        table = pa.parquet.read_table(path)
+        plain = [field.with_type(_plain(field.type)) for field in table.schema]
+        return table.cast(pa.schema(plain, table.schema.metadata))
+    except (pa.ArrowException, OSError, OverflowError) as error:
+        raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _check_expansion(path: Path) -> None:
+    """Refuse a file of a few repeated values that would fill the memory; texts are measured without making them."""
+    allowed = max(_SMALL, _EXPANSION * path.stat().st_size)
+    with pa.parquet.ParquetFile(path) as file:
+        leaves = [file.schema.column(number) for number in range(len(file.schema))]
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    size = 8 * sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+    if size <= allowed and texts:
+        with pa.parquet.ParquetFile(path, read_dictionary=texts) as file:
+            columns = sorted({text.partition(".")[0] for text in texts} & set(file.schema_arrow.names))
+            for batch in file.iter_batches(_CHUNK, columns=columns):
+                size += sum(map(_text_bytes, batch.columns))
+                if size > allowed:
+                    break
+    if size > allowed:
+        raise ValueError(
+            f"Expected {path}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds more."
+        )
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """Return the bytes of all texts in an array, dictionaries expanded."""
+    if isinstance(array, pa.DictionaryArray):
+        lengths = pc.binary_length(array.dictionary)
+        return pc.sum(lengths.cast(pa.int64()).take(array.indices)).as_py() or 0
+    if isinstance(array, pa.StructArray):
+        return sum(map(_text_bytes, array.flatten()))
+    if isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
+        return _text_bytes(array.flatten())
+    return 0
