@@ -328,7 +328,7 @@ def _column(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str
 
 
 def _odd_value(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str) -> ValueError:
-    """Tell which value cannot stand in a column: the first that cannot by itself, or not with those before it."""
+    """Tell which value does not fit into a column: the first one that Arrow refuses, alone or after those before it."""
     low, high = 0, len(chunk)  # the first `low` values fit together, the first `high` do not
     while high - low > 1:
         middle = (low + high) // 2
