@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rightreasons.data.opening.predictions import from_columns, parse_predictions, read_answers, read_predictions
-from rightreasons.foundations.validation import check_scores
+from rightreasons.data.opening.predictions import find_predictions, parse_predictions, read_answers, read_predictions
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -57,7 +56,7 @@ def test_column_names_say_what_the_scores_are():
 
 
 def test_numbered_columns_are_put_in_order():
-    read = from_columns({"p2": [0.7], "p0": [0.1], "p1": [0.2], "label": [2]})
+    read = find_predictions({"p2": [0.7], "p0": [0.1], "p1": [0.2], "label": [2]})
     assert read.predictions.tolist() == [[0.1, 0.2, 0.7]]
     assert read.label_names is None
 
@@ -90,14 +89,20 @@ def test_positive_probability_alone():
         ("a,b\n1,2", r"Expected a column of labels \(references, .*\) in the text, but its columns are: a, b."),
         ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
         ("p0,p1,label,gold\n.5,.5,1,1", "Expected one column of labels in the text, but got label and gold."),
-        ("p0,p1,logits,label\n.5,.5,1,1", "Expected scores once in the text, but got logits, p0, p1."),
-        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but columns begin with p and with logit."),
+        (
+            "p0,p1,logits,label\n.5,.5,1,1",
+            "Expected scores once in the text, but got logits and p0, p1: choose by `scores` or `score_columns`.",
+        ),
+        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
         ("p1,p2,label\n.5,.5,1", "to be numbered from 0, but got p1, p2."),
         ("p0,p1,label\n.5,high,1", "Expected numbers in column 'p1', but item 0 is 'high'."),
-        ("p_a,p_b,label\n.5,.5,c", "Expected whole numbers or one of a, b in column 'label', but item 0 is 'c'."),
+        (
+            "p_a,p_b,label\n.5,.5,c",
+            "the labels a, b in the column 'label' of the text, but the labels are c and row 0 holds 'c'",
+        ),
         (
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
-            "whole numbers or one of a, b in column 'label', but item 1 is '1000",
+            "the labels a, b in the column 'label' of the text, but .* row 1 holds '1000",
         ),
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (
@@ -113,7 +118,10 @@ def test_positive_probability_alone():
         ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
         ('{"predictions": [[1, 0]]', "Expected JSON in the text, but it cannot be read"),
         ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
-        ('{"predictions": [[0.5, 0.5]], "label": [0, 1]}', "Expected `predictions` and `references` of one length"),
+        (
+            '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
+            "one length in the text, but 'predictions' has 1 rows and 'label' 2",
+        ),
         ('p0,p1,label\n"', "Expected a table with headings in the text, but it cannot be read"),
     ],
 )
@@ -214,9 +222,9 @@ def test_ids_are_kept_as_texts(tmp_path):
     pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
     assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
     assert answers(tmp_path, "prediction\n1\n").ids is None
-    with pytest.raises(ValueError, match="Expected `id` and `predictions` of one length, but got 1 and 2"):
+    with pytest.raises(ValueError, match="columns of one length in a.json, but 'id' has 1 rows and 'probs' 2"):
         answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
-    with pytest.raises(ValueError, match="of one length, but got 1 and 0"):
+    with pytest.raises(ValueError, match="of one length in a.json"):
         answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
 
 
@@ -228,9 +236,8 @@ def test_texts_of_a_csv_stay_as_they_are(tmp_path):
 
 
 def test_empty_cells_of_numbers_are_no_numbers(tmp_path):
-    read = answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
-    with pytest.raises(ValueError, match="row 1"):
-        check_scores(read.scores)
+    with pytest.raises(ValueError, match="numbers in column 'p_a', but item 1 is ''"):
+        answers(tmp_path, "p_a,p_b\n0.5,0.5\n,1\n")
     with pytest.raises(ValueError, match="'prediction', but item 1 is 'nan'"):
         answers(tmp_path, "id,prediction\na,1\nb,\n")
 
@@ -269,4 +276,168 @@ def test_a_single_value_in_an_npz(tmp_path):
 
 def test_a_missing_column_is_told_with_all_that_there_are():
     with pytest.raises(ValueError, match="its columns are: text, label."):
-        from_columns({"text": ["fine"], "label": [1]})
+        find_predictions({"text": ["fine"], "label": [1]})
+
+
+# ---------------------------------------------------------------------------------------------------- released files
+
+LOGITS = [[2.0, -1.0, 0.5], [0.1, 0.2, 0.3], [-3.0, 4.0, 1.0]]
+PROBS = [[0.8, 0.04, 0.16], [0.3, 0.33, 0.37], [0.0, 0.95, 0.05]]
+
+
+def released(folder):
+    """Write JSON lines called .json, with logits beside probabilities, the answer, its confidence and the label."""
+    rows = [
+        {"index": i, "true": y, "pred": int(np.argmax(z)), "conf": max(p), "logits": z, "probs": p, "uid": f"u{i}"}
+        for i, (y, z, p) in enumerate(zip([0, 1, 1], LOGITS, PROBS, strict=True))
+    ]
+    path = folder / "released.json"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_a_released_file_goes_in_as_it_is(tmp_path):
+    for kind, table in (("logits", LOGITS), ("probabilities", PROBS)):
+        read = read_predictions(released(tmp_path), scores=kind)
+        assert (read.predictions.tolist(), read.references.tolist(), read.scores) == (table, [0, 1, 1], kind)
+        assert (read.ids, read.kind) == (("u0", "u1", "u2"), "top_label")
+    with pytest.raises(ValueError, match="but got logits and probs: choose by `scores` or `score_columns`"):
+        read_predictions(released(tmp_path))
+    with pytest.raises(ValueError, match="Expected log_probabilities in released.json.* its scores are logits, probs"):
+        read_predictions(released(tmp_path), scores="log_probabilities")
+    read = read_predictions(released(tmp_path), confidence_column="conf")  # right where `pred` is `true`: 1, 0, 1
+    assert (read.kind, read.predictions.tolist(), read.references.tolist()) == (
+        "confidence",
+        [0.8, 0.37, 0.95],
+        [1, 0, 1],
+    )
+
+
+def test_options_name_what_no_name_tells():
+    columns = {"a": [0.9, 0.2], "b": [0.1, 0.8], "sure": [0.9, 0.8], "ok": ["yes", "no"], "y": ["a", "b"], "z": [1, 0]}
+    with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
+        find_predictions(columns, label_column="y")
+    read = find_predictions(columns, label_column="y", score_columns="b,a")
+    assert (read.predictions.tolist(), read.label_names) == ([[0.1, 0.9], [0.8, 0.2]], ("b", "a"))
+    assert read.references.tolist() == [1, 0]
+    assert read.used == "scores: b, a; labels: y"
+    read = find_predictions(columns, confidence_column="sure", correct_column="z")
+    assert (read.kind, read.references.tolist()) == ("confidence", [1, 0])
+    for options, sentence in (
+        ({"score_columns": "a,c", "label_column": "y"}, "column of the table in `score_columns`, but got 'c'"),
+        ({"score_columns": "a,a", "label_column": "y"}, "distinct columns in `score_columns`, but 'a' comes twice"),
+        ({"score_columns": "a,b", "label_column": "x"}, "column of the table in `label_column`, but got 'x'"),
+        ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
+        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, or true and false, .* item 0 is 'yes'"),
+        ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
+        ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
+        ({"score_columns": "a,b"}, "a column of labels .*: name it with `label_column`"),
+        ({"scores": "softmax"}, "'softmax'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            find_predictions(columns, **options)
+
+
+def test_labels_and_columns_of_scores_meet_by_name():
+    for text in (
+        "p_hateful,p_non-hateful,label\n.9,.1,hateful\n.2,.8,Non-Hateful\n",
+        "prob_hateful,prob_non_hateful,gold_label\n.9,.1,Hateful\n.2,.8,non-hateful\n",
+    ):
+        read = parse_predictions(text)
+        assert read.references.tolist() == [0, 1]
+        assert read.label_names[0] == "hateful"
+    # The labels of two numbers that are names of their columns in another order.
+    for options in ({}, {"score_columns": "p_1,p_0"}, {"score_columns": "p_0,p_1"}):
+        read = find_predictions({"p_1": [0.9, 0.2], "p_0": [0.1, 0.8], "label": [1, 0]}, **options)
+        assert read.predictions[range(2), read.references].tolist() == [0.9, 0.8]
+    # One column of P(positive), with words as labels.
+    read = parse_predictions("prob_positive,label\n0.9,positive\n0.3,negative\n", score_columns="prob_positive")
+    assert (read.references.tolist(), read.label_names) == ([1, 0], ("negative", "positive"))
+    # From 1, beyond doubt; and not beyond doubt.
+    assert find_predictions({"probs": PROBS, "label": [1, 3, 2]}).references.tolist() == [0, 2, 1]
+    with pytest.raises(ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `class_names`"):
+        find_predictions({"probs": PROBS, "label": [1, 2, 2]})
+    read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, class_names="0,1,2")
+    assert read.references.tolist() == [1, 2, 2]
+    assert parse_predictions("p_0,p_1,label\n.5,.5,1\n").references.tolist() == [1]
+    with pytest.raises(ValueError, match="name the classes in the order of the scores with `class_names`"):
+        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
+    read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, class_names="e,n,c")
+    assert read.references.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="3 names in `class_names`, .* but got 2: e, n"):
+        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, class_names="e,n")
+
+
+def test_items_without_a_label_are_told_apart():
+    assert parse_predictions("p_a,p_b,label\n.9,.1,a\n.2,.8,\n").references.tolist() == [0, -1]
+    assert find_predictions({"probs": PROBS, "label": [1.0, None, 0.0]}).references.tolist() == [1, -1, 0]
+    assert find_predictions({"probs": PROBS}, require_labels=False).references is None
+
+
+def test_confidence_goes_beside_correctness():
+    text = "question,answer,confidence,correct\nq,Paris,0.9,True\nr,Rome,0.4,false\ns,Bonn,1.0,1\n"
+    read = parse_predictions(text)
+    assert (read.predictions.tolist(), read.references.tolist()) == ([0.9, 0.4, 1.0], [1, 0, 1])
+    read = parse_predictions("prediction,confidence,label\nyes,0.9,yes\nno,0.6,yes\n")
+    assert read.references.tolist() == [1, 0]
+    for text, sentence in (
+        ("answer,confidence,correct\nx,1,1\ny,1,0\n", "confidence in each answer, from 0 to 1, .* whole numbers"),
+        (
+            "answer,confidence,label\nx,.5,X\n",
+            "but got 'x' and 'X': say which answers were right with `correct_column`",
+        ),
+        ("answer,confidence\nx,.5\n", "says whether each answer was right"),
+        ("answer,confidence,conf,correct\nx,.5,.5,1\n", "one column of confidence in the text, but got confidence and"),
+        (
+            "answer,confidence,label\nx,.5,x\ny,.5,\n",
+            "a label in each row of the column 'label' of the text, but row 1",
+        ),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            parse_predictions(text)
+
+
+def test_predicted_classes_are_no_scores():
+    for columns, options in (
+        ({"predictions": [0, 1, 0], "references": [0, 1, 1]}, {}),
+        ({"probs": [0.0, 1.0, 0.0], "references": [0, 1, 1]}, {}),
+        ({"pred": [0, 1, 0], "label": [0, 1, 1]}, {"score_columns": "pred"}),
+        ({"prediction": ["0", "1"], "label": ["0", "1"]}, {"score_columns": "prediction"}),
+    ):
+        with pytest.raises(ValueError, match="predicted classes do not tell how confident the model was"):
+            find_predictions(columns, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("p_0,p_1,label\n.9,.1,0,7\n", r"3 cells \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
+        ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 cells .* but row 1 has 2"),
+        ("p_0,p_0,label\n.9,.1,0\n", "distinct columns in the text, but 'p_0' comes twice: p_0, p_0, label"),
+        ('p_0,p_1,label\n.9,.1,"0\n', "cannot be read: unexpected end of data"),
+    ],
+)
+def test_tables_whose_rows_are_not_their_header(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_predictions(text)
+
+
+def test_texts_of_a_tsv_may_begin_with_a_quotation_mark():
+    read = parse_predictions('text\tp_a\tp_b\tlabel\n"fine\t.9\t.1\ta\ngood"\t.2\t.8\tb\n')
+    assert read.columns["text"] == ('"fine', 'good"')
+    assert len(read) == 2
+
+
+def test_rows_as_numpy_prints_them():
+    read = parse_predictions("probs,label\n[0.9 0.1],0\n[ 2.e-01  8.e-01 ],1\n")
+    assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_records_in_an_object(tmp_path):
+    read = parse_predictions('{"data": [{"probs": [0.9, 0.1], "label": 0}, {"probs": [0.3, 0.7], "label": 1}]}')
+    assert read.references.tolist() == [0, 1]
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"):
+        read_predictions(tmp_path / "none.csv")

@@ -1,29 +1,52 @@
-"""Reads a model's predictions from a user's table: class scores and labels, as csv, tsv, jsonl, json, npz or parquet.
+"""Finds a model's predictions in the columns of a user's file: class scores and labels, or confidence and correctness.
 
-The names of the columns say what they are; nothing is guessed from their values:
+The names of the columns say what they are, or options do; nothing is guessed from values:
 
-- labels: one of `LABEL_COLUMNS`; whole numbers, or the class names of the score columns;
-- scores: one column of `SCORE_COLUMNS` with a row of scores per item (or P(class 1)), or one column per class, such as
-  `p_negative, p_positive` or `logit0, logit1, logit2`.
+- scores: one column of `SCORE_COLUMNS` with a list of scores per item (or P(class 1)), or one column per class, such as
+  `p_negative, p_positive` or `logit0, logit1, logit2`;
+- labels: one of `LABEL_COLUMNS`; names or numbers of the classes, resolved by `resolve_labels`;
+- confidence in the given answer: one of `CONFIDENCE_COLUMNS`, beside one of `CORRECT_COLUMNS`, or beside the answer and
+  the label. Scores, where there are any, come first.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations.validation import check_same_length
+from rightreasons.data.opening.stored_columns import (
+    Column,
+    Columns,
+    check_columns,
+    parse_columns,
+    parse_json,
+    read_columns,
+)
+from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels
+from rightreasons.foundations.options import listed as listed_names
+from rightreasons.foundations.options import takes
+from rightreasons.foundations.validation import unknown_name
 
-LABEL_COLUMNS = ("references", "reference", "labels", "label", "gold", "targets", "target")
+LABEL_COLUMNS = (
+    "references",
+    "reference",
+    "labels",
+    "label",
+    "gold",
+    "gold_label",
+    "targets",
+    "target",
+    "true",
+    "true_label",
+    "y_true",
+)
 """Names of the label column."""
 
 SCORE_COLUMNS: Mapping[str, str | None] = {
@@ -34,28 +57,39 @@ SCORE_COLUMNS: Mapping[str, str | None] = {
     "logits": "logits",
     "log_probabilities": "log_probabilities",
     "log_probs": "log_probabilities",
+    "logprobs": "log_probabilities",
 }
 """Names of a single column of scores, with the kind of score that the name states."""
 
-ANSWER_COLUMNS = ("prediction", "predicted", "predicted_label", "answer", "answers")
-"""Names of the column of answers of a model without scores; see `read_answers`."""
+ANSWER_COLUMNS = ("prediction", "predicted", "predicted_label", "pred", "answer", "answers")
+"""Names of the column of answers of a model; see `read_answers`."""
+
+CONFIDENCE_COLUMNS = ("confidence", "confidences", "conf")
+"""Names of the column of the confidence in the given answer."""
+
+CORRECT_COLUMNS = ("correct", "is_correct", "correctness", "right", "is_right")
+"""Names of the column that says whether the given answer was right."""
+
+ID_COLUMNS = ("id", "ids", "uid", "guid", "item_id", "example_id")
+"""Names of the column of the items' ids."""
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     "p": "probabilities",
     "prob": "probabilities",
+    "proba": "probabilities",
+    "probs": "probabilities",
     "probability": "probabilities",
     "logit": "logits",
+    "logits": "logits",
     "log_prob": "log_probabilities",
     "log_probability": "log_probabilities",
+    "logprob": "log_probabilities",
     "score": None,
 }
 """Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`."""
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
-
-Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
-
 _CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
+_TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,19 +97,32 @@ class Predictions:
     """A table of predictions for the calibration kernels, which check its values.
 
     Attributes:
-        predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths.
-        references: (N,) labels.
+        predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
+            confidence in the given answer.
+        references: (N,) labels, -1 where there is none. For kind="confidence": (N,) 1 where the answer was right, or 0.
+            None where the file has neither and they are not required.
         label_names: K class names where the columns have them, or else None.
-        scores: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
+        scores: The kind of score that an option or the column names state ("probabilities", "logits",
+            "log_probabilities"), or None.
+        kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
+        ids: N ids of the items where there is a column of `ID_COLUMNS`, or else None.
+        columns: All columns of the file.
+        used: In words, which columns were taken for what.
+        label_match: In words, how labels and classes were matched; "" where there are no names.
     """
 
     predictions: NDArray[Any] | list[list[float]]
-    references: NDArray[Any]
+    references: NDArray[Any] | None
     label_names: tuple[str, ...] | None = None
     scores: str | None = None
+    kind: str = "top_label"
+    ids: tuple[str, ...] | None = None
+    columns: Columns = dataclasses.field(default_factory=dict)
+    used: str = ""
+    label_match: str = ""
 
     def __len__(self) -> int:
-        return len(self.references)
+        return len(self.predictions)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,20 +148,31 @@ class ModelAnswers:
         return 0 if content is None else len(content)
 
 
-def read_predictions(path: str | Path) -> Predictions:
+@takes(PredictionOptions)
+def read_predictions(
+    path: str | Path, *, label_column: str | None = None, require_labels: bool = True, options: PredictionOptions
+) -> Predictions:
     """Read a file of predictions in the format of its suffix.
 
     Args:
-        path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file.
+        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or one object per line), .npz or
+            .parquet file.
+        label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`.
+        require_labels: Whether a file without labels is refused.
+        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
+            class_names.
 
     Returns:
-        The predictions and the labels.
+        The predictions, and the labels or whether each answer was right.
 
     Raises:
-        ValueError: If the file does not have the format of its suffix, or lacks a column.
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
     path = Path(path)
-    return from_columns(_read_columns(path), path.name)
+    return find_predictions(
+        read_columns(path), path.name, label_column=label_column, require_labels=require_labels, options=options
+    )
 
 
 def read_answers(path: str | Path) -> ModelAnswers:
@@ -131,165 +189,206 @@ def read_answers(path: str | Path) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     path = Path(path)
-    columns = _read_columns(path)
-    _check_rows(columns, path.name)
-    answers = [name for name in columns if name.lower() in ANSWER_COLUMNS]
-    answers += [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
+    columns, where = read_columns(path), path.name
+    answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
-    has_scores = any(name.lower() in SCORE_COLUMNS for name in scored) or _class_columns(list(scored), path.name)
-    if answers and not has_scores:
-        name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, path.name)
-        return _with_ids(ModelAnswers(None, _answers(columns[name], name)), columns)
-    scores, names, kind = _scores(scored, columns, path.name)
+    if answers and not _candidates(scored, where):
+        name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, where)
+        return ModelAnswers(None, _answers(columns[name], name), ids=_ids(columns))
+    chosen = _chosen_scores(scored, columns, where, PredictionOptions())
+    scores = _score_table(chosen, columns)
     if isinstance(scores, list):
-        raise ValueError(f"Expected as many scores for each item of {path.name}, but the rows differ in length.")
-    return _with_ids(ModelAnswers(scores, None, names, kind), columns)
+        raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
+    return ModelAnswers(scores, None, chosen.class_names, chosen.kind, _ids(columns))
 
 
-def parse_predictions(text: str) -> Predictions:
+@takes(PredictionOptions)
+def parse_predictions(text: str, *, label_column: str | None = None, options: PredictionOptions) -> Predictions:
     r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
 
     Example:
         >>> parsed = parse_predictions("p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,yes\n")
         >>> parsed.predictions.tolist(), parsed.references.tolist(), parsed.label_names, parsed.scores
         ([[0.9, 0.1], [0.2, 0.8]], [0, 1], ('no', 'yes'), 'probabilities')
+        >>> parsed = parse_predictions("answer,confidence,correct\nParis,0.9,1\nRome,0.4,0\n")
+        >>> parsed.kind, parsed.predictions.tolist(), parsed.references.tolist()
+        ('confidence', [0.9, 0.4], [1, 0])
     """
-    text = text.strip()
-    if not text:
-        raise ValueError("Expected a table of predictions, but the text is empty.")
-    if text[0] in "[{":
-        suffix = ".jsonl" if _is_row(text.split("\n", 1)[0]) else ".json"
-    else:
-        suffix = ".tsv" if "\t" in text.split("\n", 1)[0] else ".csv"
-    return from_columns(_text_columns(text, suffix, "the text"), "the text")
+    return find_predictions(parse_columns(text), "the text", label_column=label_column, options=options)
 
 
-def from_columns(columns: Mapping[str, Column], where: str = "the table") -> Predictions:
-    """Find scores and labels among named columns.
+@takes(PredictionOptions)
+def find_predictions(
+    columns: Columns,
+    where: str = "the table",
+    *,
+    label_column: str | None = None,
+    require_labels: bool = True,
+    options: PredictionOptions,
+) -> Predictions:
+    """Find scores and labels, or confidence and correctness, among named columns.
 
     Args:
         columns: Column by name, in order.
         where: The name of the table, for errors.
+        label_column: As in `read_predictions`.
+        require_labels: As in `read_predictions`.
+        options: As in `read_predictions`.
 
     Raises:
         ValueError: If there is no column of scores or of labels, or more than one.
     """
-    _check_rows(columns, where)
-    labels = [name for name in columns if name.lower() in LABEL_COLUMNS]
-    label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
-    predictions, names, said = _scores({name: columns[name] for name in columns if name != label}, columns, where)
-    check_same_length(predictions=predictions, references=columns[label])
-    return Predictions(predictions, _labels(columns[label], label, names), names, said)
+    check_columns(columns, where)
+    for option, name in (
+        ("confidence_column", options.confidence_column),
+        ("correct_column", options.correct_column),
+        ("label_column", label_column),
+    ):
+        _check_named([name] if name is not None else [], option, columns, where)
+    labels = [name for name in columns if name.lower() in LABEL_COLUMNS] if label_column is None else [label_column]
+    confident = [name for name in columns if name.lower() in CONFIDENCE_COLUMNS]
+    answers = _answer_columns(columns)
+    others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
+    named = options.confidence_column is not None or options.correct_column is not None
+    if named or (confident and options.score_columns is None and not _candidates(others, where)):
+        return _confidence(columns, where, labels, options)
+    if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
+        others = {name: columns[name] for name in columns if name not in labels}
+    label = None
+    if labels or require_labels:
+        label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
+    chosen = _chosen_scores(others, columns, where, options)
+    table = _score_table(chosen, columns)
+    names = _class_names(chosen, table, options, where)
+    references, names, match = (None, names, "") if label is None else _labels(columns, label, names, table, where)
+    return Predictions(
+        predictions=table,
+        references=references,
+        label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
+        scores=options.scores or chosen.kind,
+        ids=_ids(columns),
+        columns=columns,
+        used=f"scores: {listed(chosen.columns)}" + ("" if label is None else f"; labels: {label}"),
+        label_match=match,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
 
 
-def _check_rows(columns: Mapping[str, Column], where: str) -> None:
-    if not columns or not max(len(column) for column in columns.values()):
-        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+@dataclasses.dataclass(frozen=True)
+class _Scores:
+    """Columns of scores: one that holds lists, or one per class with the class that each names."""
+
+    columns: tuple[str, ...]
+    kind: str | None
+    class_names: tuple[str, ...] | None = None
 
 
-def _with_ids(given: ModelAnswers, columns: Mapping[str, Column]) -> ModelAnswers:
-    column = next((column for name, column in columns.items() if name.lower() == "id"), None)
-    if column is None:
-        return given
-    check_same_length(id=column, predictions=given)
-    return dataclasses.replace(given, ids=tuple(str(value) for value in column))
+def _candidates(columns: Columns, where: str) -> list[_Scores]:
+    """Return what may be the scores by its name."""
+    single = [_Scores((name,), SCORE_COLUMNS[name.lower()]) for name in columns if name.lower() in SCORE_COLUMNS]
+    taken = {name for scores in single for name in scores.columns}
+    groups: dict[str, dict[str, str]] = {}
+    for name in columns:
+        match = _CLASS_COLUMN.fullmatch(name.lower())
+        if match and name not in taken:
+            groups.setdefault(match[1], {})[_class_in(name)] = name
+    several = [(prefix, group) for prefix, group in groups.items() if len(group) > 1]
+    return single + [_group(group, CLASS_COLUMNS[prefix], where) for prefix, group in several]
 
 
-def _scores(
-    columns: Mapping[str, Column], table: Mapping[str, Column], where: str
-) -> tuple[NDArray[Any] | list[list[float]], tuple[str, ...] | None, str | None]:
-    """Return the scores, the names of their classes and their kind, as far as the column names state them.
-
-    An error names the columns of the whole `table`.
-    """
-    single = [name for name in columns if name.lower() in SCORE_COLUMNS]
-    by_class = _class_columns([name for name in columns if name not in single], where)
-    if by_class and single:
-        raise ValueError(f"Expected scores once in {where}, but got {', '.join([*single, *by_class[1].values()])}.")
-    if by_class:
-        prefix, by_name = by_class
-        names = None if all(name.isdigit() for name in by_name) else tuple(by_name)
-        scores = np.column_stack([_numbers(columns[column], column) for column in by_name.values()])
-        return scores, names, CLASS_COLUMNS[prefix]
-    score = _one_column(single, "scores", tuple(SCORE_COLUMNS), table, where)
-    return _score_column(columns[score], score), None, SCORE_COLUMNS[score.lower()]
-
-
-def _are_answers(column: Column) -> bool:
-    """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
-    values = column.tolist() if isinstance(column, np.ndarray) else column
-    if all(isinstance(value, str) for value in values):
-        return not any(_is_list(value) for value in values)
-    return all(_is_answer(value) and not isinstance(value, str) for value in values)
-
-
-def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    texts = bool(values) and isinstance(values[0], str)
-    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
-    if odd or (texts and all(_is_list(value) for value in values)):
-        item = odd[0] if odd else 0
+def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
+    if not all(name.isdigit() for name in group):
+        return _Scores(tuple(group.values()), kind, tuple(group))
+    group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
+    if [int(name) for name in group] != list(range(len(group))):
         raise ValueError(
-            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
+            f"Expected the columns of scores in {where} to be numbered from 0, but got {', '.join(group.values())}; "
+            "name them in their order with `score_columns`."
         )
-    if texts:
-        return values
-    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
-    if huge is not None:
-        raise ValueError(
-            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
-            "too large for one."
-        )
-    return np.asarray(values, dtype=np.int64)
+    return _Scores(tuple(group.values()), kind, tuple(group))
 
 
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+def _class_in(name: str) -> str:
+    """Return the class that the name of a column of scores names; the name itself where it has no known prefix."""
+    match = _CLASS_COLUMN.fullmatch(name.lower())
+    return name if match is None else name[match.start(2) :] if match[2] else match[3]
 
 
-def _is_list(text: str) -> bool:
-    """Tell whether a text is a JSON list, such as a cell of scores."""
-    try:
-        return text.lstrip().startswith("[") and isinstance(_json(text), list)
-    except ValueError:
-        return False
-
-
-def _one_column(found: list[str], what: str, known: Sequence[str], columns: Mapping[str, Column], where: str) -> str:
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}.")
-    hint = " or one column per class such as p_0, p_1" if what == "scores" else ""
+def _chosen_scores(columns: Columns, table: Columns, where: str, options: PredictionOptions) -> _Scores:
+    """Return the scores that an option names, or else the only ones; an error names the columns of the whole table."""
+    if options.score_columns is not None:
+        names = tuple(listed_names(options.score_columns) or ())
+        _check_named(names, "score_columns", table, where)
+        classes = tuple(_class_in(name) for name in names)
+        first = names[0].lower()
+        match = _CLASS_COLUMN.fullmatch(first)
+        kind = SCORE_COLUMNS.get(first, CLASS_COLUMNS[match[1]] if match else None)
+        class_names = None if len(names) == 1 and match is None else classes
+        return _Scores(names, kind, class_names)
+    candidates = _candidates(columns, where)
+    fitting = candidates
+    if options.scores is not None:
+        fitting = [one for one in candidates if one.kind == options.scores] or [
+            one for one in candidates if one.kind is None
+        ]
+        if candidates and not fitting:
+            shown = listed([name for one in candidates for name in one.columns])
+            raise ValueError(f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.")
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        groups = " and ".join(listed(one.columns) for one in fitting)
+        raise ValueError(f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.")
     raise ValueError(
-        f"Expected a column of {what} ({', '.join(known)}){hint} in {where}, but its columns are: {', '.join(columns)}."
+        f"Expected a column of scores ({', '.join(SCORE_COLUMNS)}) or one column per class such as p_0, p_1 in "
+        f"{where}, but its columns are: {listed(list(table))}; name them with `score_columns`, or with "
+        "`confidence_column` and `correct_column`."
     )
 
 
-def _class_columns(names: Sequence[str], where: str) -> tuple[str, dict[str, str]] | None:
-    """Return the prefix of the columns of single classes, and the columns by class, in the order of the classes."""
-    groups: dict[str, dict[str, str]] = {}
+def _are_numbers(names: Sequence[str]) -> bool:
+    """Tell whether the names of the classes are their numbers, and so no names."""
+    return list(names) == [str(number) for number in range(len(names))]
+
+
+def _check_named(names: Sequence[str], option: str, columns: Columns, where: str) -> None:
     for name in names:
-        match = _CLASS_COLUMN.fullmatch(name.lower())
-        if match:
-            of_class = name[match.start(2) :] if match[2] else match[3]
-            groups.setdefault(match[1], {})[of_class] = name
-    groups = {prefix: group for prefix, group in groups.items() if len(group) > 1}
-    if not groups:
-        return None
-    if len(groups) > 1:
-        raise ValueError(f"Expected scores once in {where}, but columns begin with {' and with '.join(groups)}.")
-    prefix, group = next(iter(groups.items()))
-    if all(name.isdigit() for name in group):
-        group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
-        if [int(name) for name in group] != list(range(len(group))):
-            raise ValueError(
-                f"Expected the columns of scores in {where} to be numbered from 0, but got {', '.join(group.values())}."
-            )
-    return prefix, group
+        if name not in columns:
+            raise unknown_name(f"column of {where} in `{option}`", name, columns)
+    if option == "score_columns" and not names:
+        raise ValueError("Expected comma-separated names of columns in `score_columns`, but got none.")
+    twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
+    if twice is not None:
+        raise ValueError(f"Expected distinct columns in `{option}`, but {twice!r} comes twice.")
+
+
+def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: Columns, where: str) -> str:
+    if len(found) == 1:
+        return found[0]
+    option = {"labels": "label_column", "confidence": "confidence_column"}.get(what)
+    remedy = "" if option is None else f": name it with `{option}`"
+    if found:
+        raise ValueError(f"Expected one column of {what} in {where}, but got {' and '.join(found)}{remedy}.")
+    raise ValueError(
+        f"Expected a column of {what} ({', '.join(known)}) in {where}, but its columns are: {listed(list(columns))}"
+        f"{remedy}."
+    )
+
+
+def _ids(columns: Columns) -> tuple[str, ...] | None:
+    name = next((name for known in ID_COLUMNS for name in columns if name.lower() == known), None)
+    return None if name is None else tuple(str(value) for value in columns[name])
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
+    if len(scores.columns) > 1:
+        return np.column_stack([_numbers(columns[name], name) for name in scores.columns])
+    return _score_column(columns[scores.columns[0]], scores.columns[0])
 
 
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
@@ -323,12 +422,7 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
 
 def _score_row(row: Any, name: str, item: int) -> float | list[float]:
     if isinstance(row, str):
-        try:
-            row = _json(row)
-        except ValueError:
-            raise ValueError(
-                f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {row[:40]!r}."
-            ) from None
+        row = _row_in(row, name, item)
     if isinstance(row, (list, tuple, np.ndarray)):
         numbers = _numbers(row, f"{name}[{item}]")
         if numbers.ndim != 1:
@@ -339,22 +433,17 @@ def _score_row(row: Any, name: str, item: int) -> float | list[float]:
     return float(row)
 
 
-def _labels(column: Column, name: str, names: tuple[str, ...] | None) -> NDArray[Any]:
-    index = {label: number for number, label in enumerate(names or ())}
-    values = list(column)
-    if not any(isinstance(value, str) for value in values):
-        return np.asarray(values)
-    labels = []
-    for item, value in enumerate(values):
-        text = str(value).strip()
-        if text in index:
-            labels.append(index[text])
-        elif text.isdecimal() and len(text) < 19:  # more digits may not fit into int64
-            labels.append(int(text))
-        else:
-            known = f" or one of {', '.join(names)}" if names else ""
-            raise ValueError(f"Expected whole numbers{known} in column {name!r}, but item {item} is {text[:40]!r}.")
-    return np.asarray(labels, dtype=np.int64)
+def _row_in(cell: str, name: str, item: int) -> Any:
+    """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
+    try:
+        return parse_json(cell)
+    except ValueError:
+        numbers = cell.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell) else []
+        if numbers and all(map(_is_number, numbers)):
+            return [float(number) for number in numbers]
+        raise ValueError(
+            f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {cell[:40]!r}."
+        ) from None
 
 
 def _is_number(value: Any) -> bool:
@@ -365,116 +454,180 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-# --------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------------------------- labels
 
 
-def _read_columns(path: Path) -> Mapping[str, Column]:
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
-    if suffix == ".npz":
-        return _npz(path)
-    if suffix == ".parquet":
-        return _parquet(path)
+def _class_names(
+    scores: _Scores, table: NDArray[Any] | list[list[float]], options: PredictionOptions, where: str
+) -> tuple[str, ...] | None:
+    if options.class_names is None:
+        return scores.class_names
+    names = check_label_names(listed_names(options.class_names) or [], "class_names")
+    n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
+    if len(names) != n_classes:
+        raise ValueError(
+            f"Expected {n_classes} names in `class_names`, one per class of {where}, but got {len(names)}: "
+            f"{listed(names)}."
+        )
+    return names
+
+
+def _labels(
+    columns: Columns,
+    label: str,
+    names: tuple[str, ...] | None,
+    table: NDArray[Any] | list[list[float]],
+    where: str,
+) -> tuple[NDArray[np.int64], tuple[str, ...] | None, str]:
+    """Return the labels as classes of the scores, the names of the classes, and how the two were matched."""
+    values, place = columns[label], f"the column {label!r} of {where}"
+    if names is None or len(names) == 1:
+        names = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
+    known = names
+    if known is None and not isinstance(table, list) and table.ndim == 1:
+        known = ("0", "1")  # P(class 1) says which numbers are meant
+    elif known is None:
+        n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
+        known = tuple(f"class {number}" for number in range(n_classes))
+    remedy = "" if names is not None else "name the classes in the order of the scores with `class_names`"
+    column = resolve_labels(values, known, where=place, remedy=remedy)
+    return column.ids, names, column.how + (f", as {column.reason}" if column.reason else "")
+
+
+def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:
+    """Name both classes of a column of P(class 1): from the class that its name names, or from false and true."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
-    return _text_columns(text, suffix, path.name)
+        both = resolve_labels(values, where=place).names
+    except (TypeError, ValueError):
+        return None  # what is wrong with the labels is told where they are read
+    if both == ("false", "true"):
+        return ("false", "true")
+    positive = [name for name in both if names and name.strip().casefold() == names[0].strip().casefold()]
+    if len(both) != 2 or len(positive) != 1:
+        return None
+    return (next(name for name in both if name != positive[0]), positive[0])
 
 
-def _text_columns(text: str, suffix: str, where: str) -> dict[str, Column]:
-    if suffix == ".json":
-        try:
-            content = _json(text)
-        except ValueError as error:
-            raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
-        if isinstance(content, Mapping) and all(isinstance(column, list) for column in content.values()):
-            return dict(content)
-        if isinstance(content, list):
-            return _rows_to_columns(content, "item", where)
-        raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
-    if suffix == ".jsonl":
-        rows = []
-        for number, line in enumerate(io.StringIO(text, newline=None), start=1):
-            if line.strip():
-                try:
-                    rows.append(_json(line))
-                except ValueError:
-                    raise ValueError(
-                        f"Expected a JSON object in each line of {where}, but line {number} is none."
-                    ) from None
-        return _rows_to_columns(rows, "line", where)
-    return _separated(text, "\t" if suffix == ".tsv" else ",", where)
+# ------------------------------------------------------------------------------------------- answers and confidence
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
+def _confidence(columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions) -> Predictions:
+    """Read the confidence in given answers, and whether they were right."""
+    name = options.confidence_column
+    if name is None:
+        confident = [one for one in columns if one.lower() in CONFIDENCE_COLUMNS]
+        name = _one_column(confident, "confidence", CONFIDENCE_COLUMNS, columns, where)
+    confidence = _numbers(columns[name], name)
+    if confidence.ndim != 1 or _are_whole(columns[name]):
+        held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
+        raise ValueError(
+            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
+        )
+    right, used = _right(columns, where, labels, options)
+    return Predictions(
+        predictions=confidence,
+        references=right,
+        scores=options.scores,
+        kind="confidence",
+        ids=_ids(columns),
+        columns=columns,
+        used=f"confidence: {name}; {used}",
+    )
 
 
-def _separated(text: str, separator: str, where: str) -> dict[str, Column]:
-    """Read columns of numbers, where an empty cell or NA is missing, and of texts, which stay unchanged."""
-    import pandas as pd
-
-    options: dict[str, Any] = {"sep": separator, "skipinitialspace": True, "low_memory": False}
-    try:
-        frame = pd.read_csv(io.StringIO(text), **options)
-        numeric = {name for name in frame if pd.api.types.is_numeric_dtype(frame[name]) and frame[name].notna().any()}
-        every = len(numeric) == len(frame.columns)
-        texts = frame if every else pd.read_csv(io.StringIO(text), keep_default_na=False, **options)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        reason = str(error).strip().splitlines()[-1]
-        raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {reason}") from None
-    return {str(name): (frame if name in numeric else texts)[name].to_numpy() for name in frame}
-
-
-def _rows_to_columns(rows: list[Any], unit: str, where: str) -> dict[str, Column]:
-    if not rows:
-        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, Mapping):
+def _right(
+    columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
+) -> tuple[NDArray[np.int64], str]:
+    name = options.correct_column
+    if name is None:
+        correct = [one for one in columns if one.lower() in CORRECT_COLUMNS]
+        answers = _answer_columns(columns)
+        if not correct and len(answers) == 1 and len(labels) == 1:
+            places = [f"the column {one!r} of {where}" for one in (answers[0], labels[0])]
+            given, gold = resolve_label_columns(
+                dict(zip(places, (columns[answers[0]], columns[labels[0]]), strict=True)),
+                remedy="say which answers were right with `correct_column`",
+            ).values()
+            missing = np.flatnonzero(gold.ids < 0)
+            if missing.size:
+                raise ValueError(f"Expected a label in each row of {places[1]}, but row {missing[0]} has none.")
+            return (given.ids == gold.ids).astype(np.int64), f"right: {answers[0]} is {labels[0]}"
+        if len(correct) != 1:
+            got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listed(list(columns))}"
             raise ValueError(
-                f"Expected one JSON object per {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
+                f"Expected a column that says whether each answer was right ({', '.join(CORRECT_COLUMNS)}) in {where}, "
+                f"or one of answers and one of labels, but {got}; name it with `correct_column`."
             )
-        if row.keys() != rows[0].keys():
-            odd = sorted(map(str, set(row) ^ set(rows[0])))
-            raise ValueError(
-                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {', '.join(odd)}."
-            )
-    return {str(name): [row[name] for row in rows] for name in rows[0]}
+        name = correct[0]
+    values = _plain(columns[name])
+    texts = [str(value).strip().lower() for value in values]
+    odd = next((item for item, text in enumerate(texts) if text not in _TRUE and text not in _FALSE), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected 1 and 0, or true and false, in column {name!r} of {where}, but item {odd} is "
+            f"{str(values[odd])[:40]!r}."
+        )
+    return np.array([text in _TRUE for text in texts], dtype=np.int64), f"right: {name}"
 
 
-def _npz(path: Path) -> dict[str, Column]:
-    # allow_pickle=False: an array of objects could run code.
+def _answer_columns(columns: Columns) -> list[str]:
+    answers = [name for name in columns if name.lower() in ANSWER_COLUMNS]
+    return answers + [name for name in columns if name.lower() == "predictions" and _are_answers(columns[name])]
+
+
+def _are_whole(column: Column) -> bool:
+    """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
+    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in _plain(column))
+
+
+def _are_answers(column: Column) -> bool:
+    """Tell whether a column holds whole numbers or plain texts rather than scores or lists of scores as texts."""
+    values = _typed(column)
+    if all(isinstance(value, str) for value in values):
+        return not any(_is_list(value) for value in values)
+    return all(_is_answer(value) and not isinstance(value, str) for value in values)
+
+
+def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
+    values = _typed(column)
+    texts = bool(values) and isinstance(values[0], str)
+    odd = [item for item, value in enumerate(values) if isinstance(value, str) != texts or not _is_answer(value)]
+    if odd or (texts and all(_is_list(value) for value in values)):
+        item = odd[0] if odd else 0
+        raise ValueError(
+            f"Expected whole numbers or texts in column {name!r}, but item {item} is {str(values[item])[:40]!r}."
+        )
+    if texts:
+        return values
+    huge = next((item for item, value in enumerate(values) if not -(2**63) <= value < 2**63), None)
+    if huge is not None:
+        raise ValueError(
+            f"Expected numbers of classes in column {name!r}, but item {huge} is {str(values[huge])[:40]}, which is "
+            "too large for one."
+        )
+    return np.asarray(values, dtype=np.int64)
+
+
+def _plain(column: Column) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _typed(column: Column) -> list[Any]:
+    """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
+    values = _plain(column)
+    cells = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(_is_number, cells)) or not cells:
+        return values
+    return [float(value) if value.strip() else float("nan") for value in values]
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, (str, int)) or (_is_number(value) and float(value).is_integer())
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether a text is a JSON list, such as a cell of scores."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            columns = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
-        raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
-    single = next((name for name, column in columns.items() if column.ndim == 0), None)
-    if single is not None:
-        raise ValueError(f"Expected arrays of one entry per item in {path.name}, but {single!r} is a single value.")
-    return columns
-
-
-def _parquet(path: Path) -> dict[str, Column]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        columns: dict[str, Column] = pyarrow.parquet.read_table(path).to_pydict()
-    except (pyarrow.ArrowException, OSError):
-        raise ValueError(f"Expected a parquet table in {path.name}, but it cannot be read as such.") from None
-    return columns
-
-
-def _is_row(line: str) -> bool:
-    """Tell whether a line is the JSON object of one item rather than of all columns."""
-    try:
-        content = _json(line)
+        return text.lstrip().startswith("[") and isinstance(parse_json(text), list)
     except ValueError:
         return False
-    return isinstance(content, dict) and not all(isinstance(value, list) for value in content.values())

@@ -1,0 +1,190 @@
+"""Reads the columns of a file of predictions: csv, tsv, jsonl, json, npz or parquet, unchanged and in their order."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
+
+Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
+Columns: TypeAlias = "Mapping[str, Column]"
+
+
+def read_columns(path: str | Path) -> Columns:
+    """Read the columns of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
+
+    Args:
+        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
+    if not path.is_file():
+        raise FileNotFoundError(f"Expected a file of predictions at {path}, but there is no such file.")
+    if suffix in (".npz", ".parquet"):
+        columns = _npz(path) if suffix == ".npz" else _parquet(path)
+    else:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
+        columns = _text_columns(text, suffix, path.name)
+    return check_columns(columns, path.name)
+
+
+def parse_columns(text: str) -> Columns:
+    """Read the columns of a pasted text: JSON, one JSON object per line, or comma- or tab-separated values."""
+    text = text.strip()
+    if not text:
+        raise ValueError("Expected a table of predictions, but the text is empty.")
+    if text[0] in "[{":
+        suffix = ".json"
+    else:
+        suffix = ".tsv" if "\t" in text.split("\n", 1)[0] else ".csv"
+    return check_columns(_text_columns(text, suffix, "the text"), "the text")
+
+
+def check_columns(columns: Columns, where: str) -> Columns:
+    """Check that there are rows, the same number in each column."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if not lengths or not max(lengths.values()):
+        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+    first, rows = next(iter(lengths.items()))
+    odd = next((name for name, length in lengths.items() if length != rows), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected columns of one length in {where}, but {first!r} has {rows:,} rows and {odd!r} {lengths[odd]:,}."
+        )
+    return columns
+
+
+def parse_json(text: str) -> Any:
+    """Read JSON; what is nested too deep is a ValueError like any other."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _text_columns(text: str, suffix: str, where: str) -> Columns:
+    if suffix in (".csv", ".tsv"):
+        return _separated(text, "\t" if suffix == ".tsv" else ",", where)
+    if suffix == ".jsonl":
+        return _lines(text, where)
+    try:
+        content = parse_json(text)
+    except ValueError as error:
+        if "Extra data" in str(error):  # one object per line, in a file that is called .json
+            return _lines(text, where)
+        raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
+    if isinstance(content, Mapping):
+        if all(isinstance(column, list) for column in content.values()):
+            nested = [column for column in content.values() if column and isinstance(column[0], Mapping)]
+            # {"data": [{...}, …]} is how many tools wrap their records.
+            return _rows_to_columns(nested[0], "item", where) if len(content) == len(nested) == 1 else dict(content)
+        content = [content]
+    if isinstance(content, list):
+        return _rows_to_columns(content, "item", where)
+    raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
+
+
+def _lines(text: str, where: str) -> Columns:
+    rows = []
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+        if line.strip():
+            try:
+                rows.append(parse_json(line))
+            except ValueError:
+                raise ValueError(
+                    f"Expected a JSON object in each line of {where}, but line {number} is none."
+                ) from None
+    return _rows_to_columns(rows, "line", where)
+
+
+def _rows_to_columns(rows: list[Any], unit: str, where: str) -> Columns:
+    if not rows:
+        raise ValueError(f"Expected at least one row in {where}, but it is empty.")
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise ValueError(
+                f"Expected one JSON object per {unit} in {where}, but {unit} {number} is {str(row)[:40]!r}."
+            )
+        if row.keys() != rows[0].keys():
+            odd = sorted(map(str, set(row) ^ set(rows[0])))
+            raise ValueError(
+                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {', '.join(odd)}."
+            )
+    return {str(name): [row[name] for row in rows] for name in rows[0]}
+
+
+def _separated(text: str, separator: str, where: str) -> Columns:
+    """Read cells as texts: `NA` is a word, `007` keeps its zeros, and a tsv file has no quoting."""
+    options: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if separator == "\t" else {"skipinitialspace": True}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True, **options)
+    limit = csv.field_size_limit(max(len(text), 1))  # a cell may be as long as the text
+    try:
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise ValueError(f"Expected a table with headings in {where}, but it cannot be read: {error}.") from None
+    finally:
+        csv.field_size_limit(limit)
+    if not rows:
+        raise ValueError(f"Expected a table with headings in {where}, but it is empty.")
+    names, body = [name.strip() for name in rows[0]], rows[1:]
+    twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
+    if twice is not None:
+        raise ValueError(f"Expected distinct columns in {where}, but {twice!r} comes twice: {', '.join(names)}.")
+    odd = next((number for number, row in enumerate(body) if len(row) != len(names)), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected {len(names)} cells ({', '.join(names)}) in each row of {where}, but row {odd} has "
+            f"{len(body[odd])}."
+        )
+    return dict(zip(names, zip(*body, strict=True), strict=True)) if body else {name: [] for name in names}
+
+
+def _npz(path: Path) -> Columns:
+    # allow_pickle=False: an array of objects could run code.
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            columns = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+        raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
+    single = next((name for name, column in columns.items() if column.ndim == 0), None)
+    if single is not None:
+        raise ValueError(f"Expected arrays of one entry per item in {path.name}, but {single!r} is a single value.")
+    return columns
+
+
+def _parquet(path: Path) -> Columns:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+        twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+        columns: dict[str, Column] = {} if twice is not None else table.to_pydict()
+    except (pyarrow.ArrowException, OSError, ValueError):
+        raise ValueError(f"Expected a parquet table in {path.name}, but it cannot be read as such.") from None
+    if twice is not None:
+        raise ValueError(
+            f"Expected distinct columns in {path.name}, but {twice!r} comes twice: {', '.join(table.column_names)}."
+        )
+    return columns

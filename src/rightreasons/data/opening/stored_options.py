@@ -1,0 +1,31 @@
+"""Which columns of a file of predictions are meant, where their names leave it open: declared once."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rightreasons.foundations.options import Options, option
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictionOptions(Options):
+    """The columns of a file of predictions; None where their names say it."""
+
+    score_columns: str | None = option(
+        None, "Comma-separated columns of the scores, one per class in their order, or one column that holds lists."
+    )
+    confidence_column: str | None = option(None, "Column of the confidence in the given answer, instead of scores.")
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    scores: str | None = option(
+        None,
+        "What the scores are: probabilities, logits or log_probabilities; by default what their names say, or else "
+        "probabilities.",
+        choices=("probabilities", "logits", "log_probabilities"),
+    )
+    class_names: str | None = option(None, "Comma-separated names of the classes, in the order of the scores.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.score_columns is not None and (self.confidence_column or self.correct_column) is not None:
+            other = "confidence_column" if self.confidence_column is not None else "correct_column"
+            raise ValueError(f"Expected `score_columns` or `{other}`, but got both: scores go with labels.")
