@@ -17,7 +17,7 @@ from behavior_view import (
     weakest,
 )
 
-from rightreasons.data.opening.predictions import SUFFIXES
+from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.widget import MISTAKES, page_style, problem
 
 STYLE = Path(__file__).with_name("style.css")

@@ -11,7 +11,8 @@ import gradio as gr
 from reliability_view import Settings, class_names, fit, view
 
 from rightreasons.analysis.calibration.options import NORMS, STRATEGIES, TABLE_KINDS
-from rightreasons.data.opening.predictions import SUFFIXES, Predictions, parse_predictions, read_predictions
+from rightreasons.data.opening.predictions import Predictions, parse_predictions, read_predictions
+from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.foundations.validation import SCORE_KINDS
 from rightreasons.widget import MISTAKES, page_style, problem
 

@@ -141,7 +141,7 @@ def test_pasted_predictions(visit):
 
 
 BAD_FILES = (
-    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label."),
+    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label; name them"),
     ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
     ("c.csv", "p0,p1,label\n0.5,0.5,2\n", "Expected each label in `references` to be between 0 and 1, but item 0 is 2"),
     ("d.parquet", "no parquet", "Expected a parquet table in d.parquet, but it cannot be read as such."),

@@ -21,6 +21,7 @@ from .opening.questions import open_questions as open_questions
 from .opening.splits import choose_split as choose_split
 from .opening.splits import labeled_items as labeled_items
 from .opening.splits import open_splits as open_splits
+from .opening.stored_options import PredictionOptions as PredictionOptions
 from .perturbing.mirror import mirror_dataset as mirror_dataset
 from .perturbing.probes import PROBES as PROBES
 from .perturbing.probes import Perturber as Perturber
@@ -59,6 +60,7 @@ __all__ = [
     "Perturbation",
     "Perturber",
     "Pool",
+    "PredictionOptions",
     "Predictions",
     "Source",
     "Substitution",

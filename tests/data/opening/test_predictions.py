@@ -111,12 +111,12 @@ def test_positive_probability_alone():
         ),
         (
             '{"predictions": [0.5, 0.5], "label": 0}\n{"pre',
-            "Expected a JSON object in each line of the text, but line 2",
+            "Expected JSON in the text, but line 2, column 2 cannot be read",
         ),
         ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "line 2 differs in predictions."),
         ("[[0.5, 0.5]]", "Expected one JSON object per item in the text, but item 1 is"),
         ('{"predictions": [[[1, 0]]], "label": [0]}', "but item 0 holds lists of lists."),
-        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but it cannot be read"),
+        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
         ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 is one number."),
         (
             '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
@@ -259,8 +259,8 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
         ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 is '1000"),
         ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 is 'None'"),
         ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 is '\[0.9, 0.1\]'"),
-        ("a.json", "[" * 100_000, "JSON in a.json, but it cannot be read: it is nested too deep"),
-        ("a.jsonl", "[" * 100_000, "in each line of a.jsonl, but line 1 is none"),
+        ("a.json", "[" * 100_000, "in a.json, but it is nested deeper"),
+        ("a.jsonl", "[" * 100_000, "line 1 of a.jsonl, but it is nested deeper"),
     ],
 )
 def test_answers_that_are_none(tmp_path, name, text, sentence):
@@ -366,6 +366,12 @@ def test_labels_and_columns_of_scores_meet_by_name():
     assert read.references.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="3 names in `class_names`, .* but got 2: e, n"):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, class_names="e,n")
+
+
+def test_the_right_one_of_several_choices_counts_from_0_unless_it_cannot():
+    rows = [[0.5, 0.5], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
+    assert find_predictions({"probs": rows, "label": [1, 1, 2]}).references.tolist() == [1, 1, 2]
+    assert find_predictions({"probs": rows, "label": [1, 2, 3]}).references.tolist() == [0, 1, 2]
 
 
 def test_items_without_a_label_are_told_apart():

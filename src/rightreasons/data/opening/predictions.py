@@ -25,10 +25,10 @@ from rightreasons.data.opening.stored_columns import (
     Columns,
     check_columns,
     parse_columns,
-    parse_json,
     read_columns,
 )
 from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import takes
@@ -436,7 +436,7 @@ def _score_row(row: Any, name: str, item: int) -> float | list[float]:
 def _row_in(cell: str, name: str, item: int) -> Any:
     """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
     try:
-        return parse_json(cell)
+        return parse_json(cell, "the cell")
     except ValueError:
         numbers = cell.strip()[1:-1].split() if re.fullmatch(r"\s*\[[^\[\],]*\]\s*", cell) else []
         if numbers and all(map(_is_number, numbers)):
@@ -489,9 +489,15 @@ def _labels(
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))
+    first = 0 if isinstance(table, list) and not _past_the_end(values, table) else None
     remedy = "" if names is not None else "name the classes in the order of the scores with `class_names`"
-    column = resolve_labels(values, known, where=place, remedy=remedy)
+    column = resolve_labels(values, known, first=first, where=place, remedy=remedy)
     return column.ids, names, column.how + (f", as {column.reason}" if column.reason else "")
+
+
+def _past_the_end(values: Column, rows: list[list[float]]) -> bool:
+    """Tell whether a label is the number of choices of its item, which counts them from 1."""
+    return any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in zip(values, rows, strict=True))
 
 
 def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:
@@ -499,7 +505,7 @@ def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> 
     try:
         both = resolve_labels(values, where=place).names
     except (TypeError, ValueError):
-        return None  # what is wrong with the labels is told where they are read
+        return None  # the labels are refused where they are read
     if both == ("false", "true"):
         return ("false", "true")
     positive = [name for name in both if names and name.strip().casefold() == names[0].strip().casefold()]
@@ -628,6 +634,6 @@ def _is_answer(value: Any) -> bool:
 def _is_list(text: str) -> bool:
     """Tell whether a text is a JSON list, such as a cell of scores."""
     try:
-        return text.lstrip().startswith("[") and isinstance(parse_json(text), list)
+        return text.lstrip().startswith("[") and isinstance(parse_json(text, "the cell"), list)
     except ValueError:
         return False

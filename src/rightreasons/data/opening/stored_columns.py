@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rightreasons.foundations.bounds import parse_json
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
 
@@ -72,14 +73,6 @@ def check_columns(columns: Columns, where: str) -> Columns:
     return columns
 
 
-def parse_json(text: str) -> Any:
-    """Read JSON; what is nested too deep is a ValueError like any other."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-
-
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -89,11 +82,11 @@ def _text_columns(text: str, suffix: str, where: str) -> Columns:
     if suffix == ".jsonl":
         return _lines(text, where)
     try:
-        content = parse_json(text)
+        content = parse_json(text, where)
     except ValueError as error:
-        if "Extra data" in str(error):  # one object per line, in a file that is called .json
-            return _lines(text, where)
-        raise ValueError(f"Expected JSON in {where}, but it cannot be read: {error}.") from None
+        if "Extra data" not in str(error):
+            raise
+        return _lines(text, where)  # one object per line, in a file that is called .json
     if isinstance(content, Mapping):
         if all(isinstance(column, list) for column in content.values()):
             nested = [column for column in content.values() if column and isinstance(column[0], Mapping)]
@@ -106,15 +99,8 @@ def _text_columns(text: str, suffix: str, where: str) -> Columns:
 
 
 def _lines(text: str, where: str) -> Columns:
-    rows = []
-    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
-        if line.strip():
-            try:
-                rows.append(parse_json(line))
-            except ValueError:
-                raise ValueError(
-                    f"Expected a JSON object in each line of {where}, but line {number} is none."
-                ) from None
+    lines = enumerate(io.StringIO(text, newline=None), start=1)
+    rows = [parse_json(line, where, line=number) for number, line in lines if line.strip()]
     return _rows_to_columns(rows, "line", where)
 
 
