@@ -1,5 +1,7 @@
 """Local mutual information: which tokens of a labeled data set point to which label?"""
 
+from typing import ClassVar
+
 import datasets
 import evaluate
 
@@ -75,7 +77,7 @@ _BATCH_SIZE = 1000
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Lmi(KernelModule, evaluate.Measurement):
     OPTIONAL_INPUTS = ("labels",)
-    STREAMED = _DATASETS
+    STREAMED: ClassVar = {"data": _DATASETS}
 
     def _info(self):
         return evaluate.MeasurementInfo(
@@ -140,7 +142,7 @@ class Lmi(KernelModule, evaluate.Measurement):
         data = inputs["data"]
         if isinstance(data, _DATASETS):
             return {**super()._checked({**inputs, "data": None}), "data": data}
-        if data and isinstance(data[0], list):
+        if isinstance(data[0], list):
             return {
                 **super()._checked({**inputs, "data": None}),
                 "data": check_token_lists(data, "data", allow_empty=True),

@@ -4,7 +4,6 @@ import os
 
 import datasets
 import evaluate
-import numpy as np
 
 from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.opening import open_suite
@@ -78,12 +77,4 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
         if not isinstance(suite, (str, os.PathLike, Suite)):
             raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}.")
         table = (suite if isinstance(suite, Suite) else open_suite(suite)).table()
-        answers = _whole(predictions) if options["outputs"] == "labels" else predictions
-        return pass_rates(answers, table, **options).to_dict()
-
-
-def _whole(predictions):
-    """Return labels as whole numbers again: evaluate stores them as floats."""
-    values = np.asarray(predictions)
-    whole = values.ndim == 1 and values.dtype.kind == "f" and (values == np.floor(values)).all()
-    return values.astype(np.int64) if whole else predictions
+        return pass_rates(predictions, table, **options).to_dict()

@@ -2,10 +2,8 @@
 
 import datasets
 import evaluate
-import numpy as np
 
 from rightreasons.analysis.difficulty.contrast import contrast_consistency, set_names
-from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -74,22 +72,9 @@ class ContrastConsistency(KernelModule, evaluate.Metric):
         )
 
     def _checked(self, inputs):
-        # Sets may have numbers as names, which Arrow would refuse; and it would accept 0.5 and "yes" as flags.
-        flags = inputs["is_original"]
-        return {
-            **super()._checked({name: inputs[name] for name in ("predictions", "references")}),
-            "groups": set_names(inputs["groups"]),
-            "is_original": None if flags is None else check_flags(flags, "is_original"),
-        }
+        # Sets may have numbers as names.
+        return super()._checked({**inputs, "groups": set_names(inputs["groups"])})
 
     @kernel_options(contrast_consistency)
     def _compute(self, predictions, references, groups, is_original, **options):
-        answers = _whole(predictions) if options["scores"] == "labels" else predictions
-        return contrast_consistency(answers, references, groups, is_original, **options).to_dict()
-
-
-def _whole(predictions):
-    """Return labels as whole numbers again: evaluate stores them as floats."""
-    values = np.asarray(predictions) if np.ndim(predictions[0]) == 0 else None
-    whole = values is not None and values.dtype.kind == "f" and (values == np.floor(values)).all()
-    return values.astype(np.int64) if whole else predictions
+        return contrast_consistency(predictions, references, groups, is_original, **options).to_dict()

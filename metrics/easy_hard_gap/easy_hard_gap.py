@@ -4,7 +4,6 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.cues.easy_hard import check_runs, easy_hard_gap
-from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -71,14 +70,9 @@ class EasyHardGap(KernelModule, evaluate.Metric):
         )
 
     def _checked(self, inputs):
-        # Several runs make rows of predictions; and Arrow would silently accept 0.5 and "yes" as flags.
+        # Several runs make rows of predictions; one run may be a column.
         runs = check_runs(inputs["predictions"])
-        single = {"references": inputs["references"]}
-        return {
-            "predictions": runs[:, 0] if runs.shape[1] == 1 else runs,
-            **super()._checked(single),
-            "easy": check_flags(inputs["easy"], "easy"),
-        }
+        return super()._checked({**inputs, "predictions": runs[:, 0] if runs.shape[1] == 1 else runs})
 
     @kernel_options(easy_hard_gap)
     def _compute(self, predictions, references, easy, **options):

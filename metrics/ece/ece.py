@@ -4,7 +4,6 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -80,11 +79,6 @@ class Ece(KernelModule, evaluate.Metric):
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
-
-    def _checked(self, inputs):
-        # Arrow would turn predicted classes into floats, and hide what they are.
-        check_no_classes(inputs["predictions"])
-        return super()._checked(inputs)
 
     @kernel_options(calibration_error)
     def _compute(self, predictions, references, **options):

@@ -4,7 +4,6 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.shortcuts.tradeoff import shortcut_tradeoff
-from rightreasons.foundations.validation import check_flags
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -39,7 +38,7 @@ Examples:
     >>> tradeoff.compute(predictions=[1, 0], references=[1, 0], cued=[1, 0.5])
     Traceback (most recent call last):
     ...
-    TypeError: Expected True or False in `cued`, but item 1 is 0.5.
+    TypeError: Expected True or False in `cued`, but item 1 is 0.5 (float).
 """,
     shortcut_tradeoff,
 )
@@ -74,8 +73,3 @@ class ShortcutTradeoff(KernelModule, evaluate.Metric):
     @kernel_options(shortcut_tradeoff)
     def _compute(self, predictions, references, cued, **options):
         return shortcut_tradeoff(predictions, references, cued, **options).to_dict()
-
-    def _checked(self, inputs):
-        """Check the flags before they are written: Arrow would turn any number into True or False."""
-        cued = inputs["cued"]
-        return {**super()._checked(inputs), "cued": None if cued is None else check_flags(cued, "cued")}

@@ -7,6 +7,7 @@ these folders are at the top; a wheel carries them as data. `evaluate` is import
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import os
@@ -16,7 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rightreasons.foundations.arrays import ingest
+import numpy as np
+
+from rightreasons.foundations.arrays import ingest, kind_of, to_numpy
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import (
     as_ragged,
@@ -275,122 +278,82 @@ def _flattened(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 class KernelModule:
-    """What all modules of this package share: declared options, checked input, and a way around Arrow.
+    """What all modules of this package share: declared options, and inputs in every form by every way.
 
     A module is `class Ece(KernelModule, evaluate.Metric)` with `_info` and `_compute`. The signature of `_compute` is
     the declaration: its positional parameters are the inputs (the features), its keyword-only parameters are the
     options, which `kernel_options` takes from the kernel. Options are accepted at load and at compute (which wins); an
     unknown one is an error at both.
 
-    Arrays passed to `compute` go straight to `_compute`. Inputs of `add` and `add_batch` go through evaluate's Arrow
-    file, which would silently cast a label 1.5 to 1, so they are checked before they are written.
+    Batches are checked when they are added and stay in memory as arrays, so that `compute` gives what it gives for all
+    of them at once. evaluate's Arrow file, which would silently cast a label 1.5 to 1, serves several processes alone.
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
     """Features that may be omitted; `_compute` then gets None."""
 
-    STREAMED: ClassVar[tuple[type, ...]] = ()
-    """Types of an input that `_compute` reads by itself."""
+    STREAMED: ClassVar[Mapping[str, tuple[type, ...]]] = {}
+    """For an input the types of it that `_compute` reads by itself."""
 
     # Attributes of the host class, declared for the type checker because the mixin precedes it.
-    writer: Any
-    cache_file_name: str | None
-    filelock: Any
     num_process: int
-    process_id: int
     features: Any
     name: str
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Pass an omitted input to `_compute` as None, also where Arrow stored a column of None for it."""
-        super().__init_subclass__(**kwargs)
-        kernel = cls.__dict__.get("_compute")
-        if kernel is None or not cls.OPTIONAL_INPUTS:
-            return
-
-        @functools.wraps(kernel)
-        def compute(self: Any, **inputs: Any) -> Any:
-            for name in cls.OPTIONAL_INPUTS:
-                column = inputs[name]
-                if isinstance(column, list) and all(value is None for value in column):
-                    inputs[name] = None
-            return kernel(self, **inputs)
-
-        cls._compute = compute  # type: ignore[attr-defined]
+    _compute: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
         names = self.option_names()
         self.options = {name: options.pop(name) for name in names if name in options}
         check_options(options, (*names, *_HOST_OPTIONS), f"{type(self).__name__}")
+        self._added = _Added()
         super().__init__(*args, **options)
+        _let_combine_omit_inputs()
+
+    def __len__(self) -> int:
+        return len(self._added)
 
     @classmethod
     def option_names(cls) -> list[str]:
         """List the options of this module: the keyword-only parameters of its `_compute`."""
-        parameters = inspect.signature(cls._compute).parameters.values()  # type: ignore[attr-defined]
+        parameters = inspect.signature(cls._compute).parameters.values()
         return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
     def compute(self, **kwargs: Any) -> dict[str, Any] | None:
-        """Compute the measure from these inputs, or from those added before.
+        """Compute the measure from the items added before and from these inputs.
 
-        Inputs passed here, with nothing added before, skip the Arrow round trip: same result, same errors, and no
-        temporary file.
+        The items are forgotten afterwards. If a compute without inputs is refused, it can be tried again with other
+        options; the next batch begins anew. A refused compute with inputs leaves the module as it was.
         """
-        names = self._feature_names()  # type: ignore[attr-defined]
-        inputs = {name: kwargs.pop(name, None) for name in names}
-        # The host's defaults for inputs that this module does not have.
-        for name in ("predictions", "references"):
-            if name not in names and kwargs.get(name, 0) is None:
-                del kwargs[name]
-        check_options(kwargs, self.option_names(), f"{self.name}.compute")
-        options = {**self.options, **kwargs}
-        present = [name for name in names if inputs[name] is not None]
-        if present:
-            self._require_inputs(present)
-        elif self.writer is None and self.num_process == 1:
-            required = [name for name in names if name not in self.OPTIONAL_INPUTS]
-            expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in names)
+        inputs, options = self._split(kwargs)
+        check_options(options, self.option_names(), f"{self.name}.compute")
+        options = {**self.options, **options}
+        if any(value is not None for value in inputs.values()):
+            columns = self._columns(inputs)
+            added = _Added() if self._added.refused else self._added
+            added.check(columns, self.name)
+            result = self._result(added.joined(columns), options)
+        elif len(self._added):
+            try:
+                result = self._result(self._added.joined(), options)
+            except Exception:
+                self._added.refused = True
+                raise
+        else:
+            required = [name for name in inputs if name not in self.OPTIONAL_INPUTS]
+            expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in inputs)
             raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
-        if present and self.writer is None and self.num_process == 1:
-            return dict(self._compute(**self._columns(inputs), **options))  # type: ignore[attr-defined]
-        if present:
-            self.add_batch(**inputs)
-            inputs = dict.fromkeys(names)
-        try:
-            result: dict[str, Any] | None = super().compute(**inputs, **options)  # type: ignore[misc]
-        except Exception:
-            self._discard()
-            raise
+        self._added = _Added()
         return result
 
     def add_batch(self, **kwargs: Any) -> None:
-        """Add a batch of inputs; they are checked before they are written."""
-        names = self._feature_names()  # type: ignore[attr-defined]
-        for name in ("predictions", "references"):
-            if name not in names and kwargs.get(name, 0) is None:
-                del kwargs[name]
-        check_options(kwargs, names, f"{self.name}.add_batch")
-        inputs = {name: kwargs.get(name) for name in names}
-        self._require_inputs([name for name in names if inputs[name] is not None])
+        """Add a batch of inputs; a batch that is refused changes nothing."""
+        inputs, others = self._split(kwargs)
+        check_options(others, inputs, f"{self.name}.add_batch")
         columns = self._columns(inputs)
-        n_items = len(next(column for column in columns.values() if column is not None))
-        feature = self._forms()[0]
-        for name, column in columns.items():
-            if column is None:  # Arrow takes no missing texts.
-                columns[name] = ["" if getattr(feature[name], "dtype", None) == "string" else None] * n_items
-        form = self._infer_feature_from_batch(columns)  # type: ignore[attr-defined]
-        if self.writer is not None and form != self.selected_feature_format:
-            raise ValueError(
-                f"Expected a batch in the form of those added before to {self.name}, but got another, such as rows "
-                "after single values: call compute first."
-            )
-        is_first = self.writer is None
-        try:
-            super().add_batch(**columns)  # type: ignore[misc]
-        except Exception:
-            if is_first:
-                self._discard()
-            raise
+        added = _Added() if self._added.refused else self._added
+        added.check(columns, self.name)
+        added.batches.append({name: _copied(column) for name, column in columns.items()})
+        self._added = added
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
@@ -399,36 +362,36 @@ class KernelModule:
         self.add_batch(**{name: None if value is None else [value] for name, value in items.items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.writer is not None:
-            raise TypeError(f"Expected {self.name} to hold no added items when it is pickled: call compute first.")
-        # File locks of an earlier compute cannot be pickled, and no copy needs them.
-        gone = ("data", "buf_writer", "filelock", "rendez_vous_lock", "filelocks", "file_paths", "cache_file_name")
-        return {**self.__dict__, **dict.fromkeys(gone)}
+        # Files of an earlier compute over several processes cannot be pickled, and no copy needs them.
+        return {**self.__dict__, **dict.fromkeys(_HOST_FILES)}
 
-    def _require_inputs(self, present: list[str]) -> None:
-        names = self._feature_names()  # type: ignore[attr-defined]
-        missing = [name for name in names if name not in present and name not in self.OPTIONAL_INPUTS]
-        if missing:
-            expected = " and ".join(f"`{name}`" for name in missing)
-            got = ", ".join(f"`{name}`" for name in present) or "nothing"
-            raise ValueError(f"Expected {expected} in {self.name}, but got only {got}.")
+    def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the inputs, None for those omitted, and the rest without the host's defaults for other modules."""
+        inputs = {name: kwargs.get(name) for name in self._feature_names()}  # type: ignore[attr-defined]
+        defaults = {name for name in ("predictions", "references") if kwargs.get(name) is None}
+        return inputs, {name: value for name, value in kwargs.items() if name not in {*inputs, *defaults}}
 
     def _columns(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Bring every input from any accepted form to an array or a list of one length, and check it."""
+        missing = [name for name in inputs if inputs[name] is None and name not in self.OPTIONAL_INPUTS]
+        present = [name for name in inputs if inputs[name] is not None]
+        if missing or not present:
+            expected = " and ".join(f"`{name}`" for name in missing or inputs)
+            got = ", ".join(f"`{name}`" for name in present) or "nothing"
+            raise ValueError(f"Expected {expected} in {self.name}, but got only {got}.")
         plain = dict(inputs)
-        for name, value in inputs.items():
-            if value is not None and not isinstance(value, self.STREAMED):
+        for name in present:
+            if not isinstance(inputs[name], self.STREAMED.get(name, ())):
                 dtype = getattr(self._forms()[0][name], "dtype", None)
-                plain[name] = ingest(value, name, "a sequence of texts" if dtype == "string" else "an array or a list")
+                expected = "a sequence of texts" if dtype == "string" else "an array or a list"
+                plain[name] = ingest(inputs[name], name, expected)
+                if len(plain[name]) == 0:
+                    raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
         columns = self._checked(plain)
-        present = {
-            name: column
-            for name, column in columns.items()
-            if column is not None and not isinstance(column, self.STREAMED)
-        }
-        if present and check_same_length(**present) == 0:
-            raise ValueError(f"Expected at least one item in `{next(iter(present))}`, but it is empty.")
-        for name, column in present.items():
+        loaded = {name: columns[name] for name in present if not isinstance(inputs[name], self.STREAMED.get(name, ()))}
+        if loaded:
+            check_same_length(**loaded)
+        for name, column in loaded.items():
             _check_characters(column, name)
         return columns
 
@@ -436,65 +399,192 @@ class KernelModule:
         return self.features if isinstance(self.features, list) else [self.features]
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the kind of every input by its declared feature; the kernel checks the values."""
-        forms = self._forms()
-        checked: dict[str, Any] = {}
-        for name, value in inputs.items():
-            if value is None:
-                checked[name] = None
-                continue
-            texts = next((form[name] for form in forms if getattr(form[name], "dtype", None) == "string"), None)
-            checked[name] = _check_kind(value, forms[0][name] if texts is None or not _is_text(value) else texts, name)
-        return checked
+        """Check the kind of every input by its declared features; the kernel checks the values."""
+        return {
+            name: None if value is None else _check_kind(value, [form[name] for form in self._forms()], name)
+            for name, value in inputs.items()
+        }
 
-    def _discard(self) -> None:
-        """Forget the items of a failed computation, and release their files."""
-        for path, lock in zip(
-            getattr(self, "file_paths", None) or [], getattr(self, "filelocks", None) or [], strict=False
-        ):
-            with contextlib.suppress(OSError):
+    def _result(self, columns: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any] | None:
+        if self.num_process > 1:
+            self._added = _Added()
+            gathered = self._gathered(columns)
+            if gathered is None:
+                return None
+            columns = gathered
+        return dict(self._compute(**columns, **options))
+
+    def _gathered(self, columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Share columns with the other processes by evaluate's files; the first process gets all, the others None."""
+        feature = self._forms()[0]
+        blank = {name: "" if getattr(feature[name], "dtype", None) == "string" else None for name in columns}
+        n_items = len(next(column for column in columns.values() if column is not None))
+        rows = {name: [blank[name]] * n_items if column is None else column for name, column in columns.items()}
+        self._compute = lambda **everything: everything
+        try:
+            super().add_batch(**rows)  # type: ignore[misc]
+            everything: dict[str, Any] | None = super().compute()  # type: ignore[misc]
+        except Exception:
+            self._close_files()
+            raise
+        finally:
+            del self._compute
+        if everything is None:
+            return None
+        for name, column in columns.items():
+            if column is None:
+                everything[name] = None
+            elif isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.ndim == 1:
+                # A file of floats holds whole numbers as floats.
+                values = np.asarray(everything[name])
+                everything[name] = values.astype(np.int64) if (values == np.floor(values)).all() else values
+        return self._columns(everything)
+
+    def _infer_feature_from_batch(self, batch: Mapping[str, Any]) -> Any:
+        """Choose the declared form of a batch; the host would take a text "1" for a number."""
+        for form in self._forms():
+            if all(_form_of(column) == _form_of_feature(form[name]) for name, column in batch.items()):
+                return form
+        return self._forms()[0]
+
+    def _close_files(self) -> None:
+        """Remove and release the files of a failed computation over several processes."""
+        state = self.__dict__
+        paths, locks = ([*(state.get(name) or [])] for name in ("file_paths", "filelocks"))
+        if state.get("writer") is not None:
+            with contextlib.suppress(Exception):
+                state["writer"].close()
+        for path in (*paths, state.get("cache_file_name")):
+            with contextlib.suppress(OSError, TypeError):
                 os.remove(path)
+        for lock in (*locks, state.get("filelock"), state.get("rendez_vous_lock")):
             with contextlib.suppress(Exception):
                 lock.release()
-        writer, path, lock = self.writer, self.cache_file_name, self.filelock
-        if writer is not None:
-            with contextlib.suppress(Exception):
-                writer.close()
-            if path is not None:
-                with contextlib.suppress(OSError):
-                    os.remove(path)
-        if lock is not None:
-            with contextlib.suppress(Exception):
-                lock.release()
-        self.data = self.writer = self.buf_writer = self.file_paths = self.filelocks = None
-        self.cache_file_name = self.filelock = self.selected_feature_format = None
+        state.update(dict.fromkeys(_HOST_FILES))
 
 
-def _is_text(value: Any) -> bool:
-    """Return whether a column begins with a text."""
-    return isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], str)
+_HOST_FILES = (
+    "data",
+    "writer",
+    "buf_writer",
+    "filelock",
+    "rendez_vous_lock",
+    "filelocks",
+    "file_paths",
+    "cache_file_name",
+    "selected_feature_format",
+)
+"""Attributes of the host class that hold the files of a computation over several processes."""
 
 
-def _check_kind(value: Any, feature: Any, name: str) -> Any:
-    if isinstance(value, list) and not value:
-        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    dtype = getattr(feature, "dtype", None)
-    if dtype == "int64":
-        return check_labels(value, name=name, minimum=-1)
-    if dtype == "string":
-        return check_texts(value, name, allow_empty=True)
-    if dtype == "bool":
-        return check_flags(value, name)
-    if dtype == "float64":
-        return check_finite_vector(value, name)
-    inner = getattr(getattr(feature, "feature", None), "dtype", None)
-    if inner == "float64":
-        return _score_rows(value, name)
-    if inner == "int64":
-        return [check_labels(row, name=f"{name}[{index}]", minimum=-1).tolist() for index, row in enumerate(value)]
-    if inner == "string":
+@dataclasses.dataclass
+class _Added:
+    """The batches that a module holds for its next compute.
+
+    Attributes:
+        batches: The columns of each batch, None for an input that was omitted.
+        refused: Whether a compute has refused them. It may be tried again, but the next batch begins anew.
+    """
+
+    batches: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    refused: bool = False
+
+    def __len__(self) -> int:
+        return sum(len(next(column for column in batch.values() if column is not None)) for batch in self.batches)
+
+    def check(self, columns: Mapping[str, Any], module: str) -> None:
+        """Check that a batch has the inputs of those before, in the same form."""
+        for name, before in self.batches[0].items() if self.batches else ():
+            now = columns[name]
+            expected, got = (_form_name(None if column is None else _form_of(column)) for column in (before, now))
+            if expected != got:
+                raise ValueError(
+                    f"Expected {expected} in `{name}`, the form of those added before to {module}, but got {got}: "
+                    "call compute first."
+                )
+
+    def joined(self, *more: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of all batches, and of more."""
+        batches = [*self.batches, *more]
+        return {
+            name: None if column is None else _concatenated([batch[name] for batch in batches])
+            for name, column in batches[0].items()
+        }
+
+
+def _copied(column: Any) -> Any:
+    """Copy a column, as a caller may use its arrays and lists again for the next batch."""
+    if isinstance(column, list):
+        return [list(row) if isinstance(row, list) else row for row in column]
+    return None if column is None else column.copy()
+
+
+def _concatenated(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
+        return np.concatenate(parts)
+    return [row for part in parts for row in (part.tolist() if isinstance(part, np.ndarray) else part)]
+
+
+def _form_of(column: Any) -> tuple[bool, bool]:
+    """Tell whether a column holds rows, and whether it holds texts."""
+    if isinstance(column, np.ndarray):
+        return column.ndim > 1, False
+    if isinstance(column[0], (list, np.ndarray)):
+        row = next((row for row in column if isinstance(row, (list, np.ndarray)) and len(row)), [None])
+        return True, isinstance(row[0], str)
+    return False, isinstance(column[0], str)
+
+
+def _form_of_feature(feature: Any) -> tuple[bool, bool]:
+    inner = getattr(feature, "feature", None)
+    return inner is not None, (inner or feature).dtype == "string"
+
+
+def _form_name(form: tuple[bool, bool] | None) -> str:
+    if form is None:
+        return "nothing"
+    rows, texts = form
+    return f"{'rows of ' if rows else ''}{'texts' if texts else 'numbers'}"
+
+
+def _check_kind(value: Any, features: list[Any], name: str) -> Any:
+    rows, texts = _form_of(value)
+    fitting = [feature for feature in features if _form_of_feature(feature)[0] == rows]
+    if not fitting:
+        expected = _form_name(_form_of_feature(features[0]))
+        got = f"got shape {value.shape}" if isinstance(value, np.ndarray) else f"item 0 is {kind_of(value[0])}"
+        raise ValueError(f"Expected {expected} in `{name}`, but {got}.")
+    feature = next((feature for feature in fitting if _form_of_feature(feature)[1] == texts), fitting[0])
+    if rows:
+        inner = feature.feature.dtype
+        if inner == "float64":
+            return _score_rows(value, name)
+        if inner == "int64":
+            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.ndim == 2:
+                return value.astype(np.int64, copy=False)
+            return [
+                check_labels(row, name=f"{name}[{index}]", minimum=None).tolist() for index, row in enumerate(value)
+            ]
         return check_token_lists(value, name)
-    return value
+    if feature.dtype == "int64":
+        return check_labels(value, name=name, minimum=None)
+    if feature.dtype == "string":
+        return check_texts(value, name, allow_empty=True)
+    if feature.dtype == "bool":
+        return check_flags(value, name)
+    array = to_numpy(value, name)
+    # Whole numbers may be classes, as the kernel sees.
+    return array if array.dtype.kind in "iu" else check_finite_vector(array, name)
+
+
+def _score_rows(value: Any, name: str) -> Any:
+    """Return rows of scores as one array if they have equal lengths, else as a list of rows."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 2:
+        return value
+    scores = as_ragged(value, name).table()
+    return scores if isinstance(scores, np.ndarray) else [row.tolist() for row in scores]
 
 
 def _check_characters(column: Any, name: str) -> None:
@@ -515,20 +605,21 @@ def _check_characters(column: Any, name: str) -> None:
                 ) from None
 
 
-def _score_rows(value: Any, name: str) -> Any:
-    """Return rows of scores as one array if they have equal lengths, else as a list of rows."""
-    import numpy as np
+@functools.cache
+def _let_combine_omit_inputs() -> None:
+    """Let `add` and `add_batch` of `evaluate.combine` omit optional inputs, which the host looks up by name."""
+    from evaluate.module import CombinedEvaluations
 
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
-        return value
-    rows = list(value)
-    if rows and not hasattr(rows[0], "__len__"):
-        return check_finite_vector(rows, name)
-    ragged = as_ragged(rows, name)
-    lengths = ragged.lengths
-    if (lengths == lengths[0]).all():
-        return ragged.values.reshape(len(rows), -1)
-    return [row.tolist() for row in ragged]
+    def completed(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            optional = {name for module in self.evaluation_modules for name in getattr(module, "OPTIONAL_INPUTS", ())}
+            return method(self, *args, **dict.fromkeys(optional - {"predictions", "references", *kwargs}), **kwargs)
+
+        return call
+
+    CombinedEvaluations.add = completed(CombinedEvaluations.add)
+    CombinedEvaluations.add_batch = completed(CombinedEvaluations.add_batch)
 
 
 def _root() -> Path:

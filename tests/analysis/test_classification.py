@@ -76,7 +76,7 @@ def test_merging_is_associative(pairs, cut):
             ValueError,
             "label in `predictions` .* item 1 is 3",
         ),
-        (lambda: classification_scores([0, 1], [0, -1]), ValueError, "label in `references` to be at least 0"),
+        (lambda: classification_scores([0, 1], [0, -1]), ValueError, "label in `references` to be between 0 and 9999"),
         (lambda: classification_scores([0, 1], [0]), ValueError, "one length, but got 2 and 1"),
         (lambda: classification_scores([0.5], [0]), ValueError, "whole numbers in `predictions`"),
         (lambda: classification_scores([], []), ValueError, "empty"),

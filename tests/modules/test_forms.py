@@ -161,27 +161,14 @@ def test_all_ways_give_the_same_figure_or_the_same_sentence(data):
     module = loaded(name)
     direct, added = (outcome(way) for way in ways(module, formed, options))
     assert direct == added
-    # The module is as it was, whatever happened.
-    assert module.writer is None
+    # Whatever happened, the next batch begins anew.
     good = outcome(lambda: module.compute(**inputs, **options))
     assert not isinstance(good, tuple), good
     if isinstance(direct, tuple):
         module.add_batch(**inputs)
         with pytest.raises((TypeError, ValueError)):
-            module.add_batch(**formed()) if outcome_of_batch(name, formed) else module.compute(**formed(), **options)
-        if module.writer is not None:
-            assert outcome(lambda: module.compute(**options)) == good
-
-
-def outcome_of_batch(name, formed):
-    """Return whether a batch is refused as it is added, by another module of that name."""
-    other = LOADED.setdefault(f"{name} again", rightreasons.load(name))
-    try:
-        other.add_batch(**formed())
-    except (TypeError, ValueError):
-        return True
-    other._discard()
-    return False
+            module.compute(**formed(), **options)
+        assert outcome(lambda: module.compute(**options)) == good
 
 
 ACCEPTED = [form for form in FORMS if list(FORMS).index(form) < list(FORMS).index("set")]
@@ -222,7 +209,7 @@ def test_an_item_of_torch_and_a_masked_one():
     ece.add(prediction=torch.tensor(ROWS[0], dtype=torch.bfloat16, requires_grad=True), reference=torch.tensor(0))
     with pytest.raises(TypeError, match=r"`predictions\[0\]` without a mask"):
         ece.add(prediction=np.ma.masked_array(ROWS[1], mask=[0, 1]), reference=1)
-    with pytest.raises(TypeError, match=r"`predictions\[0\]` to be an array or a list, but got \{0.5\}"):
+    with pytest.raises(TypeError, match=r"numbers in `predictions`, but value 0 is \{0.5\} \(set\)"):
         ece.add(prediction={0.5}, reference=1)
     # 1 - 0.75, the one item that was taken
     assert ece.compute()["ece"] == 0.25
@@ -232,9 +219,11 @@ def test_another_form_than_before_is_refused_and_nothing_is_lost():
     ece = rightreasons.load("ece", kind="positive")
     # |0.75 - 1| and |0.5 - 0| in bins of their own: (0.25 + 0.5) / 2
     ece.add_batch(predictions=[0.75, 0.5], references=[1, 0])
-    with pytest.raises(ValueError, match="in the form of those added before to ece, but got another"):
+    with pytest.raises(
+        ValueError, match="numbers in `predictions`, the form of those added before to ece, but got rows"
+    ):
         ece.add_batch(predictions=ROWS, references=ANSWERS)
-    with pytest.raises(ValueError, match="in the form of those added before"):
+    with pytest.raises(ValueError, match="the form of those added before"):
         ece.compute(predictions=ROWS, references=ANSWERS)
     assert ece.compute()["ece"] == 0.375
     assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
@@ -252,7 +241,7 @@ def test_columns_of_a_table_are_classes_in_their_order():
         (pa.table({"1": [0.1], "0": [0.9]}), "`predictions` in the order of the classes, but got 1, 0"),
         (pd.DataFrame({"a": [0.5], "text": ["x"]}), "in each column of `predictions`, but column 'text' holds"),
         (pd.DataFrame({"a": pd.Series([0.5], dtype=object)}), "column 'a' holds objects"),
-        (pa.table({"a": [[0.5]]}), r"column 'a' holds 0.5 \(float64\)"),
+        (pa.table({"a": [[0.5]]}), r"column 'a' holds 0.5 \(float\)"),
         (pa.table({"a": [0.5, None]}), r"in each item of `predictions\['a'\]`, but item 1 is None"),
         (pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, np.nan]}), "`predictions`, but row 1 holds NaN"),
         (pd.DataFrame(), "at least one column in `predictions`"),
@@ -276,7 +265,7 @@ def test_columns_of_a_table_are_classes_in_their_order():
         ([0, 10**30], "at most 64 bits in `references`, but item 1"),
         ([0, 2**63], "at most 64 bits in `references`, but item 1"),
         (np.array([0, 2**63], dtype=np.uint64), "at most 64 bits in `references`, but item 1"),
-        (np.array(3), r"but got the single value 3 \(int64\)"),
+        (np.array(3), r"but got the single value 3 \(int\)"),
         ({0: 1}.keys(), "to be an array or a list, but got dict_keys"),
         (b"01", "to be an array or a list, but got b'01'"),
     ],

@@ -13,6 +13,9 @@ from rightreasons.foundations.validation import check_count, check_labels, check
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
 
+MOST_CLASSES = 10_000
+"""How many classes are counted at most: the table of labels by predictions has the square of it."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassScores(Result):
@@ -61,7 +64,7 @@ class ConfusionMatrix:
     """Counts of (label, prediction): the sufficient statistic of accuracy and F1.
 
     Args:
-        n_classes: Number of classes K.
+        n_classes: Number of classes K, at most `MOST_CLASSES`.
 
     Example:
         >>> matrix = ConfusionMatrix(2).update([1, 0, 1], [1, 0, 0])
@@ -73,7 +76,7 @@ class ConfusionMatrix:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.n_classes = check_count(n_classes, "n_classes", minimum=2)
+        self.n_classes = check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
         self.counts: NDArray[np.int64] = np.zeros((self.n_classes, self.n_classes), dtype=np.int64)
 
     def update(self, predictions: Any, references: Any) -> ConfusionMatrix:
@@ -167,8 +170,9 @@ def classification_scores(
         >>> result.accuracy, result.f1
         (0.75, 0.8)
     """
-    predicted = check_labels(predictions, name="predictions")
-    labels = check_labels(references, name="references")
+    most = MOST_CLASSES if n_classes is None else None
+    predicted = check_labels(predictions, most, name="predictions")
+    labels = check_labels(references, most, name="references")
     if n_classes is None:
         n_classes = max(int(predicted.max()), int(labels.max()), 1) + 1
     return ConfusionMatrix(n_classes).update(predicted, labels).result(average=average)

@@ -8,23 +8,37 @@ from __future__ import annotations
 import importlib
 import itertools
 import numbers
-from collections.abc import Iterable, Mapping, Set
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_REFUSED = (str, bytes, bytearray, Mapping, Set)
-_LEAVES = (numbers.Number, np.generic, type(None), *_REFUSED)
+_REFUSED = (str, bytes, bytearray, Mapping, Set, type)
+_LEAVES = (numbers.Number, type(None), *_REFUSED)
 _MISSING = ("NAType", "NaTType")
 _DEEPEST = 8
+_LONGEST = 60
 
 
 def kind_of(value: object) -> str:
-    """Say what a value is, for an error."""
+    """Say what a value is, for an error.
+
+    Example:
+        >>> kind_of(0.5), kind_of(None), kind_of(np.str_("good"))
+        ('0.5 (float)', 'None', "'good' (str)")
+    """
+    if value is None:
+        return "None"
     plain = value.item() if isinstance(value, np.generic) else value
-    text = repr(plain).replace("\n", " ")
-    return "None" if value is None else f"{text} ({type(value).__name__})"[:80]
+    kind = type(plain).__name__
+    try:
+        # An address in memory is another one in every process.
+        text = " ".join(re.sub(r" at 0x[0-9a-f]+", "", repr(plain)).split())
+    except Exception:  # a number of thousands of digits, a list that holds itself, an object's own mistake
+        return f"a value of type {kind}"
+    return f"{text if len(text) <= _LONGEST else text[:_LONGEST] + '...'} ({kind})"
 
 
 def is_tensor(value: object) -> bool:
@@ -47,8 +61,8 @@ def ingest(values: Any, name: str, expected: str = "an array or a list") -> Any:
         An array of one or more dimensions, or a list of values or rows. Missing values are None in a list.
 
     Raises:
-        TypeError: If it has no order (a set), is keyed (a dictionary), is a single value or text, has a mask, or is a
-            table with a column that does not hold numbers.
+        TypeError: If it has no order (a set), is keyed (a dictionary), is a single value or text, has a mask, is a
+            table with a column that does not hold numbers, or cannot be read.
         ValueError: If the columns of a table are numbered in another order than that of the classes.
 
     Example:
@@ -73,20 +87,26 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
     if type(None) in types:
         item = next(i for i, value in enumerate(values) if value is None)
         raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is None.")
-    mixed = len(types) > 1 and bool(types & {bool, np.bool_})
+    if len(types) > 1 and not types.isdisjoint((list, np.ndarray)) and not types <= {list, np.ndarray}:
+        item = next(i for i, value in enumerate(values) if _is_row(value) is not _is_row(values[0]))
+        kind = "a row" if _is_row(values[0]) else "a value"
+        raise ValueError(f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(values[item])}.")
+    mixed = len(types) > 1 and bool in types
     try:
         array = np.asarray(values, dtype=object if mixed else None)
         # numpy turns numbers beside a text into texts, and large whole numbers into floats.
-        if array.dtype.kind in "US" or (array.dtype.kind == "f" and types == {int}):
+        if array.dtype.kind in "USV" or (array.dtype.kind == "f" and types == {int}):
             return np.array(values, dtype=object)
         return array
     except OverflowError:
         return np.array(values, dtype=object)
-    except ValueError as error:
-        raise ValueError(
-            f"Expected the rows of `{name}` to have one length, but they differ; "
-            "rows of different lengths are for kind='top_label' of a multiple-choice task."
-        ) from error
+    except ValueError:
+        if not all(map(_is_row, values)):
+            return np.array([*values, None], dtype=object)[:-1]
+        lengths = [len(row) for row in values]
+        row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        but = "the depths of the rows differ" if not row else f"row 0 has {lengths[0]} and row {row} has {lengths[row]}"
+        raise ValueError(f"Expected rows of one length in `{name}`, but {but}.") from None
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.float64]:
@@ -94,7 +114,7 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
     array = to_numpy(values, name)
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
-            if not isinstance(value, numbers.Real):
+            if type(value) is bool or not isinstance(value, numbers.Real):
                 raise TypeError(f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}.")
             try:
                 float(value)
@@ -104,12 +124,17 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
                 ) from None
         array = array.astype(np.float64)
     if array.dtype.kind not in "fiu":
-        sample = array.reshape(-1)[0].item() if array.size else None
+        sample = array.reshape(-1)[0] if array.size else None
         raise TypeError(f"Expected numbers in `{name}`, but the first value is {kind_of(sample)}.")
-    return array.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, which the checks refuse
+        return array.astype(np.float64, copy=False)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, (list, np.ndarray))
 
 
 def _ingest(values: Any, name: str, expected: str, depth: int) -> Any:
@@ -126,25 +151,33 @@ def _ingest(values: Any, name: str, expected: str, depth: int) -> Any:
         raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
     if is_tensor(values):
         return _from_array(_from_tensor(values, name), name, expected, depth)
-    columns = _columns_of(values)
-    if columns is not None:
-        return _from_columns(*columns, name)
-    if hasattr(values, "column_name") and hasattr(values, "__getitem__"):  # a column of datasets
-        return _ingest(values[:], name, expected, depth)
+
+    def read(convert: Callable[[Any], Any], by: str = "") -> Any:
+        """Read a type of somebody else, which may fail in any way."""
+        try:
+            return convert(values)
+        except MemoryError:
+            raise
+        except Exception as error:
+            what = f"`{by}` of a {type(values).__name__} failed" if by else f"a {type(values).__name__} cannot be read"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise TypeError(f"Expected `{name}` to be {expected}, but {what} ({reason}).") from error
+
+    table = read(_columns_of)
+    if table is not None:
+        labels, columns = table
+        return _from_columns(labels, columns, name)
+    if hasattr(values, "column_name") and hasattr(values, "__len__"):  # a column of datasets
+        return _ingest(read(lambda column: column[:]), name, expected, depth)
     if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
-        return _from_series(values, name, depth)
+        series = read(_from_series)
+        return series if isinstance(series, np.ndarray) else _items(series, name, depth)
     for method, convert in (("__array__", np.asarray), ("__dlpack__", np.from_dlpack), ("__arrow_c_stream__", _table)):
         if hasattr(values, method):
-            try:
-                converted = convert(values)
-            except Exception as error:
-                raise TypeError(
-                    f"Expected `{name}` to be {expected}, but `{method}` of a {type(values).__name__} failed."
-                ) from error
-            return _ingest(converted, name, expected, depth)
+            return _ingest(read(convert, method), name, expected, depth)
     if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
         raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
-    return _items(list(values), name, depth)
+    return _items(read(list), name, depth)
 
 
 def _items(values: list[Any], name: str, depth: int) -> list[Any]:
@@ -153,8 +186,7 @@ def _items(values: list[Any], name: str, depth: int) -> list[Any]:
         raise ValueError(f"Expected rows of values, but `{name}` is nested deeper than {_DEEPEST} levels.")
     types = set(map(type, values))
     if types == {list}:
-        inner = set(map(type, itertools.chain.from_iterable(values)))
-        if _are_leaves(inner):
+        if _are_leaves(set(map(type, itertools.chain.from_iterable(values)))):
             return values
     elif _are_leaves(types):
         return values
@@ -162,7 +194,7 @@ def _items(values: list[Any], name: str, depth: int) -> list[Any]:
 
 
 def _are_leaves(types: set[type]) -> bool:
-    return all(issubclass(kind, _LEAVES) for kind in types)
+    return np.str_ not in types and all(issubclass(kind, _LEAVES) for kind in types)
 
 
 def _item(value: Any, name: str, depth: int) -> Any:
@@ -170,12 +202,14 @@ def _item(value: Any, name: str, depth: int) -> Any:
         return _items(value, name, depth)
     if type(value).__name__ in _MISSING:
         return None
-    if isinstance(value, _LEAVES):
+    if isinstance(value, (np.bool_, np.str_)):
+        return value.item()
+    if isinstance(value, (*_LEAVES, np.generic)):
         return value
     if hasattr(value, "as_py"):  # a scalar of pyarrow
         return _item(value.as_py(), name, depth)
     if getattr(value, "ndim", None) == 0 and not isinstance(value, np.ma.MaskedArray):
-        return _from_tensor(value, name).item() if is_tensor(value) else np.asarray(value).item()
+        return (_from_tensor(value, name) if is_tensor(value) else np.asarray(value)).item()
     if isinstance(value, Iterable) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return _ingest(value, name, "an array or a list", depth)
     return value
@@ -184,10 +218,13 @@ def _item(value: Any, name: str, depth: int) -> Any:
 def _from_array(values: NDArray[Any], name: str, expected: str, depth: int) -> Any:
     if values.ndim == 0:
         raise TypeError(f"Expected `{name}` to be {expected}, but got the single value {kind_of(values[()])}.")
+    if values.dtype.kind == "V":
+        raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
     if values.dtype.kind in "OUST":
         return _items(values.tolist(), name, depth)
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-        return values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64)
     return np.asarray(values)
 
 
@@ -243,7 +280,7 @@ def _from_columns(names: list[Any], columns: list[Any], name: str) -> NDArray[An
     return np.column_stack(arrays)
 
 
-def _from_series(values: Any, name: str, depth: int) -> Any:
+def _from_series(values: Any) -> Any:
     """Bring a column of pyarrow, pandas or polars to numpy, or to a list if it holds other things than numbers."""
     if hasattr(values, "to_pylist"):
         missing, options, to_list = values.null_count, {"zero_copy_only": False}, values.to_pylist
@@ -253,7 +290,10 @@ def _from_series(values: Any, name: str, depth: int) -> Any:
         missing = count() if callable(count) else hasattr(values, "isna") and own_type and values.isna().any()
         options, to_list = {}, getattr(values, "tolist", None) or values.to_list
     if not missing:
-        array = np.asarray(values.to_numpy(**options))
+        try:
+            array = np.asarray(values.to_numpy(**options))
+        except Exception:  # pyarrow has no arrays of unions, among others
+            return to_list()
         if array.dtype.kind in "biuf" and array.ndim:
             return array
-    return _items(to_list(), name, depth)
+    return to_list()

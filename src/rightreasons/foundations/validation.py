@@ -109,13 +109,16 @@ def check_options(given: Mapping[str, object], allowed: Iterable[str], where: st
 # ------------------------------------------------------------------------------------------------------------ scalars
 
 
-def check_count(value: object, name: str, *, minimum: int = 1) -> int:
-    """Check a whole number that is at least `minimum`."""
+def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Check a whole number that is at least `minimum` and, where there is one, at most `maximum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.")
-    if value < minimum:
-        raise ValueError(f"Expected `{name}` to be at least {minimum}, but got {int(value)}.")
-    return int(value)
+    number = int(value)
+    if number < minimum:
+        raise ValueError(f"Expected `{name}` to be at least {minimum}, but got {_brief(number)}.")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"Expected `{name}` to be at most {maximum}, but got {_brief(number)}.")
+    return number
 
 
 def check_seed(value: object, name: str = "seed") -> int:
@@ -127,7 +130,10 @@ def check_number(value: object, name: str, *, minimum: float | None = None, maxi
     """Check a finite real number, with closed bounds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not np.isfinite(number):
         raise ValueError(f"Expected `{name}` to be a finite number, but got {number}.")
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
@@ -315,7 +321,7 @@ def as_ragged(rows: object, name: str) -> Ragged:
     if isinstance(items, np.ndarray):
         table = as_floats(items, name)
         if table.ndim != 2:
-            raise ValueError(f"Expected `{name}` to hold one row of scores an item, but got shape {table.shape}.")
+            raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
         offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
         return Ragged(table.reshape(-1), offsets)
     parts = []
@@ -352,7 +358,7 @@ def check_labels(
     n_classes: int | NDArray[np.int64] | None = None,
     *,
     name: str = "references",
-    minimum: int = 0,
+    minimum: int | None = 0,
 ) -> NDArray[np.int64]:
     """Check class labels: whole numbers from `minimum` to below `n_classes`.
 
@@ -360,7 +366,7 @@ def check_labels(
         references: (N,) labels. Floats, booleans and strings are refused, as evaluate would cast them silently.
         n_classes: Number of classes, for all items or for each item; None to leave the upper end open.
         name: What the caller calls them.
-        minimum: The smallest legal label, 0 or -1 (for items without a right answer).
+        minimum: The smallest legal label, 0 or -1 (for items without a right answer); None to leave the lower end open.
 
     Returns:
         (N,) int64.
@@ -385,19 +391,17 @@ def check_labels(
         error = ValueError if fractional.size else TypeError
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":
-        item = next((i for i, value in enumerate(values.tolist()) if not _is_whole(value)), 0)
+        item = next((i for i, value in enumerate(values) if not _is_whole(value)), 0)
         if _is_whole(values[item]):
-            item = next(i for i, value in enumerate(values.tolist()) if abs(value) > _LARGEST_LABEL)
+            item = next(i for i, value in enumerate(values) if not -_LARGEST_LABEL - 1 <= value <= _LARGEST_LABEL)
             raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
-        raise TypeError(
-            f"Expected whole numbers in `{name}`, but item {item} is {values[item : item + 1].tolist()[0]!r}."
-        )
+        raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
     if values.dtype == np.uint64 and values.max() > _LARGEST_LABEL:
         item = int(np.flatnonzero(values > _LARGEST_LABEL)[0])
         raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
     labels = values.astype(np.int64, copy=False)
     upper = None if n_classes is None else np.asarray(n_classes) - 1
-    wrong = labels < minimum
+    wrong = np.zeros(len(labels), dtype=np.bool_) if minimum is None else labels < minimum
     if upper is not None:
         wrong = wrong | (labels > upper)
     if wrong.any():
@@ -445,12 +449,14 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
         raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
-    whole = flags.dtype.kind in "iu" or all(isinstance(flag, numbers.Integral) for flag in flags.tolist())
-    if whole and np.isin(flags, (0, 1)).all():
-        return flags.astype(np.bool_)
-    bad = np.flatnonzero(~np.isin(flags, (0, 1)))
-    item = int(bad[0]) if bad.size else 0
-    raise TypeError(f"Expected True or False in `{name}`, but item {item} is {flags[item : item + 1].tolist()[0]!r}.")
+    if flags.dtype == object:
+        bad = np.array([not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags])
+    else:
+        bad = ~np.isin(flags, (0, 1))
+    if bad.any() or flags.dtype.kind not in "iuO":
+        item = int(np.argmax(bad))
+        raise TypeError(f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}.")
+    return flags.astype(np.bool_)
 
 
 def check_same_length(**columns: Any) -> int:
@@ -582,6 +588,11 @@ def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:
 
 _BLOCK_VALUES = 131_072
 _LARGEST_LABEL = np.iinfo(np.int64).max
+
+
+def _brief(number: int) -> str:
+    """Write a whole number, of which Python writes at most some thousands of digits."""
+    return str(number) if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
 
 
 def _is_whole(value: object) -> bool:

@@ -95,7 +95,7 @@ def test_merging_is_associative_and_equals_one_pass():
             ValueError,
             "Expected `predictions`, `references` and `cued` of one length, but got 2, 2 and 1.",
         ),
-        ({"cued": [1, 0.5]}, TypeError, "Expected True or False in `cued`, but item 1 is 0.5."),
+        ({"cued": [1, 0.5]}, TypeError, "Expected True or False in `cued`, but item 1 is 0.5 (float)."),
         (
             {"predictions": [0, 2], "n_classes": 2},
             ValueError,

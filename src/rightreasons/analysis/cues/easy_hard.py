@@ -199,7 +199,7 @@ def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int
 
 
 def _is_row(value: object) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+    return isinstance(value, (list, np.ndarray))
 
 
 def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_value: float) -> Run:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.classification import AVERAGES
+from rightreasons.analysis.classification import AVERAGES, MOST_CLASSES
 from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -21,6 +21,8 @@ from rightreasons.foundations.validation import (
 )
 
 SCORES = ("f1", "accuracy")
+
+_CELLS_AT_ONCE = 2**22
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +64,7 @@ class TradeoffCounts:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.n_classes = check_count(n_classes, "n_classes", minimum=2)
+        self.n_classes = check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
         self.counts: NDArray[np.int64] = np.zeros((self.n_classes, self.n_classes, 2), dtype=np.int64)
 
     def update(self, predictions: Any, references: Any, cued: Any) -> TradeoffCounts:
@@ -105,8 +107,10 @@ class TradeoffCounts:
         ratio = _ratio(value, rate)
         # A bootstrap over items draws the counts of the cells from a multinomial law with the observed shares.
         rng, shares = np.random.default_rng(resampling.seed), self.counts.reshape(-1) / n_items
-        cells = rng.multinomial(n_items, shares, size=resampling.resamples)
-        ratios = _ratio(*_parts(cells.reshape(-1, *self.counts.shape), score, average))
+        step = max(1, _CELLS_AT_ONCE // self.counts.size)
+        sizes = [min(step, resampling.resamples - start) for start in range(0, resampling.resamples, step)]
+        tables = (rng.multinomial(n_items, shares, size=size).reshape(-1, *self.counts.shape) for size in sizes)
+        ratios = np.concatenate([_ratio(*_parts(table, score, average)) for table in tables])
         n_cued = int(self.counts[..., 1].sum())
         name = "accuracy" if score == "accuracy" else f"{average} F1"
         return ShortcutTradeoff(
@@ -162,8 +166,9 @@ def shortcut_tradeoff(
         >>> result.shortcut_tradeoff, result.score, result.shortcut_rate
         (1.5, 0.75, 0.5)
     """
-    predicted = check_labels(predictions, name="predictions")
-    labels = check_labels(references, name="references")
+    most = MOST_CLASSES if n_classes is None else None
+    predicted = check_labels(predictions, most, name="predictions")
+    labels = check_labels(references, most, name="references")
     classes = n_classes if n_classes is not None else max(int(predicted.max()), int(labels.max()), 1) + 1
     return (
         TradeoffCounts(classes)
