@@ -12,10 +12,13 @@ from rightreasons.analysis.intervals import (
     bootstrap,
     bootstrap_mean,
     bootstrap_sums,
+    bounded_mean,
     mcnemar,
     paired_bootstrap,
     paired_permutation_of,
     poisson_binomial_p_value,
+    sign_flip_p_value,
+    stratified_wilson,
     wilson,
 )
 from rightreasons.foundations.resampling import Resampling
@@ -267,6 +270,78 @@ def test_poisson_binomial_sums_to_one_and_meets_binomtest():
     for successes in (0, 3, 7, 40):
         exact = stats.binomtest(successes, 40, 0.25).pvalue
         assert poisson_binomial_p_value(successes, np.full(40, 0.25)) == pytest.approx(exact)
+
+
+class TestStratifiedWilson:
+    def test_by_hand(self):
+        # Shares 1, 0, 1 of one item each: smoothed 3/4, 1/4, 3/4, so v = 3 (3/16) / 9 = 1/16 and
+        # n* = (2/3)(1/3) / (1/16) = 32/9. Wilson of 2/3 with 32/9 items:
+        z2, n = 1.959963984540054**2, 32 / 9
+        center, half = (2 / 3 + z2 / 2 / n) / (1 + z2 / n), (2 / 9 / n + z2 / 4 / n**2) ** 0.5 * z2**0.5 / (1 + z2 / n)
+        interval = stratified_wilson([1, 0, 1], [1, 1, 1])
+        assert (interval.low, interval.high) == pytest.approx((center - half, center + half))
+
+    def test_strata_of_one_kind_leave_a_width(self):
+        # Rates of 1 in strata of 1, 2 and 6 items: n* = 9 / (1 + 1/2 + 1/6) = 5.4.
+        interval = stratified_wilson([1, 2, 6], [1, 2, 6])
+        assert interval.high == 1
+        assert interval.low == pytest.approx(1 / (1 + 1.959963984540054**2 / 5.4))
+
+    @pytest.mark.parametrize("sizes", [[1, 1, 1, 1, 1], [2, 7, 3, 1], [20] * 6])
+    @pytest.mark.parametrize("rate", [0.05, 0.5, 0.97])
+    def test_covers(self, sizes, rate):
+        rng = np.random.default_rng(0)
+        rates = rate ** np.linspace(0.5, 2, len(sizes))
+        hits = 0
+        for _ in range(400):
+            interval = stratified_wilson(rng.binomial(sizes, rates), sizes)
+            hits += interval.low <= rates.mean() <= interval.high
+        assert hits / 400 > 0.92
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="but stratum 1 has 3 of 2"):
+            stratified_wilson([1, 3], [1, 2])
+
+
+class TestBoundedMean:
+    def test_one_value(self):
+        # 1, -1 and 1: mean 1/3, mean square deviation 8/9, t of 2 degrees of freedom.
+        interval = bounded_mean([1], low=-1, high=1, confidence_level=0.5)
+        half = stats.t.ppf(0.75, 2) * (8 / 9 / 3) ** 0.5
+        assert (interval.low, interval.high) == pytest.approx((1 / 3 - half, 1 / 3 + half))
+
+    @pytest.mark.parametrize("n_items", [3, 20, 150])
+    @pytest.mark.parametrize(("gain", "loss"), [(0, 0), (0.02, 0.02), (0.3, 0.0), (0.5, 0.4), (0.97, 0.0)])
+    def test_covers_differences_of_flags(self, n_items, gain, loss):
+        rng = np.random.default_rng(1)
+        draws = rng.random((400, n_items))
+        values = (draws < gain).astype(float) - (draws > 1 - loss)
+        intervals = [bounded_mean(row, low=-1, high=1) for row in values]
+        assert np.mean([one.low <= gain - loss <= one.high for one in intervals]) > 0.92
+        assert all(one.high > one.low for one in intervals)
+
+    def test_refuses_what_is_out_of_bounds(self):
+        with pytest.raises(ValueError, match="at least -1, but item 1 is -2"):
+            bounded_mean([0, -2], low=-1, high=1)
+
+
+class TestSignFlips:
+    def test_by_enumeration(self):
+        # |sum| of ±1 ±1 ±2 is 4, 2, 2, 0 for half of the assignments: at least 2 in 3 of 4.
+        p_value = sign_flip_p_value([1, -1, 2, 0], resampling=Resampling(resamples=20_000))
+        assert p_value == pytest.approx(3 / 4, abs=0.01)
+
+    def test_all_zero(self):
+        assert sign_flip_p_value([0, 0, 0]) == 1
+
+    def test_is_uniform_under_its_null(self):
+        rng = np.random.default_rng(2)
+        values = rng.exponential(size=(500, 15)) * rng.choice([-1, 1], size=(500, 15))
+        p_values = [
+            sign_flip_p_value(row, resampling=Resampling(resamples=199, seed=seed)) for seed, row in enumerate(values)
+        ]
+        for level in (0.05, 0.2, 0.5):
+            assert abs(np.mean(np.array(p_values) <= level) - level) < 3 * (level * (1 - level) / 500) ** 0.5
 
 
 def test_results_are_plain():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.shortcuts.detection import DetectionQuality
+from rightreasons.analysis.shortcuts.groups import WorstGroup
 from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.analysis.shortcuts.reliance import TOP_N
 from rightreasons.auditing.context import AuditContext, AuditSplit
@@ -18,10 +18,11 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.plots import bounds, column
 from rightreasons.auditing.page.plots_curves import Curve, curves
-from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
+from rightreasons.auditing.page.words import fraction, p_equals, percent
 from rightreasons.auditing.predictions import safe_name
-from rightreasons.auditing.questions.shortcuts import plots
+from rightreasons.auditing.questions.shortcuts import causal, plots
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.shortcuts import (
@@ -40,7 +41,6 @@ N_CUES = 8
 """Cues per label that are shown."""
 
 N_EXAMPLES = 5
-LARGE_EXCESS = 0.1
 
 PARADOX = "Bihani & Rayz 2025"
 RECORDS = "shortcuts.json"
@@ -95,12 +95,18 @@ class Shortcuts:
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
         cues = measured.cues(heads, N_CUES, planted)
+        tested = _tested(context, first, heads, cues)
+        groups = _cue_groups(context, cues)
         quality = measured.detection(planted, context.resampling)
         records = _records(context)
         return p.SectionResult(
-            verdict=_verdict(measured, cues),
-            headlines=tuple(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "shortcut_tradeoff")),
+            verdict=causal.verdict(context, measured, cues, tested, groups),
+            headlines=(
+                *filter(None, [causal.headline(tested, first.split)]),
+                *(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "shortcut_tradeoff")),
+            ),
             parts=(
+                causal.part(context, first.split, measured, tested, groups),
                 _overview(splits, headlines, percent(context.confidence_level)),
                 _by_confidence(measured, context.resampling),
                 _cue_part(context, cues, quality),
@@ -113,6 +119,8 @@ class Shortcuts:
                 "null": {name: null.to_dict() for name, null in measured.reliance.null.items()},
                 "bins": [row.to_dict() for row in measured.reliance.bins],
                 "cues": [cue.to_dict() for cue in cues],
+                "causal": None if tested.shortcuts is None else tested.shortcuts.to_dict(),
+                "groups": groups.to_dict(),
                 "detection": None if quality is None else quality.to_dict(),
                 "over_training": [record.to_dict() for record in records],
                 "attribution": measured.attributions.definition,
@@ -167,6 +175,30 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
         ),
     )
     return SplitShortcuts(items, len(labeled), measured)
+
+
+def _tested(context: AuditContext, items: SplitShortcuts, heads: LmiResult, cues: list[Cue]) -> CausalMeasurement:
+    split = items.split
+    return measure_causal_shortcuts(
+        context.classifier,
+        split.texts,
+        items.measured,
+        heads,
+        cues,
+        text_pairs=split.text_pairs,
+        resampling=context.resampling,
+        progress=context.progress,
+    )
+
+
+def _cue_groups(context: AuditContext, cues: list[Cue]) -> WorstGroup:
+    """Compare all labeled items of the primary split, whose predictions are there already."""
+    rows = np.flatnonzero(context.primary.labeled)
+    split = context.primary.take(rows)
+    predicted = np.asarray(context.scores().logits).argmax(axis=1)[rows]
+    return cue_groups(
+        split.texts, predicted, split.labels, cues, text_pairs=split.text_pairs, resampling=context.resampling
+    )
 
 
 def _records(context: AuditContext) -> list[ShortcutRecord]:
@@ -468,29 +500,11 @@ def _example(context: AuditContext, items: SplitShortcuts, row: int) -> p.Exampl
     return example_of(context, items.split, row, int(measured.predictions[row]), confidence, marks)
 
 
-def _verdict(measured: ShortcutMeasurement, cues: list[Cue]) -> p.Verdict:
-    reliance = measured.reliance
-    null = reliance.null["frequency"]
-    summary = (
-        f"{fraction(reliance.shortcut_reliance)} of its predictions are shortcut-cued, "
-        f"{with_interval(estimate_of(null.excess, null.interval))} beyond blind picks of words of like frequency."
-    )
-    tone: Literal["warn", "bad"] = "warn"
-    if null.interval.low <= 0:
-        return p.Verdict("good", "No more than chance", summary)
-    if null.excess < LARGE_EXCESS:
-        label = "Some shortcuts"
-    else:
-        tone, label = "bad", "Leans on single words"
-    named = ", ".join(f"“{cue.token}”" for cue in sorted(cues, key=lambda cue: -cue.excess)[:4])
-    return p.Verdict(tone, label, f"{summary} Most of all by {named}." if named else summary)
-
-
 def _limits(items: SplitShortcuts) -> tuple[str, ...]:
     n_items, n_cut = items.measured.reliance.n_items, items.measured.attributions.n_truncated
     limits = [
         "A word that points at a label may mean it; only reading the cues, or a split without them, can tell.",
-        "Attributions say what moved the score from an empty input, not what the model would do without the word.",
+        "A text without a word, or with another in its place, may be one that nobody would write.",
         "Only single words are considered; word order, length and combinations are not.",
     ]
     if n_cut:

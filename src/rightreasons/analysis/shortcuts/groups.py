@@ -1,0 +1,155 @@
+"""Accuracy by cue and label: how well predictions do on the texts whose cues point elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.foundations.results import Result
+from rightreasons.foundations.validation import (
+    check_count,
+    check_flags,
+    check_fraction,
+    check_labels,
+    check_same_length,
+)
+
+MIN_GROUP = 10
+"""Groups of fewer items are not compared."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CueGroup(Result):
+    """The items of one label that hold, or lack, a cue of one label.
+
+    Attributes:
+        cue_label: The label that the cue points at; None for items without any cue.
+        label: The gold label.
+        n_items: Number of items.
+        accuracy: Share of them that is predicted right; None where there are none.
+        interval: Wilson interval of it; None where there are none.
+        follows: Share of them that is predicted as the label of the cue; None without a cue or items.
+    """
+
+    cue_label: int | None
+    label: int
+    n_items: int
+    accuracy: float | None
+    interval: Interval | None
+    follows: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class WorstGroup(Result):
+    """The accuracy of the group that does worst.
+
+    Attributes:
+        worst_group_accuracy: The lowest accuracy of the groups of at least `min_group` items; None without such groups.
+        interval: Its Wilson interval at a confidence of 1 - (1 - level) / G for G groups, as the worst is picked among
+            them; None where there is none.
+        group: The worst group; None where there is none.
+        accuracy: Share of all items that is predicted right.
+        accuracy_interval: Its Wilson interval.
+        groups: Every group with items, by label of the cue and gold label.
+        min_group: Number of items from which a group is compared.
+    """
+
+    worst_group_accuracy: float | None
+    interval: Interval | None
+    group: CueGroup | None
+    accuracy: float
+    accuracy_interval: Interval
+    groups: tuple[CueGroup, ...]
+    min_group: int
+
+
+def worst_group_accuracy(
+    predictions: Any,
+    references: Any,
+    has_cue: Mapping[int, Any],
+    *,
+    min_group: int = MIN_GROUP,
+    confidence_level: float = 0.95,
+) -> WorstGroup:
+    r"""Compute the lowest accuracy over groups of (label of a cue, gold label).
+
+    \[ \min_{a, b} \frac{\sum_i 1[\hat y_i = y_i, y_i = b, c_i^a]}{\sum_i 1[y_i = b, c_i^a]} \]
+
+    where \(c_i^a\) says whether item i holds a cue of label a; items without any cue are groups of their own. In
+    [0, 1]; higher is better. An item that holds cues of two labels is in two groups.
+
+    Args:
+        predictions: (N,) predicted labels.
+        references: (N,) gold labels.
+        has_cue: label -> (N,) flags, whether an item holds a cue of the label.
+        min_group: Minimum number of items of a group that is compared; default 10.
+        confidence_level: Such as 0.95.
+
+    Returns:
+        `WorstGroup`.
+
+    Raises:
+        TypeError: If something is of the wrong kind.
+        ValueError: If lengths differ.
+
+    References:
+        Sagawa et al. (2020), Distributionally Robust Neural Networks for Group Shifts, section 2.
+
+    Example:
+        Of three items of label 1 with a cue of label 0, one is predicted right.
+
+        >>> result = worst_group_accuracy(
+        ...     [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], {0: [True, True, True, False, False]}, min_group=2
+        ... )
+        >>> round(result.worst_group_accuracy, 3), result.group.cue_label, result.group.label
+        (0.333, 0, 1)
+    """
+    predicted, gold = check_labels(predictions, name="predictions"), check_labels(references, name="references")
+    check_same_length(predictions=predicted, references=gold)
+    least = check_count(min_group, "min_group")
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    flags: dict[int | None, NDArray[np.bool_]] = {
+        label: check_flags(values, f"has_cue[{label}]") for label, values in has_cue.items()
+    }
+    for label, values in flags.items():
+        check_same_length(**{"predictions": predicted, f"has_cue[{label}]": values})
+    right = predicted == gold
+    without = ~np.any(list(flags.values()), axis=0) if flags else np.ones(len(gold), np.bool_)
+    groups = []
+    for cue_label, holds in ((None, without), *flags.items()):
+        for label in np.unique(gold).tolist():
+            inside = holds & (gold == label)
+            if inside.any():
+                n_items, hits = int(inside.sum()), int(right[inside].sum())
+                groups.append(
+                    CueGroup(
+                        cue_label,
+                        label,
+                        n_items,
+                        hits / n_items,
+                        wilson(hits, n_items, confidence_level=level),
+                        None if cue_label is None else float((predicted[inside] == cue_label).mean()),
+                    )
+                )
+    compared = [group for group in groups if group.n_items >= least and group.accuracy is not None]
+    worst = min(compared, key=lambda group: group.accuracy or 0.0, default=None)
+    return WorstGroup(
+        worst_group_accuracy=None if worst is None else worst.accuracy,
+        interval=None
+        if worst is None or worst.accuracy is None
+        else wilson(
+            round(worst.accuracy * worst.n_items),
+            worst.n_items,
+            confidence_level=1 - (1 - level) / len(compared),
+        ),
+        group=worst,
+        accuracy=float(right.mean()),
+        accuracy_interval=wilson(int(right.sum()), len(right), confidence_level=level),
+        groups=tuple(groups),
+        min_group=least,
+    )

@@ -1,0 +1,256 @@
+"""The part of the section that shows whether the named words decide, and the verdict that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal
+
+from rightreasons.analysis.shortcuts.causal import Effect
+from rightreasons.analysis.shortcuts.groups import WorstGroup
+from rightreasons.auditing.context import AuditContext, AuditSplit
+from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page.examples import example_of
+from rightreasons.auditing.page.words import fraction, with_interval
+from rightreasons.measuring.causal_shortcuts import CausalMeasurement
+from rightreasons.measuring.estimates import Estimate, estimate_of
+from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
+
+SOURCE = "This package; Garg et al. 2019"
+GROUPS_SOURCE = "Sagawa et al. 2020"
+N_EXAMPLES = 5
+N_WORDS = 4
+
+REMOVALS = {
+    "delete": "Deleted",
+    "mask": "Masked",
+    "swap": "Swapped for a word of like frequency",
+}
+
+
+def headline(causal: CausalMeasurement, split: AuditSplit) -> p.Headline | None:
+    """Return the causal shortcut rate; None where no prediction could be tested."""
+    if causal.shortcuts is None:
+        return None
+    removal = causal.shortcuts.removal
+    return p.Headline(
+        "causal_shortcut_rate",
+        "Causal shortcut rate",
+        estimate_of(removal.rate, removal.interval),
+        "Share of the predictions with a named cue that change when the cue is taken out of the text, over "
+        f"{_listed([REMOVALS[name].lower() for name in causal.shortcuts.removals])}. Taking out a control word changes "
+        f"{fraction(removal.control_rate)}.",
+        SOURCE,
+        better="lower",
+        split=split.name,
+        n=removal.n_items,
+    )
+
+
+def part(
+    context: AuditContext,
+    split: AuditSplit,
+    measured: ShortcutMeasurement,
+    causal: CausalMeasurement,
+    groups: WorstGroup,
+) -> p.Part:
+    """Show what taking cues out and putting them in does, and how texts fare whose cues point elsewhere."""
+    shortcuts = causal.shortcuts
+    text = (
+        f"Of {causal.n_items:,} predictions, {causal.n_with_cue:,} have a named cue of their label in the text. "
+        "Each is made again without the cue, and again without a control word: the word of the text that is nearest to "
+        "the cue in frequency and gives no label away. Into texts that lack a cue of another label, one is put in.\n\n"
+    )
+    if shortcuts is None:
+        return p.Part(
+            title="Do these words decide?",
+            text=f"{text}None of them has a control word, so nothing can be told.",
+            tables=(_groups_table(context, groups),),
+        )
+    rows: list[tuple[p.Cell, ...]] = [_row(REMOVALS[name], effect) for name, effect in shortcuts.removals.items()]
+    if shortcuts.insertion is not None:
+        rows.append(_row("Put into texts that lack it", shortcuts.insertion))
+    table = p.Table(
+        key="interventions",
+        title="Interventions",
+        columns=(
+            p.Column("intervention", "The cue is", "text"),
+            p.Column("n", "Predictions", "count"),
+            p.Column("rate", "Change", "number", "Share that changes; for a cue that is put in, to its label."),
+            p.Column("control", "With a control word", "number", "The same done to a word of like frequency."),
+            p.Column("excess", "Difference", "number"),
+            p.Column("confidence", "Change of confidence", "number", "Beyond that of the control word."),
+        ),
+        rows=tuple(rows),
+        note=" ".join(f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()),
+        source=SOURCE,
+    )
+    cues = p.Table(
+        key="interventions_by_cue",
+        title="By cue",
+        columns=(
+            p.Column("cue", "Cue", "text"),
+            p.Column("n", "Predictions", "count"),
+            p.Column("rate", "Change without it", "number"),
+            p.Column("control", "Without a control word", "number"),
+            p.Column("excess", "Difference", "number"),
+        ),
+        rows=tuple(
+            (
+                cue.cue,
+                cue.effect.n_items,
+                estimate_of(cue.effect.rate, cue.effect.interval),
+                estimate_of(cue.effect.control_rate, cue.effect.control_interval),
+                estimate_of(cue.effect.excess, cue.effect.excess_interval),
+            )
+            for cue in sorted(shortcuts.cues, key=lambda cue: -cue.effect.excess * cue.effect.n_items)
+        ),
+        source=SOURCE,
+    )
+    return p.Part(
+        title="Do these words decide?",
+        text=text + shortcuts.reason,
+        tables=(table, cues, _groups_table(context, groups)),
+        examples=_examples(context, split, measured, causal),
+    )
+
+
+def verdict(
+    context: AuditContext,
+    measured: ShortcutMeasurement,
+    cues: Sequence[Cue],
+    causal: CausalMeasurement,
+    groups: WorstGroup,
+) -> p.Verdict:
+    """Say whether words decide, and by which test that is known.
+
+    Red takes a causal effect of the named cues together with ground truth (a named cue is planted) or with texts whose
+    cues point elsewhere and which the model gets wrong. A causal effect alone is amber: words may decide that mean the
+    label. So is attention to words without a causal effect.
+    """
+    null = measured.reliance.null["frequency"]
+    conclusion = "cannot tell" if causal.shortcuts is None else causal.shortcuts.conclusion
+    if conclusion == "cues do not decide" and causal.shortcuts is not None:
+        return p.Verdict("good", "Words alone do not decide", causal.shortcuts.reason)
+    if conclusion == "cues decide" and causal.shortcuts is not None:
+        effects = {cue.cue: cue.effect.excess * cue.effect.n_items for cue in causal.shortcuts.cues}
+        named = _words(context, sorted(cues, key=lambda cue: -effects.get(cue.token, 0.0)))
+        against = _against(context, groups)
+        planted = [cue.token for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
+        evidence = against or (
+            f"The data says that {_listed([f'“{word}”' for word in planted])} is planted." if planted else ""
+        )
+        tone: Literal["bad", "warn"] = "bad" if evidence else "warn"
+        label = "Follows single words" if evidence else "Single words decide"
+        reading = evidence or "Whether they may decide is for a reader of the words to say."
+        return p.Verdict(tone, label, f"{causal.shortcuts.reason} Most of all {named}. {reading}")
+    reason = "No prediction has a cue and a control word." if causal.shortcuts is None else causal.shortcuts.reason
+    if null.interval.low > 0:
+        return p.Verdict(
+            "warn",
+            "Looks at single words",
+            f"{with_interval(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
+            f"give rest on words such as {_words(context, cues)}. Whether they decide cannot be told: {reason}",
+        )
+    return p.Verdict("neutral", "Cannot tell", reason)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _row(name: str, effect: Effect) -> tuple[p.Cell, ...]:
+    return (
+        name,
+        effect.n_items,
+        estimate_of(effect.rate, effect.interval),
+        estimate_of(effect.control_rate, effect.control_interval),
+        estimate_of(effect.excess, effect.excess_interval),
+        estimate_of(effect.confidence, effect.confidence_interval),
+    )
+
+
+def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
+    return p.Table(
+        key="accuracy_by_cue",
+        title="Accuracy by cue and label",
+        columns=(
+            p.Column("cue", "Holds a cue of", "text"),
+            p.Column("label", "Gold label", "text"),
+            p.Column("n", "Items", "count"),
+            p.Column("accuracy", "Accuracy", "number"),
+            p.Column("follows", "Predicted as the cue says", "number"),
+        ),
+        rows=tuple(
+            (
+                "no label" if group.cue_label is None else context.label_name(group.cue_label),
+                context.label_name(group.label),
+                group.n_items,
+                estimate_of(group.accuracy, group.interval),
+                Estimate(group.follows),
+            )
+            for group in groups.groups
+        ),
+        note=f"Over all items of the split, whose accuracy is {fraction(groups.accuracy)}. The worst of the groups of "
+        f"at least {groups.min_group} items has the worst-group accuracy.",
+        source=GROUPS_SOURCE,
+    )
+
+
+def _against(context: AuditContext, groups: WorstGroup) -> str:
+    """Say how the worst group fares, if its cues point at another label and it does worse than all items together."""
+    group, interval = groups.group, groups.interval
+    if group is None or interval is None or group.cue_label in (None, group.label):
+        return ""
+    if interval.high >= groups.accuracy_interval.low or (group.follows or 0.0) <= 0.5 * (1.0 - (group.accuracy or 0.0)):
+        return ""
+    return (
+        f"Where cues of “{context.label_name(group.cue_label)}” stand in texts of “{context.label_name(group.label)}”, "
+        f"{with_interval(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
+        f"{fraction(groups.accuracy)}."
+    )
+
+
+def _words(context: AuditContext, cues: Sequence[Cue]) -> str:
+    labels: dict[str, list[str]] = {}
+    for cue in cues:
+        labels.setdefault(cue.token, []).append(context.label_name(cue.label))
+    return ", ".join(f"“{word}” ({', '.join(names)})" for word, names in list(labels.items())[:N_WORDS])
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _examples(
+    context: AuditContext, split: AuditSplit, measured: ShortcutMeasurement, causal: CausalMeasurement
+) -> tuple[p.ExampleList, ...]:
+    """Show predictions that change when their cue is deleted, surest first."""
+    old, confidence = measured.predictions, measured.probabilities.max(axis=1)
+    flips = sorted(
+        (
+            (place, item)
+            for place, item in enumerate(causal.items)
+            if causal.predictions["delete"][place] != old[item.row]
+        ),
+        key=lambda pair: -confidence[pair[1].row],
+    )
+    if not flips:
+        return ()
+    examples = []
+    for place, item in flips[:N_EXAMPLES]:
+        marks = tuple(
+            p.Mark(word.start, word.end, "cue", note="the cue that is deleted")
+            for word in measured.words(item.row)
+            if split.texts[item.row][word.start : word.end].lower() == item.cue
+        )
+        example = example_of(context, split, item.row, int(old[item.row]), float(confidence[item.row]), marks)
+        new = context.label_name(int(causal.predictions["delete"][place]))
+        examples.append(dataclasses.replace(example, note=f"Without “{item.cue}”: {new}."))
+    return (
+        p.ExampleList(
+            key="decided_by_a_word",
+            title="Decided by one word",
+            note=f"Of {len(flips):,} predictions that change when their cue is deleted, the surest {len(examples)}.",
+            examples=tuple(examples),
+        ),
+    )

@@ -1,0 +1,341 @@
+"""Whether the words that a detector names decide: each prediction without its cue, and without a control word."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.shortcuts.causal import CausalShortcuts, causal_shortcuts
+from rightreasons.analysis.shortcuts.groups import WorstGroup, worst_group_accuracy
+from rightreasons.analysis.shortcuts.lmi import LmiResult
+from rightreasons.analysis.tokens import words as tokenize
+from rightreasons.data.perturbing.interventions import delete_words, insert_word, replace_words
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.results import Result
+from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
+from rightreasons.models.loading import Classifier
+from rightreasons.models.scoring.classes import predict
+
+N_NEIGHBORS = 20
+"""A word of like frequency is drawn from this many of nearest frequency."""
+
+Edit = Callable[[str, Sequence[tuple[int, int]], str], str]
+
+
+@dataclasses.dataclass(frozen=True)
+class TreatedItem(Result):
+    """What was done to one item.
+
+    Attributes:
+        row: Its place among the measured items.
+        cue: The word of its head that its prediction rests on most.
+        control: A word of like frequency in the same text that is in no head.
+        replacement: The word that takes the place of the cue in "swap", of like frequency and in no head.
+        control_replacement: The word that takes the place of the control.
+    """
+
+    row: int
+    cue: str
+    control: str
+    replacement: str
+    control_replacement: str
+
+
+@dataclasses.dataclass(frozen=True)
+class InsertedItem(Result):
+    """A word put into one item: the cue of another label, and a control word of like frequency in the same place."""
+
+    row: int
+    label: int
+    cue: str
+    control: str
+    place: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CausalMeasurement:
+    """Whether the named cues decide.
+
+    Attributes:
+        shortcuts: The figures; None where no item has a cue and a control word.
+        items: What was done to each item of the removals.
+        inserted: What was done to each item of the insertion.
+        n_with_cue: Predictions with a named cue of the predicted label.
+        n_items: Measured predictions.
+        texts: removal -> the texts without the cue, in the order of `items`.
+        predictions: removal -> the predictions without the cue, in the order of `items`.
+        left_out: removal -> why it was not made.
+    """
+
+    shortcuts: CausalShortcuts | None
+    items: tuple[TreatedItem, ...]
+    inserted: tuple[InsertedItem, ...]
+    n_with_cue: int
+    n_items: int
+    texts: Mapping[str, tuple[str, ...]]
+    predictions: Mapping[str, NDArray[np.int64]]
+    left_out: Mapping[str, str]
+
+
+def measure_causal_shortcuts(
+    classifier: Classifier,
+    texts: Sequence[str],
+    measured: ShortcutMeasurement,
+    heads: LmiResult,
+    cues: Sequence[Cue],
+    *,
+    text_pairs: Sequence[str] | None = None,
+    resampling: Resampling = Resampling(),
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> CausalMeasurement:
+    """Predict the measured items again without their cues, without control words, and with cues of other labels.
+
+    In each text whose predicted label has a named cue in it, the cue with the largest attribution is deleted, masked,
+    and swapped for a word of like frequency, in all its occurrences. The same is done to a control word: of the words
+    of the text that are in no head, the one whose frequency in the training data is nearest to the cue's. Into each
+    text that lacks a named cue of another label, one such cue is put, and in the same place a control word. So the
+    items go through the model at most eight times more.
+
+    Args:
+        classifier: The classifier that was measured.
+        texts: The N texts that were measured.
+        measured: Their attributions and predictions, from `measure_shortcuts`.
+        heads: The `LmiResult` of the training data.
+        cues: The named cues, from `measured.cues`.
+        text_pairs: The N second texts.
+        resampling: Level of the intervals, number of sign flips; the seed draws the words too, per item.
+        progress: Whether to show progress bars.
+        out: A folder for the predictions, from which a killed run resumes.
+
+    Returns:
+        `CausalMeasurement`.
+    """
+    columns = [list(texts)] if text_pairs is None else [list(texts), list(text_pairs)]
+    words = _Vocabulary(heads)
+    named = {
+        label: {cue.token for cue in cues if cue.label == label} for label in range(measured.probabilities.shape[1])
+    }
+    items, places, n_with_cue = _choose(measured, words, named, resampling.seed)
+    removals, left_out = _removals(classifier, words)
+
+    def scores(name: str, rows: Sequence[int], edited: list[list[str]]) -> NDArray[np.float64]:
+        result = predict(
+            classifier,
+            edited[0],
+            text_pairs=edited[1] if text_pairs is not None else None,
+            ids=[measured.attributions.ids[row] for row in rows],
+            progress=progress,
+            out=None if out is None else Path(out) / name,
+        )
+        return softmax(np.asarray(result.logits))
+
+    rows = [item.row for item in items]
+    edited_texts: dict[str, tuple[str, ...]] = {}
+    tables: dict[str, dict[str, NDArray[np.float64]]] = {"cue": {}, "control": {}}
+    for name, edit in removals.items() if items else ():
+        for side in tables:
+            edited = [
+                _edited(columns, item.row, places[item.row][side], edit,
+                        item.replacement if side == "cue" else item.control_replacement)
+                for item in items
+            ]  # fmt: skip
+            by_column = [list(column) for column in zip(*edited, strict=True)]
+            tables[side][name] = scores(f"{name}-{side}", rows, by_column)
+            if side == "cue":
+                edited_texts[name] = tuple(by_column[0])
+    insertions = _insertions(measured, words, named, resampling.seed)
+    return CausalMeasurement(
+        shortcuts=causal_shortcuts(
+            measured.probabilities[rows],
+            tables["cue"],
+            tables["control"],
+            [item.cue for item in items],
+            inserted=_inserted_tables(measured, columns, insertions, scores),
+            resampling=resampling,
+        )
+        if items
+        else None,
+        items=items,
+        inserted=insertions,
+        n_with_cue=n_with_cue,
+        n_items=len(columns[0]),
+        texts=edited_texts,
+        predictions={name: table.argmax(axis=1) for name, table in tables["cue"].items()},
+        left_out=left_out,
+    )
+
+
+def cue_groups(
+    texts: Sequence[str],
+    predictions: Any,
+    labels: Any,
+    cues: Sequence[Cue],
+    *,
+    text_pairs: Sequence[str] | None = None,
+    resampling: Resampling = Resampling(),
+) -> WorstGroup:
+    """Compare the accuracy on texts whose cues agree with the gold label, disagree with it, or are absent.
+
+    Args:
+        texts: N texts.
+        predictions: (N,) predicted labels.
+        labels: (N,) gold labels.
+        cues: The named cues.
+        text_pairs: N second texts.
+        resampling: Level of the intervals.
+
+    Returns:
+        `WorstGroup` of `worst_group_accuracy`.
+    """
+    rows = texts if text_pairs is None else [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
+    words = [set(tokenize(text)) for text in rows]
+    has_cue = {
+        label: [bool(present & {cue.token for cue in cues if cue.label == label}) for present in words]
+        for label in sorted({cue.label for cue in cues})
+    }
+    return worst_group_accuracy(predictions, labels, has_cue, confidence_level=resampling.level)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+class _Vocabulary:
+    """The words of the training data by frequency, and those that are in no head."""
+
+    def __init__(self, heads: LmiResult) -> None:
+        self.frequencies = heads.frequencies()
+        self.in_heads = {token for head in heads.heads.values() for token in head}
+        pool = [token for token in self.frequencies if token not in self.in_heads]
+        # Words replace words, marks replace marks.
+        self.pools = {
+            kind: sorted((self.frequencies[token], token) for token in pool if token.isalpha() == kind)
+            for kind in (True, False)
+        }
+        self.counts = {kind: np.array([count for count, _ in pool]) for kind, pool in self.pools.items()}
+
+    def distance(self, one: str, other: str) -> float:
+        return abs(float(np.log1p(self.frequencies.get(one, 0)) - np.log1p(self.frequencies.get(other, 0))))
+
+    def like(self, token: str, absent: set[str], rng: np.random.Generator) -> str | None:
+        """Draw a word of like frequency that is in no head and not among some words."""
+        pool, counts = self.pools[token.isalpha()], self.counts[token.isalpha()]
+        middle = int(np.searchsorted(counts, self.frequencies.get(token, 0)))
+        window = range(max(0, middle - 2 * N_NEIGHBORS), min(len(pool), middle + 2 * N_NEIGHBORS))
+        near = sorted((self.distance(token, pool[place][1]), pool[place][1]) for place in window)
+        candidates = [word for _, word in near if word not in absent][:N_NEIGHBORS]
+        return candidates[int(rng.integers(len(candidates)))] if candidates else None
+
+
+def _choose(
+    measured: ShortcutMeasurement, words: _Vocabulary, named: Mapping[int, set[str]], seed: int
+) -> tuple[tuple[TreatedItem, ...], dict[int, dict[str, list[tuple[int, int, int]]]], int]:
+    """Choose the cue, the control and their replacements in each item that has them; and count the items with a cue."""
+    attributions, n_with_cue = measured.attributions, 0
+    every_cue = set().union(*named.values())
+    items, places = [], {}
+    for row, label in enumerate(measured.predictions.tolist()):
+        tokens, sizes = attributions.tokens[row], np.abs(attributions.scores[row])
+        cues = [place for place, token in enumerate(tokens) if token in named[label]]
+        if not cues:
+            continue
+        n_with_cue += 1
+        cue = tokens[max(cues, key=lambda place: (sizes[place], -place))]
+        present, rng = set(tokens), item_rng(seed, attributions.ids[row])
+        controls = sorted(
+            (words.distance(cue, token), token)
+            for token in present - every_cue - words.in_heads
+            if token.isalpha() == cue.isalpha()
+        )
+        if not controls:
+            continue
+        control = controls[0][1]
+        replacement = words.like(cue, present, rng)
+        control_replacement = words.like(control, present | {replacement or ""}, rng)
+        if replacement is None or control_replacement is None:
+            continue
+        items.append(TreatedItem(row, cue, control, replacement, control_replacement))
+        places[row] = {"cue": _places(measured, row, cue), "control": _places(measured, row, control)}
+    return tuple(items), places, n_with_cue
+
+
+def _places(measured: ShortcutMeasurement, row: int, word: str) -> list[tuple[int, int, int]]:
+    """Return (text column, first character, one past the last) of each occurrence of a word."""
+    attributions = measured.attributions
+    first = int(attributions.scores.offsets[row])
+    return [
+        (int(attributions.parts[at]), int(attributions.starts[at]), int(attributions.ends[at]))
+        for at, token in enumerate(attributions.tokens[row], start=first)
+        if token == word
+    ]
+
+
+def _removals(classifier: Classifier, words: _Vocabulary) -> tuple[dict[str, Edit], dict[str, str]]:
+    """Return how each removal changes a text, and why some are not made."""
+    mask = getattr(classifier.tokenizer, "mask_token", None)
+    removals: dict[str, Edit] = {"delete": lambda text, spans, _: delete_words(text, spans)}
+    left_out = {}
+    if mask:
+        removals["mask"] = lambda text, spans, _: replace_words(text, spans, mask, cased=False)
+    else:
+        left_out["mask"] = "The tokenizer has no mask token."
+    removals["swap"] = replace_words
+    return removals, left_out
+
+
+def _edited(columns: list[list[str]], row: int, places: list[tuple[int, int, int]], edit: Edit, new: str) -> list[str]:
+    return [
+        edit(column[row], [(start, end) for part, start, end in places if part == index], new)
+        for index, column in enumerate(columns)
+    ]
+
+
+def _insertions(
+    measured: ShortcutMeasurement, words: _Vocabulary, named: Mapping[int, set[str]], seed: int
+) -> tuple[InsertedItem, ...]:
+    attributions, insertions = measured.attributions, []
+    for row, predicted in enumerate(measured.predictions.tolist()):
+        present, rng = set(attributions.tokens[row]), item_rng(seed, f"insert {attributions.ids[row]}")
+        absent = [
+            (label, cue) for label in sorted(named) if label != predicted for cue in sorted(named[label] - present)
+        ]
+        first, last = attributions.scores.offsets[row : row + 2]
+        starts = attributions.starts[first:last][attributions.parts[first:last] == 0]
+        if not absent or not len(starts):
+            continue
+        label, cue = absent[int(rng.integers(len(absent)))]
+        control = words.like(cue, present, rng)
+        if control is not None:
+            insertions.append(InsertedItem(row, label, cue, control, int(starts[int(rng.integers(len(starts)))])))
+    return tuple(insertions)
+
+
+def _inserted_tables(
+    measured: ShortcutMeasurement,
+    columns: list[list[str]],
+    insertions: tuple[InsertedItem, ...],
+    scores: Callable[[str, Sequence[int], list[list[str]]], NDArray[np.float64]],
+) -> tuple[Any, Any, Any, Any] | None:
+    if not insertions:
+        return None
+    rows = [item.row for item in insertions]
+    with_cue, with_control = (
+        scores(
+            f"insert-{side}",
+            rows,
+            [
+                [insert_word(columns[0][item.row], item.place, getattr(item, side)) for item in insertions],
+                *([column[row] for row in rows] for column in columns[1:]),
+            ],
+        )
+        for side in ("cue", "control")
+    )
+    return measured.probabilities[rows], with_cue, with_control, np.array([item.label for item in insertions])
