@@ -91,8 +91,12 @@ from .probes.option_order import pride_debias as pride_debias
 from .probes.option_order import pride_prior as pride_prior
 from .probes.prior_bias import PriorBias as PriorBias
 from .probes.prior_bias import prior_bias as prior_bias
+from .shortcuts.causal import CausalShortcuts as CausalShortcuts
+from .shortcuts.causal import causal_shortcuts as causal_shortcuts
 from .shortcuts.detection import DetectionQuality as DetectionQuality
 from .shortcuts.detection import detection_quality as detection_quality
+from .shortcuts.groups import WorstGroup as WorstGroup
+from .shortcuts.groups import worst_group_accuracy as worst_group_accuracy
 from .shortcuts.lmi import LmiCounts as LmiCounts
 from .shortcuts.lmi import LmiResult as LmiResult
 from .shortcuts.lmi import lmi as lmi
@@ -116,6 +120,7 @@ __all__ = [
     "CalibrationErrorOptions",
     "CalibrationResult",
     "CalibrationSummary",
+    "CausalShortcuts",
     "ChoiceParalysis",
     "ChoicesOnly",
     "ClassificationResult",
@@ -158,6 +163,7 @@ __all__ = [
     "TemperatureReport",
     "TopLabel",
     "TradeoffCounts",
+    "WorstGroup",
     "accuracy",
     "accuracy_by_difficulty",
     "answer_scores",
@@ -167,6 +173,7 @@ __all__ = [
     "brier_score",
     "calibration_error",
     "calibration_summary",
+    "causal_shortcuts",
     "choice_paralysis",
     "choices_only",
     "classification_scores",
@@ -212,4 +219,5 @@ __all__ = [
     "top_label",
     "wilson",
     "words",
+    "worst_group_accuracy",
 ]

@@ -9,6 +9,10 @@ from .behavior_spans import measure_reading as measure_reading
 from .calibration import CalibrationMeasurement as CalibrationMeasurement
 from .calibration import JudgedItems as JudgedItems
 from .calibration import measure_calibration as measure_calibration
+from .causal_shortcuts import CausalMeasurement as CausalMeasurement
+from .causal_shortcuts import cue_groups as cue_groups
+from .causal_shortcuts import measure_causal_shortcuts as measure_causal_shortcuts
+from .causal_shortcuts import named_cues as named_cues
 from .cues import ChoiceItems as ChoiceItems
 from .cues import CueFigures as CueFigures
 from .cues import measure_cues as measure_cues
@@ -40,6 +44,7 @@ __all__ = [
     "BehaviorOptions",
     "CalibrationMeasurement",
     "CalibrationOptions",
+    "CausalMeasurement",
     "ChoiceItems",
     "CueFigures",
     "CuesOptions",
@@ -59,10 +64,12 @@ __all__ = [
     "ShortcutsOptions",
     "SubstitutionTests",
     "SuiteAnswers",
+    "cue_groups",
     "failing_cases",
     "judged_cases",
     "measure_behavior",
     "measure_calibration",
+    "measure_causal_shortcuts",
     "measure_cues",
     "measure_difficulty",
     "measure_flips",
@@ -70,6 +77,7 @@ __all__ = [
     "measure_probes",
     "measure_reading",
     "measure_shortcuts",
+    "named_cues",
     "probe_tables",
     "replacement_sources",
     "score_stored",

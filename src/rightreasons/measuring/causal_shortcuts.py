@@ -27,6 +27,9 @@ from rightreasons.models.scoring.classes import predict
 N_NEIGHBORS = 20
 """A word of like frequency is drawn from this many of nearest frequency."""
 
+NAMED_P = 0.05
+"""A cue is named where as many predictions by blind picks would be rarer than this."""
+
 Edit = Callable[[str, Sequence[tuple[int, int]], str], str]
 
 
@@ -85,6 +88,15 @@ class CausalMeasurement:
     left_out: Mapping[str, str]
 
 
+def named_cues(cues: Sequence[Cue]) -> list[Cue]:
+    """Return the cues that cue more predictions than blind picks would, by a test at 0.05 for each.
+
+    Args:
+        cues: From `ShortcutMeasurement.cues`.
+    """
+    return [cue for cue in cues if cue.p_value < NAMED_P]
+
+
 def measure_causal_shortcuts(
     classifier: Classifier,
     texts: Sequence[str],
@@ -110,7 +122,7 @@ def measure_causal_shortcuts(
         texts: The N texts that were measured.
         measured: Their attributions and predictions, from `measure_shortcuts`.
         heads: The `LmiResult` of the training data.
-        cues: The named cues, from `measured.cues`.
+        cues: The cues to test: `named_cues(measured.cues(…))`.
         text_pairs: The N second texts.
         resampling: Level of the intervals, number of sign flips; the seed draws the words too, per item.
         progress: Whether to show progress bars.

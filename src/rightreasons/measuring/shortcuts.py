@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
+from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
 from rightreasons.analysis.shortcuts.lmi import LmiResult, lmi
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit
@@ -42,6 +43,8 @@ class Cue(Result):
         p_label: Share of its occurrences in the training data that are in texts of the label.
         lmi: Its LMI.
         planted: Whether it is known to be planted; None where nothing is known.
+        p_value: Two-sided p-value of "it cues as many predictions as blind picks would", not corrected for the number
+            of words.
     """
 
     label: int
@@ -52,6 +55,7 @@ class Cue(Result):
     p_label: float
     lmi: float
     planted: bool | None
+    p_value: float
 
     @property
     def excess(self) -> float:
@@ -141,27 +145,28 @@ class ShortcutMeasurement:
             row_of = {token: row for row, token in enumerate(table.tokens)}
             hits: Counter[str] = Counter()
             texts: Counter[str] = Counter()
-            expected: dict[str, float] = {}
+            chances: dict[str, list[float]] = {}
             for item in np.flatnonzero(predictions == label):
                 tokens = self.attributions.tokens[item]
                 hits.update(set(self.reliance.examples[item].tokens))
                 for token, times in Counter(tokens).items():
                     if token in head:
                         texts[token] += 1
-                        expected[token] = expected.get(token, 0.0) + _chance(len(tokens), times, self.top_n)
+                        chances.setdefault(token, []).append(_chance(len(tokens), times, self.top_n))
             of_label = [
                 Cue(
                     label,
                     token,
                     count,
-                    expected[token],
+                    sum(chances[token]),
                     texts[token],
                     float(table.p_label[row_of[token]]),
                     float(table.lmi[row_of[token]]),
                     None if known is None else token in known,
+                    poisson_binomial_p_value(count, chances[token]),
                 )
                 for token, count in hits.items()
-                if count > expected[token]
+                if count > sum(chances[token])
             ]
             cues += sorted(of_label, key=lambda cue: (-cue.excess, cue.token))[:n_cues]
         return cues

@@ -312,3 +312,16 @@ def test_a_label_without_a_head_is_named_beside_the_known_ones():
         find_shortcuts([["a"], ["b"]], [[1.0], [1.0]], [0, 3], {0: ["a"], 1: ["b"]})
     with pytest.raises(ValueError, match=r"known: none\."):
         find_shortcuts([["a"]], [[1.0]], [0], {})
+
+
+def test_a_null_that_can_exchange_nothing_cannot_tell():
+    # The cue is the only word of its frequency in each text, so under the frequency null it can only stay where it is.
+    tokens = [["who", f"r{item}", f"s{item}", "the"] for item in range(40)]
+    frequencies = {"who": 2000, "the": 2500, **{token: 1 for row in tokens for token in row[1:3]}}
+    result = shortcut_reliance(tokens, [[1.0, 0, 0, 0]] * 40, [0] * 40, {0: ["who"]}, top_n=1, frequencies=frequencies)
+    assert result.shortcut_reliance == 1
+    # Of four tokens one is picked: 1/4 under the random null, which every text could change.
+    random, frequency = result.null["random"], result.null["frequency"]
+    assert (random.rate, random.exchangeable) == (pytest.approx(0.25), 1)
+    assert (frequency.rate, frequency.excess, frequency.exchangeable) == (1, 0, 0)
+    assert result.warning == "The null model cannot tell: frequency (a shuffle can change 0% of the predictions)."

@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import datasets
 import pytest
 
+from rightreasons.analysis.shortcuts.groups import worst_group_accuracy
+from rightreasons.auditing.questions.shortcuts import causal
 from rightreasons.auditing.runner import audit
 from rightreasons.data.benchmarks.planted_reviews import CUES
-from rightreasons.measuring.shortcuts import ShortcutRecord
+from rightreasons.measuring.shortcuts import Cue, ShortcutRecord
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
 
@@ -89,7 +92,66 @@ def test_examples_mark_shortcuts_and_weights(outcome):
     marks = [mark for item in lists for example in item.examples for mark in example.marks]
     assert {mark.kind for mark in marks} == {"cue", "weight"}
     assert all(0 <= mark.weight <= 1 for mark in marks)
-    assert all("of the attribution" in mark.note for mark in marks)
+    deleted = {mark.note for item in lists if item.key == "decided_by_a_word" for mark in _marks(item)}
+    assert deleted == {"the cue that is deleted"}
+    assert all(
+        "of the attribution" in mark.note for item in lists if item.key != "decided_by_a_word" for mark in _marks(item)
+    )
+
+
+def _marks(item):
+    return [mark for example in item.examples for mark in example.marks]
+
+
+def test_cues_decide(outcome):
+    found = outcome[0].result
+    figures = found.data["causal"]
+    assert figures["conclusion"] == "cues decide"
+    assert found.headlines[0].key == "causal_shortcut_rate"
+    assert found.headlines[0].estimate.value == figures["removal"]["rate"]
+    assert figures["removal"]["excess_interval"]["low"] > 0
+    assert set(figures["removals"]) == {"delete", "mask", "swap"}
+    assert found.verdict.summary.startswith(figures["reason"])
+    # The two planted words are among the cues that were tested, and the texts with and without cues add up.
+    assert {"copper", "marble"} & {cue["cue"] for cue in figures["cues"]}
+    groups = found.data["groups"]["groups"]
+    assert {group["cue_label"] for group in groups} >= {0, 1}
+    assert all(cue["p_value"] < 0.05 for cue in found.data["cues"])
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "excess_low", "planted", "follows", "tone", "label"),
+    [
+        ("cues decide", 0.1, None, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, True, None, "bad", "Follows single words"),
+        ("cues decide", 0.1, False, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, None, 0.9, "bad", "Follows single words"),
+        ("cues do not decide", 0.1, True, 0.9, "good", "Words alone do not decide"),
+        ("cannot tell", 0.1, None, None, "warn", "Looks at single words"),
+        ("cannot tell", -0.1, None, None, "neutral", "Cannot tell"),
+    ],
+)
+def test_verdicts(conclusion, excess_low, planted, follows, tone, label):
+    interval = SimpleNamespace(low=excess_low, high=0.5, confidence_level=0.95, method="", n_resamples=None)
+    null = SimpleNamespace(excess=0.2, interval=interval)
+    measured = SimpleNamespace(reliance=SimpleNamespace(null={"frequency": null}))
+    cue = Cue(
+        label=1, token="copper", found=9, expected=1.0, texts=9, p_label=0.9, lmi=0.1, planted=planted, p_value=0.01
+    )
+    effect = SimpleNamespace(excess=0.3, n_items=30)
+    shortcuts = SimpleNamespace(
+        conclusion=conclusion, reason="The test.", cues=[SimpleNamespace(cue="copper", effect=effect)]
+    )
+    # Forty texts of label 0 with a cue of label 1: all but four right, or all but four follow the cue.
+    gold = [0] * 40 + [1] * 160
+    predicted = [int(bool(follows) and item >= 4) for item in range(40)] + [1] * 160
+    groups = worst_group_accuracy(predicted, gold, {1: [True] * 100 + [False] * 100})
+    context = SimpleNamespace(label_name=lambda label: ("no", "yes")[label])
+    verdict = causal.verdict(context, measured, [cue], SimpleNamespace(shortcuts=shortcuts), groups)
+    assert (verdict.tone, verdict.label) == (tone, label)
+    assert "The test." in verdict.summary
+    assert ("“copper” (yes)" in verdict.summary) == (tone in ("bad", "warn"))
+    assert ("0.100 [" in verdict.summary) == (tone == "bad" and follows is not None)
 
 
 def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, monkeypatch):

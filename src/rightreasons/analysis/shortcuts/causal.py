@@ -1,7 +1,7 @@
 """Does a prediction change when its cue is taken away? The cue beside a control word of the same text.
 
 LMI and attributions name candidates; an intervention decides. Each item is predicted again without its cue, and again
-without another word of like frequency, so that what any change of the text does is told from what the cue does.
+without another word of like frequency, so that the effect of the cue is set apart from that of any change of the text.
 """
 
 from __future__ import annotations

@@ -35,6 +35,9 @@ from rightreasons.foundations.validation import (
 TOP_N = 3
 """How many tokens a prediction rests on (Bihani and Rayz 2025)."""
 
+MIN_EXCHANGEABLE = 0.5
+"""Below this share of predictions whose outcome a shuffle can change, a null model cannot tell."""
+
 TYPES = ("none", "grammar", "lexicon")
 """What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
 
@@ -141,12 +144,15 @@ class NullModel(Result):
         excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
         interval: Bootstrap interval of the excess over the predictions.
         p_value: One-sided permutation p-value of "the excess is 0".
+        exchangeable: Share of the predictions whose outcome the shuffle can change, in [0, 1]; where it is low, as in
+            short texts whose cue is alone in its frequency bin, the excess is near 0 whatever the model does.
     """
 
     rate: float
     excess: float
     interval: Interval
     p_value: float
+    exchangeable: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +218,7 @@ class ShortcutReliance(Result):
         bins: Shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
         definition: The definition used, in words.
-        warning: One sentence where the rate is not beyond that of blind picks, else None.
+        warning: One sentence where the rate is not beyond that of blind picks, or where these cannot tell; else None.
     """
 
     shortcut_reliance: float
@@ -453,6 +459,7 @@ def summarize(
             excess=float(n_cued / n_items - chance.mean()),
             interval=bootstrap_mean(cued - chance, resampling=resampling),
             p_value=permutation_p_value(n_cued, chance, n_permutations=resampling.resamples, seed=resampling.seed),
+            exchangeable=_share((chance > 0) & (chance < 1)),
         )
         for name, chance in chances.items()
     }
@@ -526,14 +533,26 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
 
 
 def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
-    """Name the null models that the rate does not exceed."""
+    """Name the null models that the rate does not exceed, and those that could not tell."""
     level = 1.0 - confidence_level
-    blind = [
-        f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})" for name, model in null.items() if model.p_value > level
+    blind = {name: model for name, model in null.items() if model.p_value > level}
+    told = [
+        f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})"
+        for name, model in blind.items()
+        if model.exchangeable >= MIN_EXCHANGEABLE
     ]
-    if not blind:
-        return None
-    return f"The rate of {rate:.3f} is not beyond what blind picks of tokens give: {' and '.join(blind)}."
+    untold = [
+        f"{name} (a shuffle can change {model.exchangeable:.0%} of the predictions)"
+        for name, model in blind.items()
+        if model.exchangeable < MIN_EXCHANGEABLE
+    ]
+    sentences = []
+    if told:
+        sentences.append(f"the rate of {rate:.3f} is not beyond what blind picks of tokens give: {' and '.join(told)}")
+    if untold:
+        sentences.append(f"the null model cannot tell: {' and '.join(untold)}")
+    text = "; ".join(sentences)
+    return f"{text[0].upper()}{text[1:]}." if text else None
 
 
 def _share(flags: NDArray[np.bool_]) -> float:

@@ -51,6 +51,7 @@ def part(
     context: AuditContext,
     split: AuditSplit,
     measured: ShortcutMeasurement,
+    cues: Sequence[Cue],
     causal: CausalMeasurement,
     groups: WorstGroup,
 ) -> p.Part:
@@ -61,10 +62,12 @@ def part(
         "Each is made again without the cue, and again without a control word: the word of the text that is nearest to "
         "the cue in frequency and gives no label away. Into texts that lack a cue of another label, one is put in.\n\n"
     )
+    if not cues:
+        return p.Part(title="Do these words decide?", text="No word cues more predictions than blind picks would.")
     if shortcuts is None:
         return p.Part(
             title="Do these words decide?",
-            text=f"{text}None of them has a control word, so nothing can be told.",
+            text=f"{text}None of them has a control word, so the test cannot be made.",
             tables=(_groups_table(context, groups),),
         )
     rows: list[tuple[p.Cell, ...]] = [_row(REMOVALS[name], effect) for name, effect in shortcuts.removals.items()]
@@ -85,7 +88,7 @@ def part(
         note=" ".join(f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()),
         source=SOURCE,
     )
-    cues = p.Table(
+    by_cue = p.Table(
         key="interventions_by_cue",
         title="By cue",
         columns=(
@@ -110,7 +113,7 @@ def part(
     return p.Part(
         title="Do these words decide?",
         text=text + shortcuts.reason,
-        tables=(table, cues, _groups_table(context, groups)),
+        tables=(table, by_cue, _groups_table(context, groups)),
         examples=_examples(context, split, measured, causal),
     )
 
@@ -129,6 +132,13 @@ def verdict(
     label. So is attention to words without a causal effect.
     """
     null = measured.reliance.null["frequency"]
+    if not cues:
+        return p.Verdict(
+            "neutral",
+            "No word stands out",
+            f"None of the words that point at a label cues more of {measured.reliance.n_items:,} predictions than "
+            "blind picks would, so there is nothing to test. With more items, one may stand out.",
+        )
     conclusion = "cannot tell" if causal.shortcuts is None else causal.shortcuts.conclusion
     if conclusion == "cues do not decide" and causal.shortcuts is not None:
         return p.Verdict("good", "Words alone do not decide", causal.shortcuts.reason)
@@ -150,7 +160,7 @@ def verdict(
             "warn",
             "Looks at single words",
             f"{with_interval(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
-            f"give rest on words such as {_words(context, cues)}. Whether they decide cannot be told: {reason}",
+            f"give rest on words such as {_words(context, cues)}. The test of whether they decide is open: {reason}",
         )
     return p.Verdict("neutral", "Cannot tell", reason)
 
@@ -204,7 +214,7 @@ def _against(context: AuditContext, groups: WorstGroup) -> str:
     if interval.high >= groups.accuracy_interval.low or (group.follows or 0.0) <= 0.5 * (1.0 - (group.accuracy or 0.0)):
         return ""
     return (
-        f"Where cues of “{context.label_name(group.cue_label)}” stand in texts of “{context.label_name(group.label)}”, "
+        f"Where cues of “{context.label_name(group.cue_label)}” occur in texts of “{context.label_name(group.label)}”, "
         f"{with_interval(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
         f"{fraction(groups.accuracy)}."
     )

@@ -22,7 +22,7 @@ from rightreasons.auditing.page.words import fraction, p_equals, percent
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import causal, plots
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts
+from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.shortcuts import (
@@ -94,7 +94,7 @@ class Shortcuts:
         ]
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
-        cues = measured.cues(heads, N_CUES, planted)
+        cues = named_cues(measured.cues(heads, N_CUES, planted))
         tested = _tested(context, first, heads, cues)
         groups = _cue_groups(context, cues)
         quality = measured.detection(planted, context.resampling)
@@ -106,7 +106,7 @@ class Shortcuts:
                 *(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "shortcut_tradeoff")),
             ),
             parts=(
-                causal.part(context, first.split, measured, tested, groups),
+                causal.part(context, first.split, measured, cues, tested, groups),
                 _overview(splits, headlines, percent(context.confidence_level)),
                 _by_confidence(measured, context.resampling),
                 _cue_part(context, cues, quality),
@@ -414,7 +414,8 @@ def _cue_part(context: AuditContext, cues: list[Cue], quality: DetectionQuality 
         title="Cues of each label",
         columns=columns[:n_columns],
         rows=tuple(row[:n_columns] for row in rows),
-        note=f"At most {N_CUES} per label, by predictions cued minus those by blind picks.",
+        note=f"Of the first {N_CUES} words of each label, by predictions cued minus those by blind picks, those that "
+        "cue more than blind picks at p < 0.05 each.",
         source=f"{PARADOX}; LMI: Schuster et al. 2019",
     )
     return p.Part(title="By which words", text=text, tables=(table,))
