@@ -13,6 +13,8 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.data.opening import columns
@@ -94,10 +96,10 @@ def open_dataset(
         ids, taken_id = _ids(data, id_column, prefix, name)
         rows = _rows_with_words(data, texts, drop_empty, name)
         if len(rows) < len(data):  # the ids keep the numbers of the rows
-            data, ids = data.select(rows), [ids[row] for row in rows]
+            data, ids = data.select(rows), pa.array(ids).take(rows)
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
-            made[column] = (data[source][:], datasets.Value("string"))
+            made[column] = (_arrow(data, source), datasets.Value("string"))
         if label is not None:
             made["label"] = (label_ids(data, label, names, name), datasets.ClassLabel(names=names))
         return limited(_assemble(data, made, (text, pair, label, taken_id)), limit, seed)
@@ -273,7 +275,14 @@ def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: b
     """Check that every text is a string with words, and return the rows to keep."""
     full = np.ones(len(data), dtype=np.bool_)
     for column in texts:
-        for row, text in enumerate(data[column][:]):
+        values = _arrow(data, column)
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            # Most texts have a letter or a digit of ASCII, which Arrow finds fast; Python looks at the others.
+            clear = pc.fill_null(pc.match_substring_regex(values, "[0-9A-Za-z]"), False)
+            doubtful = np.flatnonzero(~clear.to_numpy())
+        else:
+            doubtful = np.arange(len(data))
+        for row, text in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
             if text is not None and not isinstance(text, str):
                 raise TypeError(
                     f"Expected texts in the column {column!r} of {name}, but row {row} holds {text!r} "
@@ -311,9 +320,19 @@ def _assemble(
     """Put the common columns first and the columns that were not read after them."""
     info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
     info.features = datasets.Features({column: feature for column, (_, feature) in made.items()})
-    values = {column: values for column, (values, _) in made.items()}
-    common = datasets.Dataset.from_dict(values, features=info.features, info=info, split=data.split)
+    schema = info.features.arrow_schema
+    arrays = [_as_type(values, schema.field(column).type) for column, (values, _) in made.items()]
+    table = pa.Table.from_arrays(arrays, schema=schema)
+    common = datasets.Dataset(table, info=info, split=data.split)
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:
         return common
     return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
+
+
+def _arrow(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
+    return data.select_columns([column]).with_format("arrow")[:].column(column)
+
+
+def _as_type(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    return values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
