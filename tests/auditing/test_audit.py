@@ -1,5 +1,6 @@
 """The audit end to end: a real tiny model, real predictions, a report whose figures can be recomputed."""
 
+import html
 import json
 
 import datasets
@@ -217,8 +218,30 @@ def test_labels_are_matched_by_name(tiny, rows, tmp_path):
 def test_a_model_without_names_is_matched_by_number(rows, tmp_path):
     model = save_tiny_classifier(tmp_path / "model", label_names=("LABEL_0", "LABEL_1"))
     named = rows.cast_column("label", datasets.ClassLabel(names=["bad", "good"]))
-    result = audit(model, named, out=tmp_path / "report", **OPTIONS)
-    assert result.audit["dataset"]["label_mapping"] == "by number, as the model numbers its labels"
+    told = []
+    result = audit(model, named, out=tmp_path / "report", tell=told.append, **OPTIONS)
+    mapping = (
+        "by number, as the model only numbers its classes (labels in alphabetical order): bad is LABEL_0, good is "
+        "LABEL_1"
+    )
+    assert told == [f"Labels of the data matched with the model's {mapping}."]
+    assert result.audit["dataset"]["label_mapping"] == mapping
+    assert result.audit["dataset"]["label_classes"] == {"bad": "LABEL_0", "good": "LABEL_1"}
+    assert mapping in html.unescape(result.page.read_text("utf-8"))
+
+
+def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
+    ones = rows.map(lambda row: {"label": row["label"] + 1})  # 1 is negative, 2 is positive
+    splits = {"test": ones.filter(lambda row: row["label"] == 2), "train": ones}
+    result = audit(tiny, splits, out=tmp_path / "ones", **OPTIONS)
+    assert (
+        result.audit["dataset"]["label_mapping"] == "by number, as the data counts from 1: 1 is negative, 2 is positive"
+    )
+    only = {"test": splits["test"]}
+    with pytest.raises(ValueError, match="negative, positive.*, but they are 2"):
+        audit(tiny, only, out=tmp_path / "none", **OPTIONS)
+    named = audit(tiny, only, out=tmp_path / "named", first_label=1, **OPTIONS)
+    assert calibration_of(named).data["figures"] == calibration_of(result).data["figures"]
 
 
 def test_items_without_a_label_are_left_out_and_told(tiny, rows, tmp_path):
@@ -292,9 +315,7 @@ def test_a_model_folder_that_is_no_classifier(rows, tmp_path):
 
 def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
     other = rows.cast_column("label", datasets.ClassLabel(names=["joy", "anger"]))
-    message = (
-        r"Expected the labels of the data to be among the model's \(negative, positive\), but they are joy, anger\."
-    )
+    message = r"Expected the labels of the data to be among those of the model \(negative, positive\), but they are joy, anger\."
     with pytest.raises(ValueError, match=message):
         audit(tiny, other, out=tmp_path, **OPTIONS)
     numbers = rows.map(lambda row: {"label": 2 + row["label"]})

@@ -121,8 +121,14 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
     plain = rows.cast_column("label", datasets.Value("int64"))
     moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
-    with pytest.raises(ValueError, match=r"among the model's \(negative, positive\), but they are sad, glad"):
+    with pytest.raises(ValueError, match=r"among those of .*model-0 \(negative, positive\), but they are sad, glad"):
         compare(reports[0], moods)
+    # A model without names, whose report took the labels for other classes.
+    plain_model = save_tiny_classifier(tmp_path / "plain", label_names=("LABEL_0", "LABEL_1"))
+    turned = plain.map(lambda row: {"label": 1 - row["label"]})
+    swapped = audit(plain_model, turned, out=tmp_path / "swapped", **OPTIONS).out
+    with pytest.raises(ValueError, match="item 'item 0' of the split 'data' is 'negative' in the first and 'LABEL_1'"):
+        compare(reports[0], swapped)
     choices = datasets.Dataset.from_dict(
         {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
     )

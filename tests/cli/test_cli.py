@@ -57,8 +57,9 @@ def test_every_command_has_help(capsys):
 
 def test_audit_of_a_local_file(capsys, tiny, reviews, tmp_path):
     columns = ("--text-column", "review", "--label-column", "verdict")
-    code, out, _ = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    code, out, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
     assert code == 0
+    assert f"Labels of {reviews} matched with the model's by name: negative, positive." in told
     assert "Does its confidence match its accuracy?" in out
     assert f"Report: {tmp_path / 'report' / 'index.html'}" in out
     said = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
@@ -124,7 +125,10 @@ def test_data(capsys, tmp_path):
         ),
         (("audit", "{tiny}", "{reviews}"), "Expected a column with the labels in"),
         (("audit", "{tiny}", "{reviews}", "--questions", "calibratio"), "Did you mean 'calibration'?"),
-        (("audit", "{tiny}", "trec"), "Expected the labels of trec to be among the model's (negative, positive)"),
+        (
+            ("audit", "{tiny}", "trec"),
+            "Expected the labels of trec to be among those of the model (negative, positive)",
+        ),
         (("compare", "{reviews}", "{reviews}"), "to be an audit in JSON"),
         (("data", "build", "sst3"), "Did you mean 'sst2'?"),
         (("audt",), "No such command 'audt'"),

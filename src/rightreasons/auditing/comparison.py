@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.auditing.labels import align_labels
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.figures import figure_text
@@ -22,6 +21,7 @@ from rightreasons.auditing.predictions import Predictions, read_predictions
 from rightreasons.auditing.runner import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.measuring.calibration import FIGURES, TESTED, JudgedItems, measure_figures, paired_test, take_rows
@@ -146,7 +146,8 @@ def compare(
 
     Raises:
         FileNotFoundError: If one is not a report, or has no predictions.
-        ValueError: If the reports share no item, or the models' classes have other names.
+        ValueError: If the reports share no item, the models' classes have other names, or an item has one label in one
+            report and another in the other.
     """
     how = Resampling(confidence_level, n_resamples, seed)
     folders = tuple(_folder(path) for path in (first, second))
@@ -165,6 +166,7 @@ def compare(
         first_said, second_said = (
             read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)
         )
+        _check_same_labels(split, first_said, second_said, mapping, audits)
         pair = _join(first_said, second_said, mapping)
         if pair is not None:
             pairs[split] = pair
@@ -207,10 +209,7 @@ def _classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
             f"Expected two models of the same classes, but {one['name']} has {', '.join(one['label_names'])} "
             f"and {two['name']} has {', '.join(two['label_names'])}."
         )
-    everything = np.arange(len(two["label_names"]))
-    return align_labels(
-        everything, data_names=two["label_names"], model_names=one["label_names"], where=two["name"]
-    ).class_of
+    return match_labels(two["label_names"], one["label_names"], where=two["name"], classes_of=one["name"]).class_of
 
 
 def _prediction_files(audit: dict[str, Any]) -> dict[str, str]:
@@ -219,6 +218,30 @@ def _prediction_files(audit: dict[str, Any]) -> dict[str, str]:
         for split in audit["dataset"]["splits"]
         if split["predictions"] and split["role"] in ("primary", "comparison")
     }
+
+
+def _check_same_labels(
+    split: str,
+    first: Predictions,
+    second: Predictions,
+    mapping: NDArray[np.int64] | None,
+    audits: Sequence[dict[str, Any]],
+) -> None:
+    """Refuse reports that give an item different labels: then one of them took its labels for other classes."""
+    place = {name: row for row, name in enumerate(first.ids)}
+    for row, name in enumerate(second.ids):
+        one, two = first.labels[place.get(name, row)], second.labels[row]
+        if name not in place or first.texts[place[name]] != second.texts[row] or one < 0 or two < 0:
+            continue
+        if one != (two if mapping is None else mapping[two]):
+            labels = [
+                audit["model"]["label_names"][label] if audit["model"]["label_names"] else f"choice {label + 1}"
+                for audit, label in zip(audits, (one, two), strict=True)
+            ]
+            raise ValueError(
+                f"Expected two reports that give each item the same label, but item {name!r} of the split {split!r} is "
+                f"{labels[0]!r} in the first and {labels[1]!r} in the second."
+            )
 
 
 def _join(first: Predictions, second: Predictions, mapping: NDArray[np.int64] | None) -> _Pair | None:

@@ -6,15 +6,15 @@ import dataclasses
 import functools
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.labels import align_labels
 from rightreasons.auditing.predictions import safe_name
+from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import unknown_name
@@ -99,6 +99,13 @@ class AuditSplit:
     def pair_ids(self) -> list[str] | None:
         """N names that items of several splits share when they are forms of one item; None where there are none."""
         return self.column("pair_id")
+
+    def label_classes(self, model_names: Sequence[str] | None) -> dict[str, str]:
+        """Return the name of the model's class of each of the data's labels that has one; {} for multiple choice."""
+        if self.class_of is None or model_names is None:
+            return {}
+        pairs = zip(self.data_label_names, self.class_of.tolist(), strict=False)
+        return {name: model_names[label] for name, label in pairs if label >= 0}
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -271,6 +278,8 @@ def take_split(
     role: Role,
     model_names: Sequence[str] | None,
     where: str,
+    seen: Iterable[int] | None = None,
+    first_label: int | None = None,
     limit: int | None = None,
     seed: int = 0,
 ) -> AuditSplit:
@@ -284,6 +293,8 @@ def take_split(
         role: Its part in the audit.
         model_names: The names of the model's classes; None for multiple choice.
         where: What the data is called, for errors.
+        seen: The labels that occur in any split, which tells where numbers begin; None for those of this split.
+        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         limit: How many items at most; None for all.
         seed: Decides which.
 
@@ -303,9 +314,11 @@ def take_split(
         labels, how = np.array(data["label"][:], dtype=np.int64), "the index of the right choice"
         if model_names is not None:
             names = tuple(data.features["label"].names)
-            aligned = align_labels(labels, data_names=names, model_names=model_names, where=where)
+            match = match_labels(
+                names, model_names, used=np.unique(labels[labels >= 0]), seen=seen, first=first_label, where=where
+            )
             # An index of -1 reads the last entry.
-            class_of, how = np.append(aligned.class_of, -1), aligned.how
+            class_of, how = np.append(match.class_of, -1), match.in_words
             labels = class_of[labels]
     return AuditSplit(name, role, data, labels, names, how, class_of, n_available, _fingerprint(data, labels))
 

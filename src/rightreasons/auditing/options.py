@@ -29,6 +29,12 @@ class AuditOptions(Options):
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
     label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    label_names: str | None = option(
+        None, "Comma-separated names of the labels in the order of their numbers; by default those of the data."
+    )
+    first_label: int | None = option(
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0
+    )
     prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
     choices_column: str | None = option(
         None, "Column that lists the choices, or one column per choice, comma-separated."
@@ -50,6 +56,8 @@ class AuditOptions(Options):
 
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+        if self.first_label not in (None, 0, 1):
+            raise ValueError(f"Expected `first_label` to be 0 or 1, but got {self.first_label}.")
 
 
 def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, Options]:

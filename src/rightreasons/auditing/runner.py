@@ -10,10 +10,12 @@ import platform
 import shlex
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 import rightreasons
 from rightreasons.auditing.context import (
@@ -92,6 +94,7 @@ def audit(
     progress: bool = True,
     raise_errors: bool = False,
     command: str | None = None,
+    tell: Callable[[str], object] | None = None,
     **settings: Any,
 ) -> AuditResult:
     """Ask the questions of one model on one dataset, and write the report.
@@ -110,6 +113,8 @@ def audit(
         progress: Whether to show progress bars.
         raise_errors: Whether an error inside a question is raised; else the report says so and the others go on.
         command: What the report names as the command that makes it again; None to compose it.
+        tell: Called before the model reads anything with what a person should know then, such as which label is which
+            class; None to leave it to the report.
         **settings: The fields of `AuditOptions`.
 
     Returns:
@@ -134,6 +139,9 @@ def audit(
     data = _open(dataset, task, given, needs_labels=any(section.needs_labels for section in sections))
     splits = choose_splits(data, given.split, name)
     context = _context(_load(model, task, given), name, data, splits, given, out=folder, progress=progress)
+    if tell is not None and _is_main():
+        for line in _labels_told(context):
+            tell(line)
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
     applicable = [(section, section.applies(context, chosen[section.question])) for section in sections]
     outcomes = tuple(
@@ -202,17 +210,19 @@ def _open(dataset: Any, task: str, given: AuditOptions, *, needs_labels: bool) -
         "task": task,
         "data_dir": given.data_dir,
         "label_column": given.label_column,
+        "first_label": given.first_label,
         "require_labels": needs_labels,
     }
     if task == "multiple_choice":
-        _refuse_columns(given, task, "text_pair_column")
+        _refuse(given, task, "text_pair_column", "label_names")
         prompts = listed(given.prompt_column) or given.text_column
         return open_splits(dataset, prompt_column=prompts, choices_column=one_or_more(given.choices_column), **source)
-    _refuse_columns(given, task, "prompt_column", "choices_column")
-    return open_splits(dataset, text_column=given.text_column, text_pair_column=given.text_pair_column, **source)
+    _refuse(given, task, "prompt_column", "choices_column")
+    source |= {"text_column": given.text_column, "text_pair_column": given.text_pair_column}
+    return open_splits(dataset, label_names=listed(given.label_names), **source)
 
 
-def _refuse_columns(given: AuditOptions, task: str, *names: str) -> None:
+def _refuse(given: AuditOptions, task: str, *names: str) -> None:
     for name in names:
         if getattr(given, name) is not None:
             raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(given, name)!r}.")
@@ -240,6 +250,15 @@ def _context(
     given: AuditOptions,
     **settings: Any,
 ) -> AuditContext:
+    # A label that occurs in one split tells where the numbers of all of them begin.
+    seen = {
+        int(label)
+        for rows in data.values()
+        if classifier.label_names is not None and "label" in rows.column_names
+        for label in np.unique(rows["label"][:])
+        if label >= 0
+    }
+
     def take(split: str, role: Any) -> AuditSplit:
         return take_split(
             data[split],
@@ -247,6 +266,8 @@ def _context(
             role=role,
             model_names=classifier.label_names,
             where=name,
+            seen=seen,
+            first_label=given.first_label,
             limit=given.limit,
             seed=given.seed,
         )
@@ -305,6 +326,7 @@ def _record(
             "name": context.dataset_name,
             "label_names": list(context.primary.data_label_names),
             "label_mapping": context.primary.label_mapping,
+            "label_classes": context.primary.label_classes(context.label_names),
             "primary": context.primary.name,
             "splits": [_split_record(context, split) for split in _all_splits(context)],
         },
@@ -409,6 +431,18 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         made_tables=(splits,),
         command=command,
     )
+
+
+def _labels_told(context: AuditContext) -> list[str]:
+    """Say which label is which class, and how many items have no label."""
+    lines = []
+    if context.primary.class_of is not None:
+        lines.append(f"Labels of {context.dataset_name} matched with the model's {context.primary.label_mapping}.")
+    for split in context.splits:
+        n_unlabeled = len(split) - int(split.labeled.sum())
+        if n_unlabeled:
+            lines.append(f"{n_unlabeled:,} of {len(split):,} items of the split {split.name} have no label.")
+    return lines
 
 
 def _labels_in_words(context: AuditContext) -> str:

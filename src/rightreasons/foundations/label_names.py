@@ -53,7 +53,7 @@ class LabelMatch(Result):
         class_of: (L,) the class of each name; -1 for a name that does not occur and that is none of the classes.
         how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
         reason: What the match rests on, in words; "" where the names are the same.
-        pairs: The names that occur, each with the name of its class.
+        pairs: The names that occur anywhere and have a class, each with the name of its class.
     """
 
     class_of: NDArray[np.int64]
@@ -80,14 +80,12 @@ class LabelColumn:
         names: K names of the classes, by id.
         how: `BY_NAME`, `BY_FOLDED_NAME` or `BY_NUMBER`.
         reason: What that rests on, in words; "" where there is nothing to tell.
-        n_no_gold: How many rows have a lone hyphen, the mark for no gold label.
     """
 
     ids: NDArray[np.int64]
     names: tuple[str, ...]
     how: str
     reason: str = ""
-    n_no_gold: int = 0
 
 
 def match_labels(
@@ -95,6 +93,7 @@ def match_labels(
     classes: Sequence[str],
     *,
     used: Iterable[int] | None = None,
+    seen: Iterable[int] | None = None,
     first: int | None = None,
     where: str = "the data",
     classes_of: str = "the model",
@@ -106,12 +105,14 @@ def match_labels(
        become one by that, on either side.
     3. By number, if one side only numbers its labels ("0", "1", …, or "LABEL_0", "LABEL_1", …). Numbers count from 0 if
        0 occurs, and from 1 if 1 to K all occur, K being the number of classes; else it is in doubt, unless `first` says
-       it. Names against a side of numbers go by their position, if there are as many names as classes.
+       it. Words against numbered classes go by their position, if there are as many words as classes.
 
     Args:
         names: L names, such as those of a data set's labels.
         classes: K names, such as those of a model's classes.
         used: The positions of the names that occur; None for all. A name that does not occur need not be a class.
+        seen: The positions that occur anywhere, such as in all splits, which tells where numbers begin; None for
+            `used`.
         first: The number of the first class where the names are numbers, 0 or 1; None to find out.
         where: Whose the names are, for errors.
         classes_of: Whose the classes are, for errors.
@@ -126,8 +127,8 @@ def match_labels(
     Example:
         >>> match_labels(["Good", "bad"], ["bad", "good"]).class_of
         array([1, 0])
-        >>> match_labels(["bad", "good"], ["LABEL_0", "LABEL_1"]).in_words
-        'by number, as the model only numbers its classes: bad is LABEL_0, good is LABEL_1'
+        >>> match_labels(["bad", "good"], ["LABEL_0", "LABEL_1"]).reason
+        'the model only numbers its classes (labels in alphabetical order)'
         >>> match_labels(["1", "2"], ["bad", "good"]).in_words
         'by number, as the data counts from 1: 1 is bad, 2 is good'
         >>> match_labels(["joy", "anger"], ["bad", "good"])
@@ -137,14 +138,15 @@ def match_labels(
     """
     names, classes = _texts(names, f"the labels of {where}"), _texts(classes, f"the classes of {classes_of}")
     occur = sorted(set(range(len(names)) if used is None else (int(label) for label in used)))
+    anywhere = occur if seen is None else sorted({*occur, *(int(label) for label in seen)})
     by_name = _by_name([names[label] for label in occur], classes)
     if by_name is not None:
         index, key, how = by_name
         table, reason = np.array([index.get(key(name), -1) for name in names], dtype=np.int64), ""
     else:
         how = BY_NUMBER
-        table, reason = _by_number(names, classes, occur, first, where, classes_of)
-    pairs = tuple((names[label], classes[table[label]]) for label in occur)
+        table, reason = _by_number(names, classes, (occur, anywhere), first, (where, classes_of))
+    pairs = tuple((names[label], classes[table[label]]) for label in anywhere if table[label] >= 0)
     return LabelMatch(table, how, reason, pairs)
 
 
@@ -224,9 +226,7 @@ def resolve_label_columns(
     for where, (values, cells) in read.items():
         index = {value: -1 if cell is None else id_of.get(cell.text, -1) for value, cell in cells.items()}
         ids = np.fromiter(map(index.__getitem__, values), dtype=np.int64, count=len(values))
-        hyphens = [value for value, cell in cells.items() if cell is not None and cell.text == NO_GOLD_LABEL]
-        n_hyphens = sum(values.count(value) for value in hyphens) if NO_GOLD_LABEL in unlabeled else 0
-        resolved[where] = LabelColumn(ids, shown, how, reason, n_hyphens)
+        resolved[where] = LabelColumn(ids, shown, how, reason)
     return resolved
 
 
@@ -300,26 +300,32 @@ def _by_name(names: Sequence[str], classes: Sequence[str]) -> tuple[dict[str, in
 
 
 def _by_number(
-    names: Sequence[str], classes: Sequence[str], occur: Sequence[int], first: int | None, where: str, classes_of: str
+    names: Sequence[str],
+    classes: Sequence[str],
+    positions: tuple[Sequence[int], Sequence[int]],
+    first: int | None,
+    whose: tuple[str, str],
 ) -> tuple[NDArray[np.int64], str]:
-    numbers, targets = _numbers([names[label] for label in occur]), _numbers(classes)
-    table = np.full(len(names), -1, dtype=np.int64)
-    in_order = targets is not None and list(targets) in ([*range(len(classes))], [*range(1, len(classes) + 1)])
+    """Match by number: `positions` are those of the names that occur here, and of those that occur anywhere."""
+    (here, anywhere), (where, classes_of) = positions, whose
+    numbers, targets = _numbers([names[label] for label in anywhere]), _numbers(classes)
+    in_order = targets is not None and targets in ([*range(len(classes))], [*range(1, len(classes) + 1)])
+    problem = ""
     if numbers is not None and (targets is None or in_order):
         start = _first_number(set(numbers), len(classes), first)
-        if start is not None and all(0 <= number - start < len(classes) for number in numbers):
-            table[occur] = [number - start for number in numbers]
+        table = np.full(len(names), -1, dtype=np.int64)
+        for label, number in zip(anywhere, numbers, strict=True):
+            if start is not None and 0 <= number - start < len(classes):
+                table[label] = number - start
+        if start is not None and (table[here] >= 0).all():
             return table, f"{where} {'counts from 1' if start else 'numbers its labels'}"
-        problem = "" if start is not None else _doubt(set(numbers))
-    else:
-        words = not any(_NUMBERED.fullmatch(name.strip()) for name in names)
-        if words and in_order and len(names) == len(classes):
-            return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes"
-        problem = ""
-    shown = [names[label] for label in occur]
+        problem = _doubt(set(numbers)) if start is None else ""
+    elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
+        order = "alphabetical order" if list(names) == sorted(names) else f"the order of {where}"
+        return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes (labels in {order})"
     raise ValueError(
         f"Expected the labels of {where} to be among those of {classes_of} ({listed(classes)}), but they are "
-        f"{listed(shown)}{problem}."
+        f"{listed([names[label] for label in here])}{problem}."
     )
 
 

@@ -98,7 +98,7 @@ def test_the_files_of_a_published_data_set_as_a_users_own(real_data):
         (["1", "0", "1"], {}, ["0", "1"], [1, 0, 1]),
         ([True, False, True], {}, ["false", "true"], [1, 0, 1]),
         ([1.0, 0.0, 1.0], {}, ["0", "1"], [1, 0, 1]),
-        ([1, -1, None], {}, ["0", "1"], [1, -1, -1]),
+        ([2, -1, None], {}, ["0", "1", "2"], [2, -1, -1]),
         (["b", "a", "b"], {"label_names": ["b", "a"]}, ["b", "a"], [0, 1, 0]),
         ([1, 0, 1], {"label_names": ["no", "yes"]}, ["no", "yes"], [1, 0, 1]),
         ([1, 3, 2], {"label_names": ["1", "2", "3"]}, ["1", "2", "3"], [0, 2, 1]),
@@ -117,11 +117,14 @@ def test_class_labels_keep_their_names_or_take_new_ones():
     )
     rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]}, features=features)
     assert open_dataset(rows).features["label"].names == ["positive", "negative"]
-    # The same names in another order: the ids follow the names. Other names: the ids stay.
+    # The same names in another order or another case: the ids follow the names.
     assert open_dataset(rows, label_names=["negative", "positive"])["label"][:] == [1, 0]
-    assert open_dataset(rows, label_names=["yes", "no"])["label"][:] == [0, 1]
-    with pytest.raises(ValueError, match="its classes are positive, negative"):
-        open_dataset(rows, label_names=["a", "b", "c"])
+    assert open_dataset(rows, label_names=["Neutral", "Negative", "Positive"])["label"][:] == [2, 1]
+    for others in (["yes", "no"], ["a", "b", "c"]):
+        with pytest.raises(
+            ValueError, match=rf"among those of `label_names` \({', '.join(others)}\), but they are posit"
+        ):
+            open_dataset(rows, label_names=others)
 
 
 def test_pairs_of_texts():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +52,8 @@ def run_audit(
     from rightreasons.auditing.runner import audit
     from rightreasons.cli._shared.show import show_audit
 
-    result = audit(model, dataset, out=out, questions=questions, options=options, **settings)
+    tell = functools.partial(typer.echo, err=True)
+    result = audit(model, dataset, out=out, questions=questions, options=options, tell=tell, **settings)
     if show is not None:
         show(result)
     show_audit(result)

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.choices import ChoiceForm, choice_form, read_choices
 from rightreasons.data.opening.folders import Splits
-from rightreasons.data.opening.labels import label_ids, label_names_of
+from rightreasons.data.opening.labels import read_labels
 from rightreasons.data.opening.tables import read_tables
+from rightreasons.foundations.label_names import LabelColumn
 from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
@@ -37,6 +38,7 @@ def open_dataset(
     label_column: str | None = None,
     id_column: str | None = None,
     label_names: Sequence[str] | None = None,
+    first_label: int | None = None,
     column_names: Sequence[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     revision: str | None = None,
@@ -59,7 +61,9 @@ def open_dataset(
         label_column: The column of the labels; None for the first usual name (label, class, category, …).
         id_column: The column of the ids; None for a usual one if its values are unique, and otherwise row numbers.
         label_names: The names of the classes in the order of their ids; None for those of a ClassLabel, or else the
-            sorted strings, or else the numbers.
+            sorted words, or else the numbers. Labels are looked up among them by name before a number is taken for a
+            position (docs/data.md has the rules).
+        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out from the labels.
         column_names: The column names of a csv or tsv file without a header.
         data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
@@ -76,7 +80,8 @@ def open_dataset(
 
     Raises:
         TypeError: If a text is not a string or a label has a type that no class can have.
-        ValueError: If a column or a split is missing, a text is empty, a label is unknown or an id occurs twice.
+        ValueError: If a column or a split is missing, a text is empty, a label is unknown or in doubt, or an id occurs
+            twice.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull.", "Grand."], "verdict": ["up", "down", "up"]})
@@ -87,13 +92,13 @@ def open_dataset(
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
     # The class names are those of all splits together: one split may lack a class.
-    names = _class_names(tables, label_column, label_names, require_labels, name)
+    labels = _labels(tables, label_column, label_names, first_label, require_labels, name)
 
-    def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
+    def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
         text, pair = _text_columns(data, text_column, text_pair_column, name)
         label = _label_column(data, label_column, require_labels, name)
         texts = [text, *([pair] if pair else [])]
-        ids, taken_id = _ids(data, id_column, prefix, name)
+        ids, taken_id = _ids(data, id_column, part, name)
         rows = _rows_with_words(data, texts, drop_empty, name)
         if len(rows) < len(data):  # the ids keep the numbers of the rows
             data, ids = data.select(rows), pa.array(ids).take(rows)
@@ -101,7 +106,8 @@ def open_dataset(
         for column, source in zip(("text", "text_pair"), texts, strict=False):
             made[column] = (_arrow(data, source), datasets.Value("string"))
         if label is not None:
-            made["label"] = (label_ids(data, label, names, name), datasets.ClassLabel(names=names))
+            its = labels[part]
+            made["label"] = (its.ids[rows].tolist(), datasets.ClassLabel(names=list(its.names)))
         return limited(_assemble(data, made, (text, pair, label, taken_id)), limit, seed)
 
     return _each(tables, split, make, name)
@@ -163,12 +169,12 @@ def open_multiple_choice(
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     name = _name(name_or_path)
 
-    def make(data: datasets.Dataset, prefix: str) -> datasets.Dataset:
+    def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
         form: ChoiceForm = choice_form(
             data, prompt_column, choices_column, label_column, first_label, require_labels, name
         )
         prompts, choices, labels = read_choices(data, form, name)
-        ids, taken_id = _ids(data, id_column, prefix, name)
+        ids, taken_id = _ids(data, id_column, part, name)
         text = datasets.Value("string")
         made = {
             "id": (ids, text),
@@ -229,10 +235,10 @@ def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
             raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
         return make(tables, "")
     if split is None:
-        return datasets.DatasetDict({part: make(data, f"{part}-") for part, data in tables.items()})
+        return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
     if split not in tables:
         raise unknown_name(f"split of {name}", split, tables)
-    return make(tables[split], f"{split}-")
+    return make(tables[split], split)
 
 
 def _text_columns(
@@ -263,12 +269,19 @@ def _label_column(data: datasets.Dataset, label_column: str | None, required: bo
     return column
 
 
-def _class_names(
-    tables: Splits, label_column: str | None, label_names: Sequence[str] | None, required: bool, name: str
-) -> list[str]:
-    parts = [tables] if isinstance(tables, datasets.Dataset) else list(tables.values())
-    labeled = [(part, _label_column(part, label_column, required, name)) for part in parts]
-    return label_names_of([(part, column) for part, column in labeled if column is not None], label_names, name)
+def _labels(
+    tables: Splits,
+    label_column: str | None,
+    label_names: Sequence[str] | None,
+    first_label: int | None,
+    required: bool,
+    name: str,
+) -> dict[str, LabelColumn]:
+    """Read the labels of every split that has some; the only table of a data set without splits is called ""."""
+    parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
+    columns = {part: (data, _label_column(data, label_column, required, name)) for part, data in parts.items()}
+    labeled = {part: (data, column) for part, (data, column) in columns.items() if column is not None}
+    return read_labels(labeled, label_names, first_label, name)
 
 
 def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: bool, name: str) -> NDArray[np.int64]:
@@ -300,7 +313,7 @@ def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: b
     return np.flatnonzero(full)
 
 
-def _ids(data: datasets.Dataset, id_column: str | None, prefix: str, name: str) -> tuple[list[str], str | None]:
+def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) -> tuple[list[str], str | None]:
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
@@ -311,7 +324,7 @@ def _ids(data: datasets.Dataset, id_column: str | None, prefix: str, name: str) 
         ids = [str(value) for value in values]
         if None not in values and len(set(ids)) == len(ids):
             return ids, usual_id
-    return [f"{prefix}{row}" for row in range(len(data))], None
+    return [f"{part}-{row}" if part else str(row) for row in range(len(data))], None
 
 
 def _assemble(

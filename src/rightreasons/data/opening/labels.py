@@ -1,102 +1,89 @@
-"""Turns the labels of a user's data, of any type, into ids of named classes."""
+"""Turns the labels of a user's data, of any type, into ids of named classes that all splits share."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import datasets
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.foundations.label_names import (
+    BY_NAME,
+    LabelColumn,
+    check_label_names,
+    listed,
+    match_labels,
+    resolve_label_columns,
+)
+
+REMEDY = "name the classes with label_names=, or the first number with first_label="
 
 
-def label_names_of(
-    parts: Sequence[tuple[datasets.Dataset, str]], label_names: Sequence[str] | None, name: str
-) -> list[str]:
-    """Find the names of the classes of all splits together.
+def read_labels(
+    parts: Mapping[str, tuple[datasets.Dataset, str]],
+    label_names: Sequence[str] | None,
+    first_label: int | None,
+    name: str,
+) -> dict[str, LabelColumn]:
+    """Read the labels of all splits; see `foundations.label_names` for the rules.
+
+    The classes are those that the user names, or else those of a ClassLabel, or else those that the labels give. A
+    ClassLabel of other names, or of the same names in another order, is matched by name.
 
     Args:
         parts: Each split with its label column.
         label_names: The names that the user gives; None to derive them.
+        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         name: The name of the data set, for errors.
 
     Returns:
-        The names by id: those given, those of a ClassLabel, the numbers up to the largest, or the sorted strings.
+        The labels of each split, with the same names.
     """
-    if label_names is not None:
-        if isinstance(label_names, str) or not all(isinstance(label, str) for label in label_names):
-            raise TypeError(f"Expected `label_names` to be a list of strings, but got {label_names!r}.")
-        return list(label_names)
-    for data, column in parts:
-        feature = data.features[column]
-        if isinstance(feature, datasets.ClassLabel):
-            return list(feature.names)
-    values = {_plain(value, column, row, name) for data, column in parts for row, value in enumerate(data[column][:])}
-    values.discard(None)
-    numbers = [value for value in values if isinstance(value, int)]
-    if len(numbers) == len(values):
-        return [str(number) for number in range(max(numbers, default=-1) + 1)]
-    return sorted({str(value) for value in values})
-
-
-def label_ids(data: datasets.Dataset, column: str, names: Sequence[str], name: str) -> list[int]:
-    """Return the class id of each row, -1 where the label is unknown (None, an empty string, or -1)."""
-    position = {label: number for number, label in enumerate(names)}
-    feature = data.features[column]
-    own = feature.names if isinstance(feature, datasets.ClassLabel) else None
-    if own is not None and set(own) != set(names) and len(own) != len(names):
-        raise ValueError(
-            f"Expected the {len(names)} labels {', '.join(names)} in the column {column!r} of {name}, but its classes "
-            f"are {', '.join(own)}."
+    where = {
+        split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
+        for split, (_, column) in parts.items()
+    }
+    own = {
+        split: tuple(data.features[column].names)
+        for split, (data, column) in parts.items()
+        if isinstance(data.features[column], datasets.ClassLabel)
+    }
+    known, whose = None if label_names is None else check_label_names(label_names), "`label_names`"
+    if known is None and own:
+        first_named = next(iter(own))
+        known, whose = own[first_named], where[first_named]
+    values = {split: data[column][:] for split, (data, column) in parts.items()}
+    plain = {where[split]: values[split] for split in parts if split not in own}
+    resolved = resolve_label_columns(plain, known, first=first_label, remedy=REMEDY)
+    columns = {split: resolved[where[split]] for split in parts if split not in own}
+    numbers = {split: _numbers(values[split], names, where[split]) for split, names in own.items()}
+    classes = known or ()
+    for split, names in own.items():
+        if names == classes:
+            columns[split] = LabelColumn(numbers[split], names, BY_NAME)
+            continue
+        seen = {
+            label for other, its in numbers.items() if own[other] == names for label in np.unique(its) if label >= 0
+        }
+        used = [label for label in np.unique(numbers[split]) if label >= 0]
+        match = match_labels(
+            names, classes, used=used, seen=seen, first=first_label, where=where[split], classes_of=whose
         )
-    # Numbers are ids, except in a plain column whose class names are numbers themselves ("1", "2", "3").
-    numbers_are_names = own is None and all(label.isdigit() for label in names)
-    ids = []
-    for row, raw in enumerate(data[column][:]):
-        value = _plain(raw, column, row, name)
-        if own is not None and isinstance(value, int) and set(own) == set(names):
-            value = own[value]
-        if isinstance(value, int) and numbers_are_names:
-            value = str(value)
-        if value is None:
-            ids.append(-1)
-        elif isinstance(value, int):
-            if value >= len(names):
-                raise ValueError(
-                    f"Expected labels from 0 to {len(names) - 1} in the column {column!r} of {name}, but row {row} "
-                    f"holds {value}."
-                )
-            ids.append(value)
-        elif value in position:
-            ids.append(position[value])
-        else:
-            near = difflib.get_close_matches(value, names, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"Expected the labels {', '.join(names)} in the column {column!r} of {name}, but row {row} holds "
-                f"{value!r}.{hint}"
-            )
+        # An id of -1 reads the last entry.
+        ids = np.append(match.class_of, -1)[numbers[split]]
+        columns[split] = LabelColumn(ids, classes, match.how, match.reason)
+    return columns
+
+
+def _numbers(values: Sequence[int | None], names: Sequence[str], where: str) -> NDArray[np.int64]:
+    """Return the numbers of a ClassLabel, -1 where there is none."""
+    ids = np.fromiter((-1 if value is None else value for value in values), dtype=np.int64, count=len(values))
+    wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"Expected numbers of the classes {listed(names)} in {where}, from 0 to {len(names) - 1}, but row {row} "
+            f"holds {ids[row]}."
+        )
     return ids
-
-
-def _plain(value: Any, column: str, row: int, name: str) -> int | str | None:
-    """Return a label as a number or a word; None where it is unknown."""
-    if value is None or value == "" or value == -1 or value == "-1":
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        # Text files have no numbers: "1" is the class 1, "01" and "1.0" are names.
-        return int(value) if value.isascii() and value.isdigit() and str(int(value)) == value else value
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and value >= 0:
-        return value
-    if isinstance(value, (int, float)):
-        raise ValueError(
-            f"Expected class labels (whole numbers from 0, or names) in the column {column!r} of {name}, but row {row} "
-            f"holds {value}."
-        )
-    raise TypeError(
-        f"Expected class labels (whole numbers from 0, or names) in the column {column!r} of {name}, but row {row} "
-        f"holds a {type(value).__name__}."
-    )
