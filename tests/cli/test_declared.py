@@ -88,6 +88,8 @@ def another(field, kind):
         return (3, 5)
     if isinstance(field.default, float):
         return 0.8
+    if "maximum" in field.metadata:
+        return field.metadata["maximum"]
     if "minimum" in field.metadata:
         return (field.default or 5) + 1
     return "other words"

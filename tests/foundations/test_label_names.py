@@ -152,6 +152,8 @@ def test_columns_of_every_kind(values, names, ids, classes):
         (["neg", "1"], ["neg", "pos"], ValueError, "labels neg, pos in x, .* are neg, 1 and row 1 holds '1'"),
         ([0, 2], ["neg", "pos"], ValueError, r"from 0 to 1 \(neg, pos\) in x, but row 1 holds 2"),
         ([1, 2], ["a", "b", "c"], ValueError, "a, b, c, but they are 1, 2, and whether .* in doubt, as there is no 0"),
+        ([3, 2], ["a", "b", "c"], ValueError, "but they are 2, 3, and whether .* in doubt, as there is no 0 or 1"),
+        ([5, 2], ["a", "b", "c"], ValueError, r"from 0 to 2 \(a, b, c\) in x, but row 0 holds 5"),
         ([True], ["neg", "pos"], ValueError, "row 0 holds 'true'"),
     ],
 )

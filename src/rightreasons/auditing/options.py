@@ -33,7 +33,7 @@ class AuditOptions(Options):
         None, "Comma-separated names of the labels in the order of their numbers; by default those of the data."
     )
     first_label: int | None = option(
-        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
     )
     prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
     choices_column: str | None = option(
@@ -56,8 +56,6 @@ class AuditOptions(Options):
 
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
-        if self.first_label not in (None, 0, 1):
-            raise ValueError(f"Expected `first_label` to be 0 or 1, but got {self.first_label}.")
 
 
 def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, Options]:

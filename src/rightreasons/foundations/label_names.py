@@ -319,7 +319,7 @@ def _by_number(
                 table[label] = number - start
         if start is not None and (table[here] >= 0).all():
             return table, f"{where} {'counts from 1' if start else 'numbers its labels'}"
-        problem = _doubt(set(numbers)) if start is None else ""
+        problem = _doubt(set(numbers), len(classes)) if start is None else ""
     elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
         order = "alphabetical order" if list(names) == sorted(names) else f"the order of {where}"
         return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes (labels in {order})"
@@ -343,7 +343,9 @@ def _first_number(used: Set[int], n_classes: int, first: int | None) -> int | No
     return 1 if used == set(range(1, n_classes + 1)) else None
 
 
-def _doubt(used: Set[int]) -> str:
+def _doubt(used: Set[int], n_classes: int) -> str:
+    if max(used) > n_classes:
+        return ""
     return f", and whether these count from 0 or from 1 is in doubt, as there is no {0 if min(used) == 1 else '0 or 1'}"
 
 
@@ -493,11 +495,11 @@ def _among(
         )
     used = set(numbers.values())
     start = _first_number(used, len(known), first)
-    if start is None and max(used) < len(known):
+    if start is None and max(used) <= len(known):
         where = next(iter(places.values())).where
         raise ValueError(
             f"Expected labels in {where} that are beyond doubt numbers of the classes {listed(known)}, but they are "
-            f"{listed(sorted(used))}{_doubt(used)}{_remedy(remedy)}."
+            f"{listed(sorted(used))}{_doubt(used, len(known))}{_remedy(remedy)}."
         )
     low = start or 0
     odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)

@@ -19,7 +19,7 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
     Args:
         default: Its default; every option has one.
         text: One sentence for the command line and the documentation.
-        **metadata: `choices`, the allowed values; `minimum`, the least value of a whole number (or of each one).
+        **metadata: `choices`, the allowed values; `minimum` and `maximum` of a whole number (or of each one).
     """
     return dataclasses.field(default=default, metadata={"help": text, **metadata})
 
@@ -28,9 +28,9 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 class Options:
     """Base of every frozen options class; a subclass is a frozen dataclass whose fields are made by `option`.
 
-    Values are plain: numbers, texts, booleans, None, and tuples of them. `choices` and `minimum` of an option are
-    checked here, anything else in a subclass's `__post_init__`. An option whose default is None accepts None. Nothing
-    heavy is imported before a value is checked, so that a command line can list its options at once.
+    Values are plain: numbers, texts, booleans, None, and tuples of them. `choices`, `minimum` and `maximum` of an
+    option are checked here, anything else in a subclass's `__post_init__`. An option whose default is None accepts
+    None. Nothing heavy is imported before a value is checked, so that a command line can list its options at once.
 
     Example:
         >>> @dataclasses.dataclass(frozen=True)
@@ -60,6 +60,10 @@ class Options:
                     check_one_of(each, field.metadata["choices"], field.name)
                 if "minimum" in field.metadata:
                     check_count(each, field.name, minimum=field.metadata["minimum"])
+                if "maximum" in field.metadata and each > field.metadata["maximum"]:
+                    raise ValueError(
+                        f"Expected `{field.name}` to be at most {field.metadata['maximum']}, but got {each}."
+                    )
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
