@@ -231,7 +231,12 @@ def test_the_split_that_is_chosen():
         ({"text": ["x"], "label": [0.5]}, {}, ValueError, "Expected class labels .* row 0 holds 0.5"),
         ({"text": ["x"], "label": [-3]}, {}, ValueError, "Expected class labels .* row 0 holds -3"),
         ({"text": ["x"], "label": [[1]]}, {}, TypeError, "Expected class labels .* row 0 holds a list"),
-        ({"text": ["x"], "label": [2]}, {"label_names": ["n", "p"]}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
+        (
+            {"text": ["x"], "label": [2]},
+            {"label_names": ["n", "p"]},
+            ValueError,
+            "beyond doubt numbers of the classes n, p, but they are 2",
+        ),
         ({"text": ["x"], "label": ["pos"]}, {"label_names": ["neg", "poss"]}, ValueError, "holds 'pos'.*mean 'poss'"),
         ({"text": ["x"], "label": [1]}, {"split": "test"}, ValueError, "one table without splits"),
         ({"text": ["x"], "label": [1]}, {"limit": 0}, ValueError, "`limit` to be at least 1"),
@@ -346,7 +351,7 @@ def test_a_file_of_rows_without_answers():
     ("row", "options", "error", "message"),
     [
         ({"text": "a"}, {}, ValueError, "known format, but its columns are text; name them with prompt_column="),
-        ({**FORMS["piqa"], "label": 2}, {}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
+        ({**FORMS["piqa"], "label": 2}, {}, ValueError, "beyond doubt numbers of the classes n, p, but they are 2"),
         ({**FORMS["piqa"], "label": 0}, {"first_label": 1}, ValueError, "labels from 1 to 2 .* row 0 holds 0"),
         ({**FORMS["piqa"], "label": "maybe"}, {}, ValueError, "the number, the letter or the text of a choice"),
         ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
