@@ -351,7 +351,7 @@ def test_a_file_of_rows_without_answers():
     ("row", "options", "error", "message"),
     [
         ({"text": "a"}, {}, ValueError, "known format, but its columns are text; name them with prompt_column="),
-        ({**FORMS["piqa"], "label": 2}, {}, ValueError, "beyond doubt numbers of the classes n, p, but they are 2"),
+        ({**FORMS["piqa"], "label": 2}, {}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
         ({**FORMS["piqa"], "label": 0}, {"first_label": 1}, ValueError, "labels from 1 to 2 .* row 0 holds 0"),
         ({**FORMS["piqa"], "label": "maybe"}, {}, ValueError, "the number, the letter or the text of a choice"),
         ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
