@@ -21,6 +21,7 @@ from rightreasons.analysis.behavior.pass_rates import (
     asks_for_neutral,
     asks_for_texts,
     cases_of,
+    clearly_below,
     label_answers,
 )
 from rightreasons.data.opening.predictions import ModelAnswers
@@ -81,8 +82,8 @@ class SuiteAnswers:
         return sorted(places, key=lambda each: (each[1].pass_rate is None, each[1].pass_rate or 0.0, each[0]))
 
     def n_clearly_below(self, bound: float) -> int:
-        """Count the functionalities whose whole interval lies below a pass rate."""
-        return sum(each.interval is not None and each.interval.high < bound for each in self.result.functionalities)
+        """Count the functionalities that pass fewer than a share of their cases, beyond doubt (`clearly_below`)."""
+        return len(clearly_below(self.result.functionalities, bound))
 
     def called(self, answer: Any) -> str:
         """Name an answer: a class, or the text itself."""
@@ -149,7 +150,7 @@ def measure_behavior(
         classifier: From `load_classifier`.
         suite: A suite with one or two texts per example.
         batch_size: Maximum number of items per batch.
-        resampling: Level, resamples and seed of the intervals of the means.
+        resampling: Level of the intervals.
         progress: Whether to show a progress bar.
         out: A folder for the answers, from which a killed run resumes.
 
@@ -194,7 +195,7 @@ def score_stored(
             and answers that are words are matched with the suite's labels by name. Two scores per example are spread
             over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
             Ids that are those of `Suite.examples()` are compared with its order.
-        resampling: Level, resamples and seed of the intervals of the means.
+        resampling: Level of the intervals.
 
     Returns:
         The model's answers, and its pass rates.
@@ -220,9 +221,9 @@ def score_stored(
     if labels is None:
         # A file in which every answer is a whole number is read as numbers.
         texts = given if isinstance(given, list) else [str(answer) for answer in given.tolist()]
-        return SuiteAnswers(name, suite, answered_pass_rates(texts, table, resampling=resampling), texts)
+        return SuiteAnswers(name, suite, answered_pass_rates(texts, table, confidence_level=resampling.level), texts)
     numbers, matched = labels
-    result = answered_pass_rates(numbers, table, resampling=resampling)
+    result = answered_pass_rates(numbers, table, confidence_level=resampling.level)
     return SuiteAnswers(name, suite, result, numbers, class_names=suite.label_names, matched=matched)
 
 
@@ -354,7 +355,7 @@ def _classified(
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
     labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
-    result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, resampling=resampling)
+    result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, confidence_level=resampling.level)
     return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, match.matched)
 
 

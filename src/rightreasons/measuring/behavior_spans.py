@@ -54,7 +54,7 @@ def measure_reading(
         suite: A suite with the text columns question and context, such as checklist_reading.
         batch_size: Maximum number of windows per batch.
         max_length: As in `predict_answers`.
-        resampling: Level of the intervals, and how those of the means are resampled.
+        resampling: Level of the intervals.
         progress: Whether to show a bar.
         out: A folder for the answers, from which a killed run resumes.
 
@@ -77,5 +77,8 @@ def measure_reading(
     )
     texts = list(answers.texts)
     return SuiteAnswers(
-        classifier.name, suite, pass_rates(texts, suite.table(), outputs="texts", resampling=resampling), texts
+        classifier.name,
+        suite,
+        pass_rates(texts, suite.table(), outputs="texts", confidence_level=resampling.level),
+        texts,
     )

@@ -13,7 +13,7 @@ from rightreasons.analysis.behavior.generalization import (
     generalization_score,
     harmonic_mean,
 )
-from rightreasons.analysis.behavior.pass_rates import asks_for_neutral, pass_rates
+from rightreasons.analysis.behavior.pass_rates import FunctionalityResult, asks_for_neutral, clearly_below, pass_rates
 from rightreasons.foundations.suite_table import SuiteTable
 
 NAN = float("nan")
@@ -415,3 +415,31 @@ def test_outcomes_are_checked():
         compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])
     with pytest.raises(ValueError, match="first model in at least one"):
         compare_generalization(([1, 0], [0, 1]), [])
+
+
+def result_of(name, n_passed, n_cases):
+    rate = n_passed / n_cases if n_cases else None
+    return FunctionalityResult(name, "A", "MFT", rate, n_passed, n_cases, 0, None)
+
+
+def test_what_lies_below_a_bound_beyond_doubt():
+    # At 0.9: a 0/1: .1; b 0/3: .001; c 17/20: P(X <= 17) = .323; d 1/2: 1 - .81 = .19; e 0/2: .01.
+    results = [result_of(*row) for row in (("a", 0, 1), ("b", 0, 3), ("c", 17, 20), ("d", 1, 2), ("e", 0, 2))]
+    # Holm: .001 < .05 / 5, .01 < .05 / 4, .1 > .05 / 3.
+    assert [each.functionality for each in clearly_below(results, 0.9)] == ["b", "e"]
+    # With two more, .01 = .07 / 7 would do at 0.93, but .05 / 6 does not.
+    more = [*results, result_of("f", 9, 9), result_of("g", 8, 8)]
+    assert [each.functionality for each in clearly_below(more, 0.9)] == ["b"]
+    assert clearly_below([result_of("none", 0, 0)], 0.9) == []
+
+
+def test_means_have_an_interval_where_every_functionality_agrees():
+    sizes = table(
+        case_functionality=np.array([0, 0, 0, 1]), case_offsets=np.array([0, 1, 2, 3, 5]), labels=(1, 1, 1, None, None)
+    )
+    result = pass_rates([1, 1, 1, 0, 0], sizes, outputs="labels")
+    # f: 3 of 3, g: 1 of 1; n* = 4 / (1/3 + 1) = 3.
+    assert result.interval.high == 1
+    assert result.interval.low == pytest.approx(1 / (1 + 1.959963984540054**2 / 3))
+    # One functionality of one case is a class of its own: Wilson of 1 of 1.
+    assert result.test_types["INV"].interval.low == pytest.approx(1 / (1 + 1.959963984540054**2))

@@ -121,8 +121,11 @@ def test_the_verdict_follows_intervals():
         answers = np.array([0] * n_passed + [1] * (n - n_passed))
         return behavior_result(score_stored("m", suite, ModelAnswers(None, answers), resampling=FEW)).verdict
 
-    # Wilson, 95 %, n = 40: 36 pass [0.769, 0.960]; 30 pass [0.598, 0.858] < 0.9; 8 pass [0.105, 0.348] < 0.5.
-    assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "good", "warn", "bad"]
+    # Wilson, 95 %, n = 40: 40 pass [0.912, 1]; 36 pass [0.769, 0.960], on both sides of 0.9; 30 pass: P(X <= 30) at
+    # 0.9 is 0.005; 8 pass is below 0.5 too.
+    assert [verdict(n).tone for n in (40, 36, 30, 8)] == ["good", "neutral", "warn", "bad"]
+    # One case that fails shows nothing.
+    assert verdict(0, n=1).label == "Cannot tell"
 
 
 def test_without_a_suite_it_is_skipped_with_the_reason(world, tmp_path):

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.analysis.intervals import Interval, quantile_interval, wilson
+from rightreasons.analysis.intervals import Interval, stratified_wilson, wilson
 from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.label_names import BY_NUMBER, listed, resolve_labels
-from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import (
+    check_fraction,
     check_labels,
     check_one_of,
     check_scores,
@@ -62,7 +63,7 @@ class GroupResult(Result):
     Attributes:
         pass_rate: Mean pass rate of the functionalities with cases that apply; None where there is none.
         n_functionalities: How many those are.
-        interval: Bootstrap interval over cases within functionalities; None where there is no pass rate.
+        interval: Interval over cases within functionalities (`stratified_wilson`); None where there is no pass rate.
     """
 
     pass_rate: float | None
@@ -77,7 +78,7 @@ class BehavioralPassRate(Result):
     Attributes:
         behavioral_pass_rate: The suite score: unweighted mean of the functionalities' pass rates; None where no case
             applies.
-        interval: Bootstrap interval over cases within functionalities.
+        interval: Interval over cases within functionalities (`stratified_wilson`).
         functionalities: One result per functionality, in the suite's order.
         classes: Functionality class -> its mean.
         test_types: Test type -> its mean.
@@ -141,7 +142,7 @@ def pass_rates(
     suite: SuiteTable,
     *,
     outputs: str = "probabilities",
-    resampling: Resampling = Resampling(),
+    confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
     """Score predictions against a behavioral suite.
 
@@ -154,7 +155,7 @@ def pass_rates(
         outputs: What the predictions are: "probabilities" or "logits" (n, K) in the order of the suite's labels,
             "labels" (n,) whole numbers, "texts" of reading comprehension or names of labels, or "binary_sentiment":
             (n,) P(positive), spread over negative, neutral and positive as BeLUGA does.
-        resampling: Level of the intervals, and how those of the means are resampled.
+        confidence_level: Level of the intervals; default 0.95.
 
     Returns:
         A `BehavioralPassRate`.
@@ -168,7 +169,7 @@ def pass_rates(
     """
     check_one_of(outputs, OUTPUTS, "outputs")
     answers, probabilities = _answers(predictions, outputs, suite)
-    return answered_pass_rates(answers, suite, probabilities=probabilities, resampling=resampling)
+    return answered_pass_rates(answers, suite, probabilities=probabilities, confidence_level=confidence_level)
 
 
 def answered_pass_rates(
@@ -176,7 +177,7 @@ def answered_pass_rates(
     suite: SuiteTable,
     *,
     probabilities: NDArray[np.float64] | None = None,
-    resampling: Resampling = Resampling(),
+    confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
     """Score answers that are checked already; see `pass_rates`.
 
@@ -185,7 +186,7 @@ def answered_pass_rates(
         suite: The suite's table.
         probabilities: (n, K) probabilities of the labels beside the answers; None where there are none. An answer need
             not be the most probable label.
-        resampling: Level of the intervals, and how those of the means are resampled.
+        confidence_level: Level of the intervals; default 0.95.
 
     Returns:
         A `BehavioralPassRate`.
@@ -201,23 +202,64 @@ def answered_pass_rates(
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} (functionality {name!r})") from error
     groups = [passed[suite.case_functionality == number] for number in range(len(suite.functionalities))]
-    results = [_functionality(suite, number, group, resampling.level) for number, group in enumerate(groups)]
-    every = range(len(groups))
-    mean = _Means(groups, resampling)
-    whole = mean(every)
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    results = [_functionality(suite, number, group, level) for number, group in enumerate(groups)]
+    whole = _mean(results, level)
     return BehavioralPassRate(
         behavioral_pass_rate=whole.pass_rate,
         interval=whole.interval,
         functionalities=results,
-        classes={name: mean([n for n in every if suite.classes[n] == name]) for name in dict.fromkeys(suite.classes)},
+        classes={
+            name: _mean([each for each in results if each.functionality_class == name], level)
+            for name in dict.fromkeys(suite.classes)
+        },
         test_types={
-            name: mean([n for n in every if suite.test_types[n] == name]) for name in dict.fromkeys(suite.test_types)
+            name: _mean([each for each in results if each.test_type == name], level)
+            for name in dict.fromkeys(suite.test_types)
         },
         n_examples=len(suite),
         n_cases=len(passed),
         n_filtered=int(np.isnan(passed).sum()),
         passed=[None if np.isnan(value) else bool(value) for value in passed],
     )
+
+
+def clearly_below(
+    functionalities: Sequence[FunctionalityResult], bound: float, *, confidence_level: float = 0.95
+) -> list[FunctionalityResult]:
+    """Return the functionalities that pass fewer than a share of their cases, beyond doubt.
+
+    Each is compared with the bound by the one-sided exact binomial test, with Holm's correction over all of them: one
+    case that fails shows nothing.
+
+    Args:
+        functionalities: The results of a suite.
+        bound: The share, such as 0.9.
+        confidence_level: One minus the chance that any of those returned does not lie below; default 0.95.
+
+    Returns:
+        Those that lie below, in their order.
+
+    References:
+        Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+
+    Example:
+        At the bound, no pass of one case has the probability 0.1, none of three 0.001.
+
+        >>> results = [FunctionalityResult(name, "A", "MFT", 0.0, 0, n, 0, None) for name, n in (("a", 1), ("b", 3))]
+        >>> [each.functionality for each in clearly_below(results, 0.9)]
+        ['b']
+    """
+    limit = check_fraction(bound, "bound", open_ends=True)
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    asked = [each for each in functionalities if each.n_cases]
+    p_values = [float(special.bdtr(each.n_passed, each.n_cases, limit)) for each in asked]
+    rejected: set[int] = set()
+    for rank, place in enumerate(np.argsort(p_values, kind="stable").tolist()):
+        if p_values[place] > (1 - level) / (len(asked) - rank):
+            break
+        rejected.add(place)
+    return [each for place, each in enumerate(asked) if place in rejected]
 
 
 def asks_for_texts(suite: SuiteTable) -> bool:
@@ -339,29 +381,11 @@ def _functionality(suite: SuiteTable, number: int, group: NDArray[np.float64], l
     )
 
 
-class _Means:
-    """Means of pass rates over functionalities, whose bootstrap draws are shared by all groups."""
-
-    def __init__(self, groups: Sequence[NDArray[np.float64]], resampling: Resampling) -> None:
-        self.level = resampling.level
-        self.rates: list[float | None] = []
-        self.draws: list[NDArray[np.float64] | None] = []
-        for number, group in enumerate(groups):
-            applies = group[~np.isnan(group)]
-            if not len(applies):
-                self.rates.append(None)
-                self.draws.append(None)
-                continue
-            rate = float(applies.mean())
-            # Resampling cases of one functionality is drawing the number that pass.
-            rng = np.random.default_rng([resampling.seed, number])
-            self.rates.append(rate)
-            self.draws.append(rng.binomial(len(applies), rate, size=resampling.resamples) / len(applies))
-
-    def __call__(self, members: Sequence[int]) -> GroupResult:
-        rates = [self.rates[n] for n in members if self.rates[n] is not None]
-        if not rates:
-            return GroupResult(None, 0, None)
-        draws = np.mean([draw for draw in (self.draws[n] for n in members) if draw is not None], axis=0)
-        interval = quantile_interval(draws, self.level, method="percentile bootstrap of cases")
-        return GroupResult(float(np.mean(np.array(rates, dtype=np.float64))), len(rates), interval)
+def _mean(members: Sequence[FunctionalityResult], level: float) -> GroupResult:
+    """Average the pass rates of functionalities, each with a weight of one."""
+    known = [each for each in members if each.pass_rate is not None]
+    if not known:
+        return GroupResult(None, 0, None)
+    passed, cases = ([getattr(each, name) for each in known] for name in ("n_passed", "n_cases"))
+    interval = stratified_wilson(passed, cases, confidence_level=level)
+    return GroupResult(float(np.mean([each.pass_rate for each in known])), len(known), interval)

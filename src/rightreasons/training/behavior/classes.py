@@ -20,7 +20,7 @@ from rightreasons.models.scoring.classes import predict
 from rightreasons.training.behavior.class_items import iid_items, suite_items
 from rightreasons.training.behavior.heads import head_features
 from rightreasons.training.behavior.items import Items
-from rightreasons.training.behavior.kind import NO_RESAMPLING, Answers, IidData, Kind, Texts
+from rightreasons.training.behavior.kind import Answers, IidData, Kind, Texts
 from rightreasons.training.behavior.options import ACTIVATIONS
 from rightreasons.training.behavior.trainer import CLASSES, Target
 
@@ -93,7 +93,7 @@ class Classes(Kind):
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score probabilities; for sentiment, those of two classes on a suite of three."""
         kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
-        return pass_rates(outputs, suite.table(), outputs=kind, resampling=NO_RESAMPLING)
+        return pass_rates(outputs, suite.table(), outputs=kind)
 
     def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute accuracy, and the share of items called class 0, which shows a model that gives one answer."""

@@ -100,7 +100,7 @@ class Spans(Kind):
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score texts."""
-        return pass_rates(outputs.tolist(), suite.table(), outputs="texts", resampling=NO_RESAMPLING)
+        return pass_rates(outputs.tolist(), suite.table(), outputs="texts")
 
     def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute exact match, as `iid_accuracy`, and token F1."""

@@ -170,14 +170,24 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
         f"On average {with_interval(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
         f"functionality pass ({len(asked)} functionalities of {answers.suite.name})."
     )
-    if not weak:
-        return p.Verdict("good", "Passes", f"{summary} No functionality clearly passes fewer than {WEAK:.0%}.")
-    weakest = ", ".join(f"“{each.functionality}” ({fraction(each.pass_rate or 0.0)})" for each in asked[:3])
+    interval = result.interval
+    if not weak and interval is not None and interval.low >= WEAK:
+        return p.Verdict("good", "Passes", f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt.")
+    if not weak and (interval is None or interval.high >= WEAK):
+        return p.Verdict(
+            "neutral",
+            "Cannot tell",
+            f"{summary} With so few cases, no functionality passes fewer than {WEAK:.0%} beyond doubt, and the "
+            "mean may lie on either side.",
+        )
+    weakest = ", ".join(
+        f"“{each.functionality}” ({fraction(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
+    )
     return p.Verdict(
         "bad" if poor else "warn",
         "Fails many" if poor else "Fails some",
-        f"{summary} Functionalities that clearly pass fewer than {WEAK:.0%}: {weak}; fewer than half: {poor}. Weakest: "
-        f"{weakest}.",
+        f"{summary} Functionalities that pass fewer than {WEAK:.0%} beyond doubt (exact binomial tests, Holm): {weak}; "
+        f"fewer than half: {poor}. Weakest: {weakest}.",
     )
 
 
@@ -217,7 +227,7 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
             p.Column("n_functionalities", "Functionalities", "count", "Those with a case that applies."),
         ),
         rows=tuple((name, kind, _estimate(group), group.n_functionalities) for kind, name, group in groups),
-        note="Intervals: bootstrap of cases within functionalities.",
+        note="Intervals: Wilson, by the effective number of cases of the functionalities.",
         source=RIBEIRO,
     )
     plot = heat_map(
