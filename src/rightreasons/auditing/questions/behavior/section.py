@@ -173,12 +173,12 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
     interval = result.interval
     if not weak and interval is not None and interval.low >= WEAK:
         return p.Verdict("good", "Passes", f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt.")
-    if not weak and (interval is None or interval.high >= WEAK):
+    if not weak:
         return p.Verdict(
             "neutral",
             "Cannot tell",
-            f"{summary} With so few cases, no functionality passes fewer than {WEAK:.0%} beyond doubt, and the "
-            "mean may lie on either side.",
+            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt, and too few cases were asked to say "
+            "that the mean does not.",
         )
     weakest = ", ".join(
         f"“{each.functionality}” ({fraction(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
