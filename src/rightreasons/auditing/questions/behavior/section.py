@@ -177,8 +177,8 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
         return p.Verdict(
             "neutral",
             "Cannot tell",
-            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt, and too few cases were asked to say "
-            "that the mean does not.",
+            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt, and too few cases were asked to "
+            "say that the mean does not.",
         )
     weakest = ", ".join(
         f"“{each.functionality}” ({fraction(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
