@@ -61,7 +61,7 @@ def build() -> gr.Blocks:
                 suite_file = gr.File(label="Suite", file_types=list(SUITE_FILES), height=130, elem_id="suite-file")
                 answer_files = gr.File(
                     label="Predictions, one file per model",
-                    file_types=list(SUFFIXES),
+                    file_types=[*SUFFIXES, ".txt"],
                     file_count="multiple",
                     height=130,
                     elem_id="prediction-files",

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from rightreasons.data.opening.predictions import read_answers
+from rightreasons.data.suites.answers import read_suite_answers
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import SuiteAnswers, score_stored
@@ -59,7 +59,10 @@ def bundled_report() -> Report:
     """Read the bundled suite and the answers of the bundled models."""
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
     opened = open_suite(BUNDLED / "suite.jsonl")
-    models = [score_stored(entry["title"], opened.suite, read_answers(BUNDLED / entry["file"])) for entry in index]
+    models = [
+        score_stored(entry["title"], opened.suite, read_suite_answers(BUNDLED / entry["file"], opened.suite))
+        for entry in index
+    ]
     about = [
         f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences" for entry in index
     ]
@@ -79,7 +82,7 @@ def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Repo
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            models[name] = score_stored(name, opened.suite, read_answers(path))
+            models[name] = score_stored(name, opened.suite, read_suite_answers(path, opened.suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.
             where = "" if path.name in str(error) or len(prediction_files) == 1 else f"{path.name}: "

@@ -25,7 +25,17 @@ def behavior(
     suite: SuiteName,
     predictions: Annotated[
         list[Path] | None,
-        typer.Option(help="File of predictions in the suite's order, instead of a model; repeatable."),
+        typer.Option(
+            help="File of predictions in the suite's order, instead of a model: a table with headings, or lines as "
+            "CheckList reads them; repeatable."
+        ),
+    ] = None,
+    predictions_format: Annotated[
+        str | None,
+        typer.Option(
+            help="What a line without headings holds, as CheckList names it: pred_only, softmax, binary_conf, "
+            "pred_and_conf or pred_and_softmax; found out by default."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
@@ -39,7 +49,7 @@ def behavior(
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.auditing.questions.behavior.report import check_report_folder, write_behavior_report
     from rightreasons.cli._shared.show import show_pass_rates
-    from rightreasons.data.opening.predictions import read_answers
+    from rightreasons.data.suites.answers import read_suite_answers
     from rightreasons.data.suites.opening import open_suite
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.validation import check_count
@@ -53,7 +63,10 @@ def behavior(
     check_report_folder(out)
     opened = open_suite(suite, data_dir=data_dir, max_cases=max_cases, seed=seed)
     resampling = Resampling(confidence_level, n_resamples, seed)
-    tested = [score_stored(file.stem, opened, read_answers(file), resampling=resampling) for file in predictions or ()]
+    tested = []
+    for file in predictions or ():
+        stored = read_suite_answers(file, opened, file_format=predictions_format)
+        tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
         if is_reading(opened):

@@ -37,6 +37,7 @@ from .perturbing.substitutions import name_substitutions as name_substitutions
 from .perturbing.substitutions import substitution_lookups as substitution_lookups
 from .perturbing.substitutions import word_substitutions as word_substitutions
 from .perturbing.wordnet import find_wordnet as find_wordnet
+from .suites.answers import read_suite_answers as read_suite_answers
 from .suites.cases import Case as Case
 from .suites.cases import Functionality as Functionality
 from .suites.editor import directional as directional
@@ -96,6 +97,7 @@ __all__ = [
     "read_answers",
     "read_hatecheck",
     "read_predictions",
+    "read_suite_answers",
     "substitution_lookups",
     "word_substitutions",
 ]

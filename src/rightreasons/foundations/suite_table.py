@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.expectation_specs import every_part
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuiteTable:
@@ -44,3 +46,9 @@ class SuiteTable:
 
     def __len__(self) -> int:
         return int(self.case_offsets[-1])
+
+    @property
+    def asks_for_texts(self) -> bool:
+        """Whether the answers are texts rather than labels."""
+        values = (part.get("value") for spec in self.expectations for part in every_part(spec))
+        return any(isinstance(answer, str) for answer in (*self.labels, *values))

@@ -19,7 +19,6 @@ from rightreasons.analysis.behavior.pass_rates import (
     answered_pass_rates,
     answers_of,
     asks_for_neutral,
-    asks_for_texts,
     cases_of,
     clearly_below,
     label_answers,
@@ -32,7 +31,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.suite_table import SuiteTable
-from rightreasons.foundations.validation import SCORE_KINDS, check_scores
+from rightreasons.foundations.validation import SCORE_KINDS, check_scores, check_vector
 
 if TYPE_CHECKING:
     from rightreasons.models.loading import Classifier
@@ -54,6 +53,7 @@ class SuiteAnswers:
         spread: Whether a model of two sentiments was spread over three.
         matched: How the model's classes, or the stored answers, were matched with the suite's labels, in words; ""
             where the answers are texts.
+        confidences: (n,) the confidence in each answer where that is known without probabilities, or None.
     """
 
     name: str
@@ -64,6 +64,7 @@ class SuiteAnswers:
     class_names: tuple[str, ...] | None = None
     spread: bool = False
     matched: str = ""
+    confidences: NDArray[np.float64] | None = None
 
     @property
     def table(self) -> SuiteTable:
@@ -93,10 +94,11 @@ class SuiteAnswers:
         return self.class_names[int(answer)] if known and self.class_names else f"class {int(answer)}"
 
     def confidence(self, row: int, answer: int | None = None) -> float | None:
-        """Return the probability of an answer to an example, by default the most probable; None without scores."""
+        """Return the probability of an answer to an example, by default of the model's; None where it is unknown."""
         if self.probabilities is None:
-            return None
-        value = self.probabilities[row].max() if answer is None else self.probabilities[row, answer]
+            known = self.confidences is not None and answer is None
+            return float(self.confidences[row]) if known and self.confidences is not None else None
+        value = self.probabilities[row, int(self.answers[row]) if answer is None else answer]
         return float(np.clip(value, 0.0, 1.0))
 
 
@@ -163,7 +165,7 @@ def measure_behavior(
     from rightreasons.models.scoring.classes import predict
 
     examples = list(suite.examples())
-    if asks_for_texts(suite.table()) or len(suite.text_columns) > 2:
+    if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
             "question-answering model, or score stored answers with `score_stored`."
@@ -212,9 +214,11 @@ def score_stored(
         )
     _check_ids(answers.ids, suite)
     where = f"the predictions of {name}"
+    read_as = f"; the file was read as {answers.form}" if answers.form else ""
     if answers.scores is not None:
         probabilities = _probabilities(answers)
         match = _match_classes(suite, answers.label_names or probabilities.shape[1], where)
+        match = dataclasses.replace(match, matched=match.matched + read_as)
         return _classified(name, suite, probabilities, match, resampling, answers=answers.answers)
     given = answers.answers if answers.answers is not None else []
     labels = label_answers(given, table, where=where)
@@ -223,8 +227,18 @@ def score_stored(
         texts = given if isinstance(given, list) else [str(answer) for answer in given.tolist()]
         return SuiteAnswers(name, suite, answered_pass_rates(texts, table, confidence_level=resampling.level), texts)
     numbers, matched = labels
-    result = answered_pass_rates(numbers, table, confidence_level=resampling.level)
-    return SuiteAnswers(name, suite, result, numbers, class_names=suite.label_names, matched=matched)
+    confidences = answers.confidences
+    if confidences is not None:
+        confidences = check_vector(confidences, f"the confidences of {name}", minimum=0, maximum=1)
+    return SuiteAnswers(
+        name,
+        suite,
+        answered_pass_rates(numbers, table, confidences=confidences, confidence_level=resampling.level),
+        numbers,
+        class_names=suite.label_names,
+        matched=matched + read_as,
+        confidences=confidences,
+    )
 
 
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
@@ -259,7 +273,7 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
         The cases, in the order of `places`, or of the suite.
     """
     functionality = tested.suite.functionalities[number]
-    answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
+    answers = answers_of(tested.table, number, tested.answers, tested.probabilities, tested.confidences)
     held, passed = evaluate_cases(functionality.expectation, answers)
     begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
     compared = skips_first(functionality.expectation)
@@ -352,6 +366,11 @@ def _classified(
     """Score the given answers, or else the most probable classes; two sentiments may be spread over three."""
     probabilities, class_names = probabilities[:, match.order], match.names
     if match.spread:
+        if answers is not None:
+            raise ValueError(
+                f"Expected probabilities of three sentiments beside the answers in the predictions of {name}, but got "
+                "those of two."
+            )
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
     labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]

@@ -40,6 +40,7 @@ class Answers:
         probabilities: (n, K) class probabilities; None where the model gives none.
         labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
         meta: n pairs (old, new): what was replaced in this example; None where nothing was.
+        confidences: (n,) the confidence in each answer where there are no probabilities; None where there is none.
         texts: n tuples of texts, for Python functions that read them; None where they are not at hand.
     """
 
@@ -48,6 +49,7 @@ class Answers:
     probabilities: NDArray[np.float64] | None = None
     labels: Sequence[Any] | NDArray[np.int64] | None = None
     meta: Sequence[Any] | None = None
+    confidences: NDArray[np.float64] | None = None
     texts: Sequence[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
@@ -71,7 +73,13 @@ class Answers:
         return self.probabilities
 
     def probability(self, of: NDArray[np.int64] | int) -> Results:
-        """Return the probability of one class in every example, or of one class per example."""
+        """Return the probability of one class in every example, or of one class per example.
+
+        Where only the confidence in each answer is known, an answer of another class counts as minus its confidence, as
+        in CheckList.
+        """
+        if self.confidences is not None and not isinstance(of, int):
+            return np.where(self.classes() == of, self.confidences, -self.confidences)
         table = self.known_probabilities()
         if isinstance(of, int) and of >= table.shape[1]:
             raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {of}.")
@@ -130,6 +138,8 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
             before = answers.predictions[first]
             moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
             holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
+        if answers.confidences is not None:  # as in CheckList: two answers of hardly any confidence are one
+            holds |= answers.confidences + answers.confidences[first] <= tolerance
         return _as_results(holds)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
     return np.array(
@@ -233,7 +243,8 @@ def python(answers: Answers, *, function: Callable[..., Any], per: str = "exampl
     A result above 0 (or True) passes, any other number (or False) fails, and None or NaN does not apply.
 
     Args:
-        answers: The answers; the confidence of each is its row of probabilities, or 1.0 where there are none.
+        answers: The answers; the confidence of each is its row of probabilities, or the confidence in it alone, or 1.0
+            where neither is known.
         function: Called once per example with (text, answer, confidence, label, meta), per pair with (first answer,
             answer, first confidence, confidence, label, meta), or per case or functionality with a list of each of the
             five, whereupon it returns one result per example.
@@ -242,7 +253,8 @@ def python(answers: Answers, *, function: Callable[..., Any], per: str = "exampl
     n, first = len(answers), answers.first
     nothing = [None] * n
     texts = [each[0] if len(each) == 1 else each for each in answers.texts] if answers.texts is not None else nothing
-    preds, confs = answers.predictions, [1.0] * n if answers.probabilities is None else answers.probabilities
+    known = answers.confidences if answers.probabilities is None else answers.probabilities
+    preds, confs = answers.predictions, [1.0] * n if known is None else known
     labels = nothing if answers.labels is None else answers.labels
     columns = (texts, preds, confs, labels, nothing if answers.meta is None else answers.meta)
     if per == "example":

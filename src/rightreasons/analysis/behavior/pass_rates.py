@@ -112,7 +112,13 @@ def cases_of(suite: SuiteTable, number: int) -> slice:
     return slice(int(cases[0]), int(cases[-1]) + 1)
 
 
-def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDArray[np.float64] | None) -> Answers:
+def answers_of(
+    suite: SuiteTable,
+    number: int,
+    answers: Any,
+    probabilities: NDArray[np.float64] | None,
+    confidences: NDArray[np.float64] | None = None,
+) -> Answers:
     """Return the answers to the examples of a functionality, with what they are compared with.
 
     Args:
@@ -120,6 +126,7 @@ def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDAr
         number: Index of the functionality.
         answers: n answers to all examples, class numbers or texts.
         probabilities: (n, K) their probabilities, or None.
+        confidences: (n,) the confidence in each answer where there are no probabilities, or None.
 
     Raises:
         ValueError: If the functionality has no cases.
@@ -131,6 +138,7 @@ def answers_of(suite: SuiteTable, number: int, answers: Any, probabilities: NDAr
         predictions=answers[here],
         offsets=offsets - offsets[0],
         probabilities=None if probabilities is None else probabilities[here],
+        confidences=None if confidences is None else confidences[here],
         labels=suite.labels[here],
         meta=None if suite.meta is None else suite.meta[here],
         texts=None if suite.texts is None else suite.texts[here],
@@ -177,6 +185,7 @@ def answered_pass_rates(
     suite: SuiteTable,
     *,
     probabilities: NDArray[np.float64] | None = None,
+    confidences: NDArray[np.float64] | None = None,
     confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
     """Score answers that are checked already; see `pass_rates`.
@@ -186,6 +195,7 @@ def answered_pass_rates(
         suite: The suite's table.
         probabilities: (n, K) probabilities of the labels beside the answers; None where there are none. An answer need
             not be the most probable label.
+        confidences: (n,) the confidence in each answer, where there are no probabilities; None where there is none.
         confidence_level: Level of the intervals; default 0.95.
 
     Returns:
@@ -196,7 +206,7 @@ def answered_pass_rates(
     """
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):
-        part = answers_of(suite, number, answers, probabilities)
+        part = answers_of(suite, number, answers, probabilities, confidences)
         try:
             passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
         except (TypeError, ValueError) as error:
@@ -262,12 +272,6 @@ def clearly_below(
     return [each for place, each in enumerate(asked) if place in rejected]
 
 
-def asks_for_texts(suite: SuiteTable) -> bool:
-    """Tell whether a suite asks for answers that are texts rather than labels."""
-    values = (part.get("value") for spec in suite.expectations for part in every_part(spec))
-    return any(isinstance(answer, str) for answer in (*suite.labels, *values))
-
-
 def asks_for_neutral(suite: SuiteTable) -> bool:
     """Tell whether a suite has three sentiments (negative, neutral, positive).
 
@@ -313,7 +317,7 @@ def label_answers(
         >>> label_answers(["Yes", "no"], table)
         (array([1, 0]), 'by name, letter case aside')
     """
-    if asks_for_texts(suite):
+    if suite.asks_for_texts:
         return None
     names = suite.label_names
     if names is None and isinstance(answers, np.ndarray):

@@ -131,10 +131,12 @@ class ModelAnswers:
 
     Attributes:
         scores: (N, K) scores or (N,) P(class 1); None where the file has only answers.
-        answers: (N,) labels, or N texts; None where the file has scores.
+        answers: (N,) labels, or N texts; None where the file has only scores.
         label_names: K class names where the columns have them, or else None.
         kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
         ids: N ids of the items where there is a column `id`, or else None.
+        confidences: (N,) the confidence in each answer where the file has that instead of scores, or else None.
+        form: The format of a file without headings, as CheckList calls it; "" for a table.
     """
 
     scores: NDArray[Any] | None
@@ -142,6 +144,8 @@ class ModelAnswers:
     label_names: tuple[str, ...] | None = None
     kind: str | None = None
     ids: tuple[str, ...] | None = None
+    confidences: NDArray[np.float64] | None = None
+    form: str = ""
 
     def __len__(self) -> int:
         content = self.answers if self.scores is None else self.scores

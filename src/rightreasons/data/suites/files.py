@@ -36,6 +36,7 @@ import pyarrow.parquet as pq
 
 from rightreasons.data.suites.cases import Case, Functionality, check_label_names, check_plain
 from rightreasons.data.suites.editor import functionality_from_row
+from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.validation import check_options
 
 FORMAT = "rightreasons.suite"
@@ -125,7 +126,7 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
         raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield f"line {number}", _from_json(line, f"line {number} of {file}")
+            yield f"line {number}", parse_json(line, str(file), line=number)
 
 
 def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
@@ -135,28 +136,17 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
         rows = table.to_pylist()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read: {error}.") from error
-    yield "the metadata", _from_json(header, f"the metadata of {file}")
+    yield "the metadata", parse_json(header, f"the metadata of {file}")
     for number, row in enumerate(rows):
         where = f"row {number}"
         try:
-            row["expectation"] = _from_json(row["expectation"], f"{where} of {file}")
+            row["expectation"] = parse_json(row["expectation"], f"{where} of {file}")
             for case in row["cases"]:
                 if case["labels"] is not None:
-                    case["labels"] = [_from_json(label or "null", f"{where} of {file}") for label in case["labels"]]
+                    case["labels"] = [parse_json(label or "null", f"{where} of {file}") for label in case["labels"]]
         except (KeyError, TypeError):
             pass  # what reads the row says what is wrong with it
         yield where, row
-
-
-def _from_json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError(f"Expected JSON in {where}, but it is nested too deeply.") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"Expected JSON in {where}, but {error.msg}.") from error
-    except ValueError:
-        raise ValueError(f"Expected JSON in {where}, but a number is too long.") from None
 
 
 def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:

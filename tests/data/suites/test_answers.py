@@ -1,0 +1,257 @@
+"""Stored answers to a suite: tables with headings, and CheckList's prediction files with and without."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rightreasons.data.suites.answers import read_suite_answers
+from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.behavior import score_stored
+
+EQUAL, INVARIANT = {"name": "equal"}, {"name": "invariant", "tolerance": 0.1}
+SUITE = Suite(
+    "tiny",
+    ("text",),
+    (
+        Functionality("words", "W", "MFT", EQUAL, (Case("0", (("bad",),), (0,)), Case("1", (("good",),), (2,)))),
+        Functionality("names", "N", "INV", INVARIANT, (Case("0", (("Ann sat",), ("Bo sat",), ("Cy sat",))),)),
+        Functionality(
+            "more", "M", "DIR", {"name": "monotonic", "increasing": True}, (Case("0", (("good",), ("very good",))),)
+        ),
+    ),
+    ("negative", "neutral", "positive"),
+)
+UNNAMED = dataclasses.replace(SUITE, label_names=None)
+# "good" is answered neutral though positive is more probable; Bo's answer differs, and P(neutral) moves by 0.1 at most.
+SOFTMAX = [
+    (0.7, 0.2, 0.1),
+    (0.1, 0.4, 0.5),
+    (0.3, 0.4, 0.3),
+    (0.5, 0.35, 0.15),
+    (0.2, 0.5, 0.3),
+    (0.1, 0.1, 0.8),
+    (0.0, 0.05, 0.95),
+]
+PREDICTED = (0, 1, 1, 0, 1, 2, 2)
+CONFIDENCES = (0.7, 0.4, 0.4, 0.5, 0.5, 0.8, 0.95)
+
+
+def lines(*columns, separator=" "):
+    return [separator.join(map(str, row)) for row in zip(*columns, strict=True)]
+
+
+SOFT = [" ".join(map(str, row)) for row in SOFTMAX]
+
+
+def read(tmp_path, rows, suite=SUITE, *, name="p.txt", end="\n", **options):
+    (tmp_path / name).write_text("\n".join(rows) + end, encoding="utf-8")
+    return read_suite_answers(tmp_path / name, suite, **options)
+
+
+def passed(answers, suite=SUITE):
+    return score_stored("m", suite, answers, resampling=Resampling(resamples=10)).result.passed
+
+
+@pytest.mark.parametrize("suite", [SUITE, UNNAMED])
+@pytest.mark.parametrize("heading", [(), ("pred p0 p1 p2",)])
+def test_an_answer_and_probabilities(tmp_path, suite, heading):
+    given = read(tmp_path, [*heading, *lines(PREDICTED, SOFT)], suite, file_format="pred_and_softmax")
+    np.testing.assert_array_equal(given.answers, PREDICTED)
+    np.testing.assert_array_equal(given.scores, SOFTMAX)
+    # The answer counts, not the most probable label: "good" fails. P(neutral) moves from 0.4 to 0.35 and 0.5.
+    assert passed(given, suite) == [True, False, True, True]
+    if suite is SUITE:
+        found = read(tmp_path, [*heading, *lines(PREDICTED, SOFT)])
+        assert found.form == "pred_and_softmax"
+        np.testing.assert_array_equal(found.scores, SOFTMAX)
+
+
+@pytest.mark.parametrize("name", ["bert", "p.txt", "p.csv", "p.tsv"])
+def test_probabilities_alone(tmp_path, name):
+    separator = {"p.csv": ", ", "p.tsv": "\t"}.get(name, " ")
+    rows = [separator.join(map(str, row)) for row in SOFTMAX]
+    for end in ("", "\n", "\n\n"):
+        given = read(tmp_path, rows, name=name, end=end)
+        assert (given.form, given.answers) == ("softmax", None)
+        np.testing.assert_array_equal(given.scores, SOFTMAX)
+    assert passed(given) == [True, True, True, True]
+
+
+def test_headings_of_probabilities_are_names(tmp_path):
+    turned = [f"{positive} {neutral} {negative}" for negative, neutral, positive in SOFTMAX]
+    for heading in ("p_positive p_neutral p_negative", "Positive Neutral Negative"):
+        given = read(tmp_path, [heading, *turned])
+        tested = score_stored("m", SUITE, given, resampling=Resampling(resamples=10))
+        np.testing.assert_array_equal(tested.probabilities, SOFTMAX)
+        assert tested.matched.endswith("; the file was read as softmax")
+    with pytest.raises(ValueError, match=r"\(sad, so-so, glad\), but they are negative, neutral, positive"):
+        passed(read(tmp_path, ["sad so-so glad", *turned]))
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        PREDICTED,
+        [f"{value}.0" for value in PREDICTED],
+        [("negative", "neutral", "positive")[value] for value in PREDICTED],
+        [("Negative", "Neutral", "Positive")[value] for value in PREDICTED],
+    ],
+)
+@pytest.mark.parametrize("heading", [(), ("prediction",)])
+def test_answers_alone(tmp_path, answers, heading):
+    suite = dataclasses.replace(SUITE, functionalities=SUITE.functionalities[:2])
+    given = read(tmp_path, [*heading, *map(str, answers[:5])], suite)
+    assert given.form == "pred_only"
+    # Without probabilities Bo's other answer fails.
+    assert passed(given, suite) == [True, False, False]
+
+
+def test_an_answer_and_its_confidence(tmp_path):
+    given = read(tmp_path, lines(PREDICTED, CONFIDENCES))
+    assert (given.form, given.scores) == ("pred_and_conf", None)
+    np.testing.assert_array_equal(given.confidences, CONFIDENCES)
+    # Bo's other answer fails as there are no probabilities; "very good" is answered alike, and more surely.
+    assert passed(given) == [True, False, False, True]
+    # An answer of another class counts as minus its confidence: from 0.8 to -0.95.
+    words = ["negative", "neutral", "neutral", "negative", "neutral", "positive", "negative"]
+    assert passed(read(tmp_path, lines(words, CONFIDENCES))) == [True, False, False, False]
+    # As in CheckList, two answers of hardly any confidence are one.
+    assert passed(read(tmp_path, lines(words, (0.7, 0.4, 0.04, 0.05, 0.05, 0.8, 0.8)))) == [True, False, True, False]
+    with pytest.raises(ValueError, match="`the confidences of m` to be at most 1, but item 2 is 4.0"):
+        passed(read(tmp_path, lines(words, (0.7, 0.4, 4, 0.5, 0.5, 0.8, 0.8))))
+    # A shift of sentiment needs all probabilities.
+    shift = {"name": "sentiment_shift", "positive": True}
+    suite = dataclasses.replace(
+        SUITE, functionalities=(dataclasses.replace(SUITE.functionalities[2], expectation=shift),)
+    )
+    with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
+        passed(read(tmp_path, ["1 0.5", "1 0.6"], suite), suite)
+
+
+TWO = Suite(
+    "two",
+    ("text",),
+    (
+        Functionality(
+            "f",
+            "F",
+            "MFT",
+            EQUAL,
+            tuple(
+                Case(str(number), ((text,),), (label,))
+                for number, (text, label) in enumerate((("a", 1), ("b", 0), ("c", 1)))
+            ),
+        ),
+    ),
+    ("different", "duplicate"),
+)
+
+
+def test_the_probability_of_the_second_of_two(tmp_path):
+    given = read(tmp_path, ["0.9", "0.3", "0.45"], TWO)
+    assert given.form == "binary_conf"
+    assert passed(given, TWO) == [True, True, False]
+    assert passed(read(tmp_path, ["1", "0", "0"], TWO), TWO) == [True, True, False]
+    forced = read(tmp_path, ["1", "0", "0"], TWO, file_format="binary_conf")
+    assert forced.scores.tolist() == [1, 0, 0]
+
+
+def test_two_readings_are_refused(tmp_path):
+    rows = ["1 0", "0 1", "0 1"]
+    with pytest.raises(ValueError, match="lines that can be pred_and_conf as well as softmax: name it"):
+        read(tmp_path, rows, TWO)
+    assert passed(read(tmp_path, rows, TWO, file_format="softmax"), TWO) == [False, False, True]
+    assert read(tmp_path, rows, TWO, file_format="pred_and_conf").answers.tolist() == [1, 0, 0]
+    # Where the labels have no names, four columns that sum to 1 may be four labels.
+    unnamed = dataclasses.replace(TWO, label_names=None)
+    with pytest.raises(ValueError, match="as well as softmax"):
+        read(tmp_path, ["0 0.5 0.5", "0 0.9 0.1", "0 0.8 0.2"], unnamed)
+    assert read(tmp_path, ["0 0.5 0.5", "0 0.9 0.1", "1 0.2 0.8"], unnamed).form == "pred_and_softmax"
+
+
+ANSWERED = (("Ann met Bo.", "Who?"),)
+READING = Suite(
+    "reading",
+    ("context", "question"),
+    (
+        Functionality(
+            "who",
+            "W",
+            "MFT",
+            EQUAL,
+            tuple(
+                Case(str(number), (("Ann met Bo.", "Who?"),), (name,)) for number, name in enumerate(("Ann", "Bo", ""))
+            ),
+        ),
+    ),
+)
+
+
+def test_texts(tmp_path):
+    for rows in (["Ann", "Cy", ""], ["prediction", "Ann", "Cy", ""]):
+        given = read(tmp_path, rows, READING)
+        assert given.answers == ["Ann", "Cy", ""]
+        assert passed(given, READING) == [True, False, True]
+    # The last answer is empty, and its line has no end.
+    assert read(tmp_path, ["Ann", "Cy", ""], READING, end="").answers == ["Ann", "Cy", ""]
+    # Only the ends of lines part answers.
+    assert read(tmp_path, ["a\u2028b", "c\x0cd", "0.5 0.5"], READING).answers == ["a\u2028b", "c\x0cd", "0.5 0.5"]
+    with pytest.raises(ValueError, match="one line for each of the 3 examples of the suite 'reading', .* but got 4"):
+        read(tmp_path, ["Ann", "Cy", "Bo", "Di"], READING)
+    with pytest.raises(ValueError, match="pred_only as the format of the answers to 'reading', which are texts"):
+        read(tmp_path, ["Ann", "Cy", "Bo"], READING, file_format="softmax")
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (SOFT[:-1], "one line for each of the 7 examples of the suite 'tiny', in its order, in p.txt, but got 6"),
+        (["0.1 0.2 0.7", *SOFT], "but got 8"),
+        ([*SOFT[:3], "0.5 0.5", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 2"),
+        ([*SOFT[:3], "", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 has 0"),
+        ([*SOFT[:3], "0.5 x 0.5", *SOFT[4:]], "formats pred_only, .* but got 3 cells per line that fit none"),
+        (["1 2 3"] * 7, "3 cells per line that fit none"),
+        (["0.2 0.2 0.2 0.2 0.2"] * 7, "5 cells per line that fit none"),
+        (["nan 0.5 0.5"] * 7, "3 cells per line that fit none"),
+        (["0 1e999 0 0"] * 7, "4 cells per line that fit none"),
+        (["9 0.5 0.25 0.25"] * 7, "4 cells per line that fit none"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "rows", "sentence"),
+    [
+        ("softmax", ["0.5 x 0.5"] * 7, "numbers in each line of p.txt, but the one of example 0 has 'x'"),
+        ("pred_and_conf", ["1 sure"] * 7, "numbers after the answer .* 'sure'"),
+        ("softmax", ["0.5"] * 7, "2 or more cells in each line of p.txt for the format softmax, but got 1"),
+        ("binary_conf", ["0.5 0.5"] * 7, "Expected 1 cells? in each line .* binary_conf, but got 2"),
+        ("pred_and_softmax", ["0 0.5"] * 7, "3 or more cells"),
+        ("softmaxx", ["0.5 0.5"] * 7, "`file_format` to be one of .* 'softmaxx'"),
+    ],
+)
+def test_formats_that_do_not_fit(tmp_path, file_format, rows, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read(tmp_path, rows, file_format=file_format)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"Expected predictions at .*none.txt, but there is no such file"):
+        read_suite_answers(tmp_path / "none.txt", SUITE)
+    (tmp_path / "p.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match=r"text in UTF-8 in p.txt"):
+        read_suite_answers(tmp_path / "p.txt", SUITE)
+
+
+def test_tables_with_headings_are_read_as_such(tmp_path):
+    rows = ["prediction", *map(str, PREDICTED)]
+    given = read(tmp_path, rows, name="p.csv")
+    assert (given.form, given.answers.tolist()) == ("", list(PREDICTED))
+    words = ["hateful", "kind", "kind"]
+    with pytest.raises(ValueError, match="Expected a column of scores"):
+        read(tmp_path, words, READING, name="p.csv")
