@@ -165,8 +165,20 @@ def _answered_no(w: Words) -> Draft:
 OUTLINE: tuple[tuple[str, str, str, dict[str, object], Callable[[Words], Draft]], ...] = (
     ("plain praise and blame", "Words", "MFT", {"name": "equal"}, _plain),
     ("plain facts are neutral", "Words", "MFT", {"name": "equal"}, _facts),
-    ("stronger words, no less sure", "Words", "DIR", {"name": "monotonic", "increasing": True}, _stronger),
-    ("softer words, no more sure", "Words", "DIR", {"name": "monotonic", "increasing": False}, _softer),
+    (
+        "stronger words, no less sure",
+        "Words",
+        "DIR",
+        {"name": "monotonic", "increasing": True, "tolerance": 0.1},
+        _stronger,
+    ),
+    (
+        "softer words, no more sure",
+        "Words",
+        "DIR",
+        {"name": "monotonic", "increasing": False, "tolerance": 0.1},
+        _softer,
+    ),
     ("praise is added", "Words", "DIR", {"name": "sentiment_shift", "positive": True}, _praise_added),
     ("blame is added", "Words", "DIR", {"name": "sentiment_shift", "positive": False}, _blame_added),
     ("praise is negated", "Negation", "MFT", {"name": "equal"}, _praise_negated),

@@ -252,6 +252,8 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
     rows = ["prediction", *map(str, PREDICTED)]
     given = read(tmp_path, rows, name="p.csv")
     assert (given.form, given.answers.tolist()) == ("", list(PREDICTED))
+    table = ["prediction,confidence", *lines(PREDICTED, CONFIDENCES, separator=",")]
+    assert passed(read(tmp_path, table, name="p.csv")) == [True, False, False, True]
     words = ["hateful", "kind", "kind"]
     with pytest.raises(ValueError, match="Expected a column of scores"):
         read(tmp_path, words, READING, name="p.csv")

@@ -184,7 +184,8 @@ def read_answers(path: str | Path) -> ModelAnswers:
 
     Args:
         path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file: scores as in `read_predictions`, or one column of
-            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text per item. A column `id` is kept.
+            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text per item, and possibly one of
+            `CONFIDENCE_COLUMNS` beside it. A column `id` is kept.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -198,7 +199,9 @@ def read_answers(path: str | Path) -> ModelAnswers:
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
     if answers and not _candidates(scored, where):
         name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, where)
-        return ModelAnswers(None, _answers(columns[name], name), ids=_ids(columns))
+        confident = [each for each in columns if each.lower() in CONFIDENCE_COLUMNS]
+        confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
+        return ModelAnswers(None, _answers(columns[name], name), ids=_ids(columns), confidences=confidences)
     chosen = _chosen_scores(scored, columns, where, PredictionOptions())
     scores = _score_table(chosen, columns)
     if isinstance(scores, list):

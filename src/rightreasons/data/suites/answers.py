@@ -24,7 +24,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.data.opening.predictions import ANSWER_COLUMNS, CLASS_COLUMNS, SUFFIXES, ModelAnswers, read_answers
+from rightreasons.data.opening.predictions import ANSWER_COLUMNS, CLASS_COLUMNS, ModelAnswers, read_answers
+from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.validation import ROW_SUM_TOLERANCE, check_one_of
