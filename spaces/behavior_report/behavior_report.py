@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from rightreasons.data.suites.answers import read_suite_answers
+from rightreasons.data.opening.suite_answers import read_suite_answers
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import SuiteAnswers, score_stored

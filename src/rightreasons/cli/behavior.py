@@ -49,7 +49,7 @@ def behavior(
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.auditing.questions.behavior.report import check_report_folder, write_behavior_report
     from rightreasons.cli._shared.show import show_pass_rates
-    from rightreasons.data.suites.answers import read_suite_answers
+    from rightreasons.data.opening.suite_answers import read_suite_answers
     from rightreasons.data.suites.opening import open_suite
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.validation import check_count

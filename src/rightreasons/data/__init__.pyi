@@ -22,6 +22,7 @@ from .opening.splits import choose_split as choose_split
 from .opening.splits import labeled_items as labeled_items
 from .opening.splits import open_splits as open_splits
 from .opening.stored_options import PredictionOptions as PredictionOptions
+from .opening.suite_answers import read_suite_answers as read_suite_answers
 from .perturbing.mirror import mirror_dataset as mirror_dataset
 from .perturbing.probes import PROBES as PROBES
 from .perturbing.probes import Perturber as Perturber
@@ -37,7 +38,6 @@ from .perturbing.substitutions import name_substitutions as name_substitutions
 from .perturbing.substitutions import substitution_lookups as substitution_lookups
 from .perturbing.substitutions import word_substitutions as word_substitutions
 from .perturbing.wordnet import find_wordnet as find_wordnet
-from .suites.answers import read_suite_answers as read_suite_answers
 from .suites.cases import Case as Case
 from .suites.cases import Functionality as Functionality
 from .suites.editor import directional as directional

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rightreasons.data.suites.answers import read_suite_answers
+from rightreasons.data.opening.suite_answers import read_suite_answers
 from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import score_stored
