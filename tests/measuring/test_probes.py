@@ -182,7 +182,9 @@ def test_the_seed_of_the_resampling_is_that_of_the_shuffles():
     scores = probe_tables(items(), ks=(1,)).scored_by(by_pair)
     for seed in (0, 3):
         measured = measure_probes(scores, resampling=Resampling(resamples=20, seed=seed), n_permutations=20)
-        expected = prior_bias(scores.confidences["no_question"], n_permutations=20, seed=seed)
+        joint = measure_probes(scores, joint=True, resampling=Resampling(resamples=20), n_permutations=20)
+        assert joint.original.null is None
+        expected = prior_bias(scores.logits["no_question"], scores="logits", n_permutations=20, seed=seed)
         assert measured.prior_bias["no_question"].null == expected.null
-        expected = prior_bias(scores.confidences[ORIGINAL], n_permutations=20, seed=seed)
+        expected = prior_bias(scores.logits[ORIGINAL], scores="logits", n_permutations=20, seed=seed)
         assert measured.original.null == expected.null

@@ -307,12 +307,14 @@ def probe_tables(
 
 
 def measure_probes(
-    scores: ProbeScores, *, resampling: Resampling = Resampling(), n_permutations: int = 200
+    scores: ProbeScores, *, joint: bool = False, resampling: Resampling = Resampling(), n_permutations: int = 200
 ) -> ProbeFigures:
     """Turn the scores into figures: prior bias, choice paralysis, and the effect of the position of a choice.
 
     Args:
         scores: From `ProbeTables.scored_by`.
+        joint: Whether the scores of an item's choices come from one distribution, as those of letters do; the prior
+            bias then has no permutation null. Default: False.
         resampling: Level, resamples and seed of every interval and shuffle.
         n_permutations: Shuffles of the permutation null of the prior bias; default 200.
 
@@ -326,13 +328,15 @@ def measure_probes(
     labels = scores.labels()
     before = scores.confidences[ORIGINAL]
     n_items = len(scores)
+    shuffles = 0 if joint else n_permutations
     biases, intervals = {}, {}
     for name in WITHOUT_ANSWER:
         pseudo = np.asarray(scores.column(name, "pseudo_label"), dtype=np.int64)
         biases[name] = prior_bias(
-            scores.confidences[name],
+            scores.logits[name],
             None if (pseudo < 0).all() else pseudo,
-            n_permutations=n_permutations,
+            scores="logits",
+            n_permutations=shuffles,
             seed=resampling.seed,
             resampling=resampling,
         )
@@ -357,7 +361,14 @@ def measure_probes(
         n_items=n_items,
         accuracy=right / n_items,
         accuracy_interval=wilson(right, n_items, confidence_level=resampling.level),
-        original=prior_bias(before, labels, n_permutations=n_permutations, seed=resampling.seed, resampling=resampling),
+        original=prior_bias(
+            scores.logits[ORIGINAL],
+            labels,
+            scores="logits",
+            n_permutations=shuffles,
+            seed=resampling.seed,
+            resampling=resampling,
+        ),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
         paralysis={

@@ -31,7 +31,7 @@ def test_uniform_is_none():
     assert result.prior_bias == 0
     assert result.t_p_value is None
     assert result.wilcoxon_p_value is None
-    assert result.null.p_value == 1
+    assert result.null is None
 
 
 def test_ragged_rows_average_over_items():
@@ -41,11 +41,45 @@ def test_ragged_rows_average_over_items():
     assert both.mean_top_confidence == pytest.approx(0.85)
 
 
-def test_equal_rows_are_their_own_shuffles():
-    # Var = 2 * 0.2^2 / 2 = 0.04 for every shuffle too: all of them are "at least as large".
-    null = prior_bias([[0.7, 0.3]] * 5, n_permutations=20).null
-    assert null.mean == pytest.approx(0.04)
-    assert (null.excess, null.p_value) == (pytest.approx(0), 1.0)
+def test_rows_that_differ_by_a_constant_are_their_own_shuffles():
+    # Both slots hold one score each but for the item's constant: shuffled, the constants come apart and the spread
+    # grows. Without constants, the softmax (0.7, 0.3) has 2 * 0.2^2 / 2 = 0.04.
+    scores = np.log([[0.7, 0.3]] * 5) + np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    result = prior_bias(scores, scores="logits", n_permutations=20)
+    assert result.prior_bias == pytest.approx(0.04)
+    assert result.null.mean > 0.04
+    assert result.null.p_value > 0.9
+
+
+@pytest.mark.parametrize(
+    ("predictions", "options", "reason"),
+    [
+        ([[0.7, 0.3], [0.6, 0.4]], {}, "tied by their sum"),
+        (np.log([[0.7, 0.3], [0.6, 0.4]]), {"scores": "log_probabilities"}, "tied by their sum"),
+        (np.log([[0.7, 0.3], [0.6, 0.4]]) + 3, {"scores": "logits"}, "normalized within each item"),
+        ([[0.0, -np.inf], [1.0, 0.0]], {"scores": "logits"}, "minus infinity"),
+        ([[0.0, 2.0], [1.0, 0.0]], {"scores": "logits", "n_permutations": 0}, "No shuffles"),
+    ],
+)
+def test_where_there_is_no_null(predictions, options, reason):
+    result = prior_bias(predictions, **options)
+    assert result.null is None
+    assert reason in result.no_null
+
+
+@pytest.mark.parametrize(("n_items", "n_choices"), [(40, 2), (60, 4)])
+def test_the_null_is_uniform_under_itself(n_items, n_choices):
+    rng = np.random.default_rng(5)
+    p_values = np.array(
+        [
+            prior_bias(
+                rng.normal(size=(n_items, n_choices)) * 2, scores="logits", n_permutations=39, seed=seed
+            ).null.p_value
+            for seed in range(300)
+        ]
+    )
+    for level in (0.05, 0.25, 0.5):
+        assert abs((p_values <= level).mean() - level) < 3 * (level * (1 - level) / 300) ** 0.5
 
 
 def test_logits_are_softmaxed_within_the_row():
@@ -70,14 +104,12 @@ def test_references_of_minus_one_are_left_out():
     assert prior_bias([[0.6, 0.4]], [-1], n_permutations=0).pseudo_correct is None
 
 
-def test_null_sees_bias_beyond_unrelated_scores():
+def test_null_sees_choices_that_work_against_each_other():
     rng = np.random.default_rng(0)
-    # Every item gives both choices like scores of very different sizes from item to item: shuffling adds spread.
-    level = rng.normal(0, 3, size=(300, 1))
-    alike = np.exp(level + rng.normal(0, 0.1, size=(300, 2)))
-    rows = alike / alike.sum(axis=1, keepdims=True)
-    assert prior_bias(rows, n_permutations=50).null.excess == pytest.approx(0, abs=0.01)
-    opposed = rng.normal(0, 3, size=(300, 1)) * np.array([[1, -1]])
+    # A level that the choices of an item share: shuffling adds spread.
+    alike = rng.normal(0, 3, size=(300, 1)) + rng.normal(0, 0.1, size=(300, 2))
+    assert prior_bias(alike, scores="logits", n_permutations=50).null.excess < -0.05
+    opposed = rng.normal(0, 3, size=(300, 1)) * np.array([[1, -1]]) + rng.normal(0, 1, size=(300, 2))
     assert prior_bias(opposed, scores="logits", n_permutations=50).null.p_value < 0.05
 
 

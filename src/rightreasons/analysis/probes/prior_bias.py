@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, poisson_binomial_p_value
+from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
+    as_ragged,
     check_count,
     check_labels,
     check_ragged,
@@ -22,6 +24,9 @@ from rightreasons.foundations.validation import (
 )
 
 Alternative = Literal["two-sided", "less", "greater"]
+
+TIED = 1e-6
+"""Scores whose exponentials have one sum in every item, up to this, are normalized."""
 
 DEFINITION = (
     "Prior bias: the population variance of the confidences over the choices of an item that has no right choice, "
@@ -53,7 +58,10 @@ class PseudoCorrect(Result):
 
 @dataclasses.dataclass(frozen=True)
 class PermutationNull(Result):
-    """What the bias would be if the scores of an item had nothing to do with one another.
+    """What the bias would be if the raw scores of an item's choices had nothing to do with one another.
+
+    The scores are shuffled between items within each choice slot, before the softmax. Probabilities and normalized
+    log-probabilities give no such null: the ones of an item are tied to one another by their sum.
 
     Attributes:
         mean: Mean prior bias over the shuffles.
@@ -85,8 +93,9 @@ class PriorBias(Result):
             (fewer than two items, or all variances equal).
         wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
         pseudo_correct: Preference for the choice that used to be right; None without references.
-        null: The permutation null.
+        null: The permutation null; None where it cannot be made, for the reason in `no_null`.
         interval: Bootstrap interval of `prior_bias` over items; None unless requested.
+        no_null: Why there is no permutation null; "" where there is one.
         definition: The measure in words.
     """
 
@@ -102,6 +111,7 @@ class PriorBias(Result):
     pseudo_correct: PseudoCorrect | None
     null: PermutationNull | None
     interval: Interval | None
+    no_null: str = ""
     definition: str = DEFINITION
 
 
@@ -127,7 +137,8 @@ def prior_bias(
         references: (N,) index of the pseudo-correct choice: the one that was right before the perturbation, where it
             is still there. None where no item has one; -1 for single items without one.
         scores: "probabilities" (default), "logits" or "log_probabilities"; softmax is taken within each row.
-        n_permutations: Shuffles of the permutation null (default 200); 0 leaves it out.
+            Log-likelihoods of language models, which need not sum to 1, are "logits".
+        n_permutations: Shuffles of the permutation null of logits (default 200); 0 leaves it out.
         seed: Seed of those shuffles; default 0.
         resampling: How the bootstrap interval is resampled; None (default) gives none.
 
@@ -147,13 +158,15 @@ def prior_bias(
         >>> round(result.prior_bias, 6), round(result.normalized_prior_bias, 6)
         (0.068889, 0.31)
     """
-    rows = check_ragged(predictions, scores=scores)
+    raw = as_ragged(predictions, "predictions") if scores == "logits" else None
+    rows = check_ragged(predictions if raw is None else raw, scores=scores)
     n_permutations = check_count(n_permutations, "n_permutations", minimum=0)
     seed = check_seed(seed)
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)
     divergence = np.log(n) - _entropies(rows)
     picked = rows.argmax()
+    null, no_null = _permutation_null(raw, float(variance.mean()), n_permutations, seed)
     return PriorBias(
         prior_bias=float(variance.mean()),
         normalized_prior_bias=float((variance * n**2 / (n - 1)).mean()),
@@ -165,7 +178,8 @@ def prior_bias(
         t_p_value=t_p_value(variance, "greater"),
         wilcoxon_p_value=wilcoxon_p_value(variance, "greater"),
         pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
-        null=_permutation_null(rows, float(variance.mean()), n_permutations, seed) if n_permutations else None,
+        null=null,
+        no_null=no_null,
         interval=None if resampling is None else bootstrap_mean(variance, resampling=resampling),
     )
 
@@ -214,26 +228,33 @@ def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object)
     )
 
 
-def _permutation_null(rows: Ragged, observed: float, n_permutations: int, seed: int) -> PermutationNull:
-    """Shuffle, within each choice slot, which item a score belongs to.
+def _permutation_null(
+    raw: Ragged | None, observed: float, n_permutations: int, seed: int
+) -> tuple[PermutationNull | None, str]:
+    """Shuffle, within each choice slot, which item a raw score belongs to; or say why that cannot be done.
 
     Only items with the same number of choices exchange scores, so that every shuffled row is a row of that size.
     """
+    if not n_permutations:
+        return None, "No shuffles were asked for."
+    if raw is None:
+        return None, "The probabilities of an item are tied by their sum, so they cannot be exchanged: give logits."
+    if not np.isfinite(raw.values).all():
+        return None, "A score is minus infinity."
+    top = raw.reduce(np.maximum)
+    totals = top + np.log(np.add.reduceat(np.exp(raw.values - np.repeat(top, raw.lengths)), raw.starts))
+    if len(raw) > 1 and np.ptp(totals) <= TIED:
+        return None, "The scores are normalized within each item, so they cannot be exchanged: give raw logits."
     rng = np.random.default_rng([seed, 1])
-    logits = np.log(np.maximum(rows.values, 1e-300))
-    blocks = [logits[rows.starts[rows.lengths == size][:, None] + np.arange(size)] for size in np.unique(rows.lengths)]
+    blocks = [raw.values[raw.starts[raw.lengths == size][:, None] + np.arange(size)] for size in np.unique(raw.lengths)]
     nulls = np.empty(n_permutations)
     for index in range(n_permutations):
-        total = 0.0
-        for block in blocks:
-            shuffled = rng.permuted(block, axis=0)
-            shuffled = np.exp(shuffled - shuffled.max(axis=1, keepdims=True))
-            shuffled /= shuffled.sum(axis=1, keepdims=True)
-            total += float(shuffled.var(axis=1).sum())
-        nulls[index] = total / len(rows)
-    return PermutationNull(
+        total = sum(float(softmax(rng.permuted(block, axis=0)).var(axis=1).sum()) for block in blocks)
+        nulls[index] = total / len(raw)
+    null = PermutationNull(
         mean=float(nulls.mean()),
         excess=observed - float(nulls.mean()),
         p_value=float((1 + (nulls >= observed * (1 - 1e-12)).sum()) / (n_permutations + 1)),
         n_permutations=n_permutations,
     )
+    return null, ""

@@ -127,7 +127,7 @@ def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
         orders = measure_option_order(
             prompts, choices, labels, ids, score("orders", method), resampling=context.resampling
         )
-    figures = measure_probes(scores, resampling=context.resampling)
+    figures = measure_probes(scores, joint=joint, resampling=context.resampling)
     return ProbeAnswers(scores, figures, orders, joint, tuple(k for k in wanted if k not in ks))
 
 
