@@ -1,17 +1,20 @@
 """The probes on one scorer: tables in one order, one call, and figures that tell dilution from paralysis."""
 
 import json
+from types import SimpleNamespace
 
 import datasets
 import numpy as np
 import pytest
 
-from rightreasons.analysis.probes.prior_bias import prior_bias
+from rightreasons.analysis.intervals import wilson
+from rightreasons.analysis.probes.prior_bias import PseudoCorrect, prior_bias
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import measure_option_order
 from rightreasons.measuring.probes import (
     ORIGINAL,
     WITHOUT_ANSWER,
+    ProbeFigures,
     extra_choices_name,
     measure_probes,
     probe_tables,
@@ -188,3 +191,29 @@ def test_the_seed_of_the_resampling_is_that_of_the_shuffles():
         assert measured.prior_bias["no_question"].null == expected.null
         expected = prior_bias(scores.logits[ORIGINAL], scores="logits", n_permutations=20, seed=seed)
         assert measured.original.null == expected.null
+
+
+def test_the_telling_probe_is_the_one_that_decides():
+    def figures(**tests):
+        chosen = {name: SimpleNamespace(pseudo_correct=test) for name, test in tests.items()}
+        intervals = {name: wilson(round(test.rate * 50), 50) for name, test in tests.items() if test is not None}
+        return ProbeFigures(
+            n_items=50, accuracy=0.5, accuracy_interval=None, original=None, prior_bias=chosen,
+            pseudo_correct_intervals=intervals, paralysis={}, position_bias=None, choices_only=None,
+        )  # fmt: skip
+
+    def test(rate, p_value):
+        return PseudoCorrect(rate, 0.4, p_value, "binomial", 0.0, None)
+
+    both = figures(no_question=test(0.44, 0.6), wrong_question=test(0.6, 0.01))
+    assert both.telling_probe == "wrong_question"
+    assert both.knows_unasked(0.05)
+    assert not both.knows_unasked(0.015)  # two probes: 0.01 against 0.0075
+    # Far below chance is no knowledge, however small the p-value.
+    below = figures(no_question=test(0.1, 1e-5), wrong_question=test(0.44, 0.6))
+    assert below.telling_probe == "wrong_question"
+    assert not below.knows_unasked(0.05)
+    # Wilson of 22 of 50 ends at 0.577, of 5 of 50 at 0.214.
+    assert below.may_know_unasked(0.15)
+    assert not below.may_know_unasked(0.2)
+    assert figures(no_question=None, wrong_question=None).telling_probe is None

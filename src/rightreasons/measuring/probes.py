@@ -188,10 +188,24 @@ class ProbeFigures(Result):
             restricted_drop=paralysis.restricted_drop.mean,
         )
 
+    @property
+    def telling_probe(self) -> str | None:
+        """The probe without its question whose test is the clearest; None where no old answer is left to pick."""
+        tests = {name: self.prior_bias[name].pseudo_correct for name in WITHOUT_QUESTION}
+        known = {name: test for name, test in tests.items() if test is not None}
+        return min(known, key=lambda name: (known[name].rate <= known[name].chance, known[name].p_value), default=None)
+
     def knows_unasked(self, alpha: float) -> bool:
         """Tell whether the old answer is picked above chance without its question; of two probes, by Bonferroni."""
-        tests = (self.prior_bias[name].pseudo_correct for name in WITHOUT_QUESTION)
-        return any(test is not None and test.rate > test.chance and test.p_value < alpha / 2 for test in tests)
+        test = None if self.telling_probe is None else self.prior_bias[self.telling_probe].pseudo_correct
+        return test is not None and test.rate > test.chance and test.p_value < alpha / len(WITHOUT_QUESTION)
+
+    def may_know_unasked(self, margin: float) -> bool:
+        """Tell whether an interval of the old answer's rate reaches this far above chance."""
+        return any(
+            test is not None and self.pseudo_correct_intervals[name].high > test.chance + margin
+            for name, test in ((name, self.prior_bias[name].pseudo_correct) for name in WITHOUT_QUESTION)
+        )
 
     def is_paralyzed(self, alpha: float) -> bool:
         """Tell whether the most added choices lower the confidence beyond dilution, by the paired t-test."""

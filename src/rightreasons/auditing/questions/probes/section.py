@@ -31,6 +31,11 @@ from rightreasons.measuring.probes import (
 MIN_ITEMS = 10
 """With fewer labeled items than this, nothing can be said about a preference."""
 
+MARGIN = 0.1
+"""A rate of old answers this far above chance is worth ruling out before nothing is said to be found."""
+
+PICKING = {"no_question": "Without the question", "wrong_question": "With the question of another item"}
+
 DONE = {
     "no_question": "the prompt is removed",
     "wrong_question": "the prompt is replaced by that of another item",
@@ -412,25 +417,37 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
 def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
     figures = answers.figures
     knows, paralyzed = figures.knows_unasked(alpha), figures.is_paralyzed(alpha)
-    paralysis, bias = figures.paralysis[figures.largest_k], figures.prior_bias["no_question"]
-    pseudo = bias.pseudo_correct
-    picks = ""
-    if pseudo is not None:
-        picks = f" and it picks the old answer in {fraction(pseudo.rate)} (chance {fraction(pseudo.chance)})"
+    sentences, probe = [], figures.telling_probe
+    if probe is not None and (test := figures.prior_bias[probe].pseudo_correct) is not None:
+        rate = with_interval(estimate_of(test.rate, figures.pseudo_correct_intervals[probe]))
+        sentences.append(
+            f"{PICKING[probe]} it picks the old answer in {rate} of the items, where chance gives "
+            f"{fraction(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer of two probes)."
+        )
+    drop = figures.paralysis[figures.largest_k].restricted_drop
+    if answers.joint:
+        sentences.append(
+            f"{figures.largest_k} added choices lower the confidence in the right one, among the item's own, by "
+            f"{with_interval(estimate_of(drop.mean, drop.interval))}"
+            f"{'' if drop.t_p_value is None else f' (paired t-test, p {p_equals(drop.t_p_value)})'}."
+        )
+    bias = figures.prior_bias["no_question"].normalized_prior_bias
+    sentences.append(f"Its preference without the question is {bias:.1%} of the largest possible.")
+    summary = " ".join(sentences)
+    if not (knows or paralyzed):
+        if figures.may_know_unasked(MARGIN):
+            return p.Verdict(
+                "neutral",
+                "Cannot tell",
+                f"{summary} {figures.n_items:,} items do not rule out a rate {100 * MARGIN:.0f} points above chance.",
+            )
+        return p.Verdict("good", "No sign of confusion", summary)
     label = {
         (True, True): "Prior bias and paralysis",
         (True, False): "Knows the answer unasked",
         (False, True): "Paralyzed by choice",
-        (False, False): "No sign of confusion",
     }[knows, paralyzed]
-    return p.Verdict(
-        "bad" if knows and paralyzed else "warn" if knows or paralyzed else "good",
-        label,
-        f"Without the question its prior bias is {with_interval(estimate_of(bias.prior_bias, bias.interval))} (with it "
-        f"{fraction(figures.original.prior_bias)}){picks}. {figures.largest_k} added choices lower the confidence in "
-        f"the right one by {fraction(paralysis.choice_paralysis)}, and by {fraction(paralysis.restricted_drop.mean)} "
-        "among the item's own choices, free of dilution.",
-    )
+    return p.Verdict("bad" if knows and paralyzed else "warn", label, summary)
 
 
 def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
