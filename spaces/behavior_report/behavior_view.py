@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from behavior_report import Report
 
 from rightreasons.analysis.intervals import Interval
+from rightreasons.auditing.page.examples import changes
 from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_percent
-from rightreasons.auditing.questions.behavior.words import TYPES, changes, expected, rule
+from rightreasons.auditing.questions.behavior.words import TYPES, expected, rule
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
 from rightreasons.widget import tiles

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Role = Literal["primary", "comparison", "validation", "train"]
 
+PAIRS = "pair_id"
+"""The column of what belongs together where none is named, before `source_id`."""
+
 VALIDATION_SPLITS = ("validation", "dev", "valid", "val")
 """The splits that may be used to fit a temperature."""
 
@@ -49,6 +52,7 @@ class AuditSplit:
         class_of: The model's class of each of the data's labels, and -1 at the end for none; None for multiple choice.
         n_available: How many items the split has.
         fingerprint: A digest of ids, texts and labels.
+        groups_column: The column of the sets or pairs of items; None where none was named.
     """
 
     name: str
@@ -60,6 +64,7 @@ class AuditSplit:
     class_of: NDArray[np.int64] | None
     n_available: int
     fingerprint: str
+    groups_column: str | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -98,7 +103,7 @@ class AuditSplit:
     @functools.cached_property
     def pair_ids(self) -> list[str] | None:
         """N names that items of several splits share when they are forms of one item; None where there are none."""
-        return self.column("pair_id")
+        return self.column(self.groups_column or PAIRS)
 
     def label_classes(self, model_names: Sequence[str] | None) -> dict[str, str]:
         """Return the name of the model's class of each of the data's labels that has one; {} for multiple choice."""
@@ -282,10 +287,12 @@ def take_split(
     first_label: int | None = None,
     limit: int | None = None,
     seed: int = 0,
+    groups_column: str | None = None,
 ) -> AuditSplit:
     """Take the items of a split that the audit will look at, their labels in the model's numbering.
 
-    With a limit, the items are chosen by (seed, id): the same ones whatever the order of the rows.
+    With a limit, the items are chosen by (seed, id): the same ones whatever the order of the rows. Items that share a
+    set or a pair are chosen together, so that no set loses an item.
 
     Args:
         data: Rows in the common schema: id, text (text_pair), label; or id, prompt, choices, label.
@@ -297,15 +304,23 @@ def take_split(
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         limit: How many items at most; None for all.
         seed: Decides which.
+        groups_column: The column of the sets or pairs of items; None for `pair_id` or `source_id` where there is one.
 
     Returns:
         The split.
+
+    Raises:
+        ValueError: If there is no such column, or labels and classes do not match.
     """
+    from rightreasons.data.opening.columns import named_column
     from rightreasons.data.opening.datasets import chosen_rows
 
     n_available = len(data)
+    if groups_column is not None:
+        named_column(data, groups_column, "groups_column", where)
     if limit is not None and limit < n_available:
-        data = data.select(chosen_rows(data["id"][:], limit, seed=seed))
+        column = groups_column or next((name for name in (PAIRS, "source_id") if name in data.column_names), None)
+        data = data.select(chosen_rows(data["id"][:], limit, seed=seed, groups=column and data[column][:]))
     names: tuple[str, ...] = ()
     class_of = None
     labels = np.full(len(data), -1, dtype=np.int64)
@@ -320,7 +335,9 @@ def take_split(
             # An index of -1 reads the last entry.
             class_of, how = np.append(match.class_of, -1), match.in_words
             labels = class_of[labels]
-    return AuditSplit(name, role, data, labels, names, how, class_of, n_available, _fingerprint(data, labels))
+    return AuditSplit(
+        name, role, data, labels, names, how, class_of, n_available, _fingerprint(data, labels), groups_column
+    )
 
 
 def choose_splits(

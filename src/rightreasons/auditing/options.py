@@ -39,6 +39,11 @@ class AuditOptions(Options):
     choices_column: str | None = option(
         None, "Column that lists the choices, or one column per choice, comma-separated."
     )
+    groups_column: str | None = option(
+        None,
+        "Column that names the contrast set or pair that an item belongs to; by default pair_id or source_id where "
+        "there is one.",
+    )
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     revision: str | None = option(None, "Revision of the model on the hub.")
     method: str | None = option(

@@ -62,7 +62,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
             "id": list(split.ids),
             "text": split.texts,
             "label": split.labels.tolist(),
-            "prediction": [int(np.argmax(row)) for row in rows],
+            "prediction": scores.predicted.tolist(),
             "logits": [row.tolist() for row in rows],
         },
         features=datasets.Features(

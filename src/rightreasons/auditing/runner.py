@@ -270,6 +270,7 @@ def _context(
             first_label=given.first_label,
             limit=given.limit,
             seed=given.seed,
+            groups_column=given.groups_column,
         )
 
     splits = [take(split, "primary" if position == 0 else "comparison") for position, split in enumerate(chosen)]

@@ -44,7 +44,9 @@ def _show(result: AuditResult, top: int) -> None:
     (outcome,) = result.outcomes
     if outcome.result is None:
         return
-    rows: list[dict[str, Any]] = outcome.result.data["ranking"]
+    rows: list[dict[str, Any]] = outcome.result.data.get("ranking", [])
+    if not rows:
+        return
     file = result.page.parent / RANKING
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.validation import check_ragged
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,3 +33,16 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @functools.cached_property
+    def predicted(self) -> NDArray[np.int64]:
+        """(N,) predicted classes, or choices: the first of the largest scores."""
+        logits = self.logits
+        return logits.argmax() if isinstance(logits, Ragged) else np.asarray(logits.argmax(axis=1), dtype=np.int64)
+
+    @functools.cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """(N,) their probabilities."""
+        if isinstance(self.logits, Ragged):
+            return check_ragged(self.logits, scores="logits").reduce(np.maximum)
+        return np.asarray(softmax(self.logits).max(axis=1))

@@ -13,6 +13,9 @@ from .causal_shortcuts import CausalMeasurement as CausalMeasurement
 from .causal_shortcuts import cue_groups as cue_groups
 from .causal_shortcuts import measure_causal_shortcuts as measure_causal_shortcuts
 from .causal_shortcuts import named_cues as named_cues
+from .contrast_sets import ContrastItems as ContrastItems
+from .contrast_sets import ContrastMeasurement as ContrastMeasurement
+from .contrast_sets import measure_contrast_sets as measure_contrast_sets
 from .cues import ChoiceItems as ChoiceItems
 from .cues import CueFigures as CueFigures
 from .cues import measure_cues as measure_cues
@@ -46,6 +49,8 @@ __all__ = [
     "CalibrationOptions",
     "CausalMeasurement",
     "ChoiceItems",
+    "ContrastItems",
+    "ContrastMeasurement",
     "CueFigures",
     "CuesOptions",
     "DifficultyMeasurement",
@@ -70,6 +75,7 @@ __all__ = [
     "measure_behavior",
     "measure_calibration",
     "measure_causal_shortcuts",
+    "measure_contrast_sets",
     "measure_cues",
     "measure_difficulty",
     "measure_flips",

@@ -9,6 +9,7 @@ from rightreasons.foundations.options import Options, option
 
 FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 NEIGHBORS = ("same_class", "any")
+MEASURES = ("eigenvalue", "contrast")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,11 +80,22 @@ class ProbesOptions(Options):
 class DifficultyOptions(Options):
     """Which examples is it fragile on?"""
 
+    measures: tuple[str, ...] = option(
+        MEASURES,
+        "Comma-separated: eigenvalue (how far each prediction is from changing) and contrast (contrast sets, where the "
+        "data has them).",
+        choices=MEASURES,
+    )
     items: int = option(1000, "Maximum number of ranked items.", minimum=1)
     neighbors: str = option(
         "same_class", "Words that replace others: same_class (of the predicted class) or any.", choices=NEIGHBORS
     )
     data_map: str | None = option(None, "Folder of DataMapCallback, from training on these items, to compare with.")
+    original_column: str | None = option(
+        None,
+        "Column that marks the original of each contrast set, by true and false or by the word original; role, "
+        "is_original or mirrored where there is one, else the first item of each set is it.",
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,9 @@
 import csv
 import json
 
+import datasets
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
@@ -154,6 +156,88 @@ def test_too_few_items(tmp_path):
     outcome = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0]
     assert outcome.result is None
     assert outcome.reason == "It needs at least 20 items, but there are 2."
+
+
+class TestContrastSets:
+    """A tiny model whose answers are read from its own predictions: what counts is which items go together."""
+
+    TEXTS = ("a good film", "a bad film", "the plot is dull", "the plot is fine", "a great actor", "an awful actor")
+
+    @pytest.fixture(scope="class")
+    def model(self, tmp_path_factory):
+        return save_tiny_classifier(tmp_path_factory.mktemp("tiny"))
+
+    def rows(self, n_sets=12):
+        """Pairs and, of every third set, a second revision; the original comes last."""
+        rows = []
+        for number in range(n_sets):
+            for place in range(2 + (number % 3 == 0)):
+                text = f"{self.TEXTS[(number + place) % 6]} {'very ' * (number // 6)}good"
+                rows.append({"text": text, "label": ("negative", "positive")[(number + place) % 2],
+                             "set": f"s{number}", "kind": "revised"})  # fmt: skip
+            rows[-1]["kind"] = "original"
+        return rows
+
+    def test_they_alone_are_measured_of_few_items(self, model, tmp_path, capsys):
+        file, out = tmp_path / "mine.jsonl", tmp_path / "out"
+        file.write_text("\n".join(map(json.dumps, self.rows())), "utf-8")
+        columns = ("--groups-column", "set", "--original-column", "kind")
+        code, said, _ = run(capsys, "difficulty", model, file, "--out", out, "--measures", "contrast", *columns)
+        assert code == 0
+        assert "Cannot tell from so few contrast sets. On 12 contrast sets" in " ".join(said.split())
+        assert "Contrast sets" in (out / "index.html").read_text("utf-8")
+        assert (out / "figures" / "contrast_sets.png").stat().st_size > 5_000
+        stored = json.loads((out / "audit.json").read_text("utf-8"))
+        assert stored["settings"]["groups_column"] == "set"
+        answered = stored["questions"][0]["result"]
+        figures = {headline["key"]: headline["estimate"]["value"] for headline in answered["headlines"]}
+        assert list(figures) == ["original_accuracy", "contrast_accuracy", "contrast_consistency"]
+        ((split, measured),) = answered["data"]["contrast_sets"].items()
+        table = pq.read_table(out / "predictions" / f"{split}.parquet").to_pydict()
+        right = np.array(table["prediction"]) == np.array(table["label"])
+        sets = np.array([row["set"] for row in self.rows()])
+        assert figures["contrast_consistency"] == np.mean([right[sets == name].all() for name in measured["sets"]])
+        originals = np.array([row["kind"] == "original" for row in self.rows()])
+        assert figures["original_accuracy"] == right[originals].mean()
+        assert figures["contrast_accuracy"] == pytest.approx(right[~originals].mean())
+
+    def test_a_limit_takes_whole_sets(self, model, tmp_path):
+        data = datasets.Dataset.from_list(self.rows())
+        options = {"difficulty": {"measures": ["contrast"], "original_column": "kind"}}
+        found = audit(
+            model, data, out=tmp_path, options=options, limit=10, groups_column="set", **OPTIONS
+        ).outcomes[0].result  # fmt: skip
+        (measured,) = found.data["contrast_sets"].values()
+        assert measured["n_left_out"] == 0
+        assert 8 <= measured["n_sets"] + measured["n_contrasts"] <= 10
+
+    def test_beside_the_eigenvalue(self, model, tmp_path):
+        data = datasets.Dataset.from_list(self.rows()).rename_columns({"set": "pair_id", "kind": "role"})
+        found = audit(model, data, out=tmp_path, **OPTIONS).outcomes[0].result
+        assert [part.title for part in found.parts][-1] == "Contrast sets"
+        assert len(found.data["ranking"]) == len(data)
+        assert {"hardest_accuracy", "contrast_consistency"} <= {headline.key for headline in found.headlines}
+        assert found.verdict.summary.count("contrast sets it is right throughout") == 1
+
+    def test_pairs_of_multiple_choice(self, tmp_path):
+        model = save_tiny_multiple_choice(tmp_path / "model")
+        rows = [
+            {"prompt": f"the rain fell {'very ' * number}", "choices": ["wet floor", "dry floor"][:: 1 - 2 * mirrored],
+             "label": mirrored, "source_id": str(number), "mirrored": bool(mirrored)}
+            for number in range(6) for mirrored in (0, 1)
+        ]  # fmt: skip
+        options = {"difficulty": {"measures": ["contrast"]}}
+        found = audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "out", options=options, **OPTIONS)
+        (measured,) = found.outcomes[0].result.data["contrast_sets"].values()
+        assert (measured["n_sets"], measured["n_contrasts"]) == (6, 6)
+
+    def test_data_without_them(self, model, tmp_path):
+        options = {"difficulty": {"measures": ["contrast"]}}
+        data = datasets.Dataset.from_list(self.rows())
+        outcome = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0]
+        assert outcome.reason.endswith("has no contrast sets: name the column of the sets with `--groups-column`.")
+        with pytest.raises(ValueError, match="Expected the column 'sets' that `groups_column` names"):
+            audit(model, data, out=tmp_path, groups_column="sets", **OPTIONS)
 
 
 class TestCommand:

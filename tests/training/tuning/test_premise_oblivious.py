@@ -7,7 +7,7 @@ from choice_items import told_items
 from killing import killed_at
 from rightreasons.training.tuning import scored_run as module
 from rightreasons.training.tuning.premise_oblivious import hide_premise, premise_oblivious_split
-from rightreasons.training.tuning.scored_run import chosen_index, scored_run
+from rightreasons.training.tuning.scored_run import scored_run
 from tiny_models import save_tiny_encoder
 
 QUICK = {"epochs": 6, "learning_rate": 5e-3, "batch_size": 16, "max_length": 24, "checkpoint_steps": 0, "warmup": 0.0}
@@ -99,7 +99,7 @@ class TestScoredRun:
         assert first.ids[:2] == ("i0", "i1")
         monkeypatch.setattr(module, "fine_tune", None)
         again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
-        assert (chosen_index(first) == chosen_index(again)).all()
+        assert (first.predicted == again.predicted).all()
         assert (first.logits == again.logits).all()
 
     def test_a_killed_run_goes_on(self, encoder, tmp_path, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page.parts import Example, Mark
 
@@ -47,4 +50,28 @@ def planted_marks(split: AuditSplit, item: int) -> tuple[Mark, ...]:
     planted = split.planted
     return (
         () if planted is None else tuple(Mark(t["start"], t["end"], "cue", note="planted cue") for t in planted[item])
+    )
+
+
+def changes(before: str, after: str) -> tuple[Mark, ...]:
+    """Mark the words of a text that another text lacks; the note of a mark says what it replaces.
+
+    Example:
+        >>> after = "Ali liked it a lot"
+        >>> [(after[mark.start : mark.end], mark.note) for mark in changes("Ann liked it", after)]
+        [('Ali', 'in place of “Ann”'), ('a lot', 'added')]
+    """
+    old, new = (
+        [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|[^\w\s]", text)] for text in (before, after)
+    )
+    matcher = difflib.SequenceMatcher(a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False)
+    return tuple(
+        Mark(
+            new[begin][1],
+            new[end - 1][2],
+            "change",
+            note=f"in place of “{before[old[first][1] : old[last - 1][2]]}”" if kind == "replace" else "added",
+        )
+        for kind, first, last, begin, end in matcher.get_opcodes()
+        if kind in ("replace", "insert")
     )

@@ -195,7 +195,9 @@ def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Da
     return data.select(chosen_rows(data["id"][:], limit, seed=seed))
 
 
-def chosen_rows(ids: Sequence[str], limit: int, *, seed: int = 0) -> NDArray[np.int64]:
+def chosen_rows(
+    ids: Sequence[str], limit: int, *, seed: int = 0, groups: Sequence[Any] | None = None
+) -> NDArray[np.int64]:
     """Choose rows by (seed, id): their order, their labels and the other rows do not matter.
 
     Each id has its own pseudo-random rank; the lowest ranks are kept. Hence a smaller choice is part of a larger one.
@@ -205,19 +207,29 @@ def chosen_rows(ids: Sequence[str], limit: int, *, seed: int = 0) -> NDArray[np.
         ids: N unique ids.
         limit: How many to keep, at most N.
         seed: The seed of the ranks.
+        groups: N names of what belongs together, None for a row on its own: it is kept or left out as one, by the rank
+            of its name, so that fewer rows may be chosen.
 
     Returns:
-        (limit,) row numbers, ascending.
+        (limit,) row numbers, ascending; with groups, fewer where the next one is too large, but always the first.
 
     Example:
         >>> chosen_rows(["a", "b", "c", "d"], 2)
         array([2, 3])
+        >>> chosen_rows(["a", "b", "c", "d", "e"], 4, groups=["x", "y", "x", "y", "y"])
+        array([1, 3, 4])
     """
+    names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
     ranks = np.array(
-        [int.from_bytes(hashlib.blake2b(f"{seed}/{item}".encode(), digest_size=8).digest(), "big") for item in ids],
+        [int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest(), "big") for name in names],
         dtype=np.uint64,
     )
-    return np.sort(np.argsort(ranks, kind="stable")[:limit])
+    order = np.argsort(ranks, kind="stable")
+    if groups is not None and 0 < limit < len(order):
+        borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
+        within = borders[borders <= limit]
+        limit = int(within[-1] if within.size else borders[0] if borders.size else len(order))
+    return np.sort(order[:limit])
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -17,7 +17,7 @@ from rightreasons.foundations.results import Result
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_count, check_one_of, check_same_length, check_seed
 from rightreasons.training.tuning.examples import COLUMNS, Table, as_dataset
-from rightreasons.training.tuning.scored_run import chosen_index, scored_run
+from rightreasons.training.tuning.scored_run import scored_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +138,7 @@ def premise_oblivious_split(
                 **{"metrics": ("accuracy",), **options},
             )["test"]
             n_choices[rows] = _n_choices(scores)
-            correct[rows, r] = chosen_index(scores) == labels[rows]
+            correct[rows, r] = scores.predicted == labels[rows]
     accuracy = correct.mean(axis=0)
     easy = np.logical_and.reduce(correct, axis=1)
     return EasyHardSplit(

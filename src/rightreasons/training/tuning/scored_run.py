@@ -7,10 +7,6 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running.fingerprint import fingerprint_texts
@@ -99,13 +95,6 @@ def scored_run(
     if not keep_model:
         shutil.rmtree(store.folder / MODEL, ignore_errors=True)
     return {name: load_scores(store.folder / f"scores-{name}") for name in test_sets}
-
-
-def chosen_index(scores: Scores) -> NDArray[np.int64]:
-    """Return the index of the highest score of each item; (N,)."""
-    if isinstance(scores.logits, Ragged):
-        return scores.logits.argmax()
-    return np.asarray(scores.logits.argmax(axis=1), dtype=np.int64)
 
 
 def _fingerprint(table: Any) -> str:

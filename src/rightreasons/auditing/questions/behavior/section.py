@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, GroupResult
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page.examples import changes
 from rightreasons.auditing.page.words import fraction, percent, short_name, with_interval
 from rightreasons.auditing.questions.behavior.plots import behavior_heat_map, columns_of
-from rightreasons.auditing.questions.behavior.words import TYPES, changes, expected_answer, movement, rule
+from rightreasons.auditing.questions.behavior.words import TYPES, expected_answer, movement, rule
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, failing_cases, measure_behavior

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from rightreasons.auditing.page.parts import Mark
 from rightreasons.auditing.page.words import fraction
 from rightreasons.foundations.expectation_specs import EXPECTATION_PARAMETERS, combined
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers
@@ -123,24 +120,6 @@ def movement(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
         answer = int(answers.answers[rows[0]] if label is None else label)
         name, values = f"P({answers.called(answer)})", [float(table[row, answer]) for row in rows]
     return f"{name} from {fraction(values[0])} to {fraction(values[1])}"
-
-
-def changes(before: str, after: str) -> tuple[Mark, ...]:
-    """Mark the words of a text that another text lacks.
-
-    Example:
-        >>> [after[m.start : m.end] for after in ["Ali liked it a lot"] for m in changes("Ann liked it", after)]
-        ['Ali', 'a lot']
-    """
-    old, new = (
-        [(m.group(), m.start(), m.end()) for m in re.finditer(r"\w+|[^\w\s]", text)] for text in (before, after)
-    )
-    matcher = difflib.SequenceMatcher(a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False)
-    return tuple(
-        Mark(new[begin][1], new[end - 1][2], "change", note="changed")
-        for kind, _, _, begin, end in matcher.get_opcodes()
-        if kind in ("replace", "insert")
-    )
 
 
 def _called(answers: SuiteAnswers, answer: Any) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
@@ -145,17 +144,11 @@ def _change(context: AuditContext, split: AuditSplit, resampling: Resampling) ->
     if not rows:
         return None, None
     correct = [
-        (predicted_classes(context, one) == one.labels)[list(side)]
+        (context.scores(one).predicted == one.labels)[list(side)]
         for one, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
     ]
     change = paired_accuracy(correct[0], correct[1], resampling)
     return estimate_of(change.difference, change.interval), change.p_value
-
-
-def predicted_classes(context: AuditContext, split: AuditSplit) -> NDArray[np.int64]:
-    """Return the predicted class of each item; (N,)."""
-    logits = context.scores(split).logits
-    return logits.argmax() if not isinstance(logits, np.ndarray) else np.asarray(logits.argmax(axis=1), dtype=np.int64)
 
 
 def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, ...]:
@@ -164,7 +157,7 @@ def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, 
     for split in labeled_splits(context):
         if split.cue_labels is None:
             return ()
-        figures = measure_cue(predicted_classes(context, split), split.labels, split.cue_labels, resampling)
+        figures = measure_cue(context.scores(split).predicted, split.labels, split.cue_labels, resampling)
         rows += [(split.name, row.cue, row.n_items, row.accuracy, row.follows) for row in figures]
     return (
         p.Table(
@@ -193,7 +186,7 @@ def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
     if flipped is None or not isinstance(logits, np.ndarray):
         return ()
     top = JudgedItems.of(logits, np.maximum(flipped.labels, 0)).top
-    was_right = predicted_classes(context, primary) == primary.labels
+    was_right = context.scores(primary).predicted == primary.labels
     rows = [row for row, before in _shared_rows(flipped, primary) if was_right[before] and not top.correct[row]]
     rows.sort(key=lambda row: -top.confidence[row])
     if not rows:

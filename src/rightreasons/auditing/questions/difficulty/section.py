@@ -1,4 +1,7 @@
-"""Which examples is it fragile on?"""
+"""Which examples is it fragile on?
+
+The section has two measures: the eigenvalue, which needs gradients, and contrast sets, which need data that has them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import fraction, percent, with_interval
 from rightreasons.auditing.predictions import safe_name
-from rightreasons.auditing.questions.difficulty import plots
+from rightreasons.auditing.questions.difficulty import contrast_sets, plots
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.options import DifficultyOptions
 
 if TYPE_CHECKING:
     from rightreasons.analysis.difficulty.ranking import AccuracyByDifficulty
+    from rightreasons.measuring.contrast_sets import ContrastItems
     from rightreasons.measuring.difficulty import Correlation, DifficultyMeasurement, ExtremeFlips, TrainingDynamics
     from rightreasons.measuring.substitutions import Attempt
 
@@ -36,6 +40,9 @@ DEFINITION = (
     "Largest eigenvalue λ of the Fisher information of the prediction with respect to the word embeddings: a step of "
     "length e in the worst direction changes the prediction by about λe²/2 nats of KL divergence."
 )
+TONES = ("bad", "warn", "good", "neutral")
+"""Tones of a verdict, the one that leads first."""
+
 MEASURES = {
     "small_margin": ("Small margin", "Minus the gap of the two largest probabilities."),
     "entropy": ("Entropy", "Of the probabilities, in nats."),
@@ -82,33 +89,73 @@ class Difficulty:
     needs_labels = False
 
     def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
-        """Ask for some items, and for a model whose word embeddings can be moved."""
-        from rightreasons.models.gradients.embedding_input import EmbeddingInput
-
-        if len(context.primary) < MIN_ITEMS:
-            return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
-        if not getattr(context.classifier.tokenizer, "is_fast", False):
-            return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
-        try:
-            EmbeddingInput(context.classifier.model)
-        except ValueError as error:
-            return p.applies_not(str(error))
-        return p.APPLIES
+        """Ask for contrast sets, or for some items and a model whose word embeddings can be moved."""
+        if "contrast" in options.measures and _contrast_items(context, options) is not None:
+            return p.APPLIES
+        if "eigenvalue" in options.measures:
+            return _eigenvalue_applies(context)
+        return p.applies_not(
+            f"“{context.primary.name}” has no contrast sets: name the column of the sets with `--groups-column`."
+        )
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
-        items = _items(context, options)
-        headlines = _headlines(items)
-        return p.SectionResult(
-            verdict=_verdict(items, headlines),
-            headlines=tuple(headlines.values())[:4],
-            parts=(_spread_part(items, headlines), _agreement_part(items), _example_part(context, items)),
-            limits=_limits(context, items),
-            data=_data(context, items),
-        )
+        sets = _contrast_items(context, options) if "contrast" in options.measures else None
+        result = None
+        if "eigenvalue" in options.measures and _eigenvalue_applies(context):
+            result = _eigenvalue_result(context, _items(context, options))
+        if sets is None:
+            if result is None:
+                raise ValueError("Expected a measure of difficulty that applies, but there is none.")
+            return result
+        measured = contrast_sets.measured_splits(context, sets, options.original_column)
+        return _joined(result, contrast_sets.result(context, measured))
 
 
 SECTION = Difficulty()
+
+
+def _contrast_items(context: AuditContext, options: DifficultyOptions) -> ContrastItems | None:
+    return contrast_sets.contrast_items(context.primary, options.original_column)
+
+
+def _eigenvalue_applies(context: AuditContext) -> p.Applicability:
+    from rightreasons.models.gradients.embedding_input import EmbeddingInput
+
+    if len(context.primary) < MIN_ITEMS:
+        return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
+    if not getattr(context.classifier.tokenizer, "is_fast", False):
+        return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
+    try:
+        EmbeddingInput(context.classifier.model)
+    except ValueError as error:
+        return p.applies_not(str(error))
+    return p.APPLIES
+
+
+def _eigenvalue_result(context: AuditContext, items: DifficultyItems) -> p.SectionResult:
+    headlines = _headlines(items)
+    return p.SectionResult(
+        verdict=_verdict(items, headlines),
+        headlines=tuple(headlines.values())[:4],
+        parts=(_spread_part(items, headlines), _agreement_part(items), _example_part(context, items)),
+        limits=_limits(context, items),
+        data=_data(context, items),
+    )
+
+
+def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.SectionResult:
+    """Join what the two measures say; the worse verdict leads."""
+    if first is None:
+        return contrast
+    verdicts = sorted((first.verdict, contrast.verdict), key=lambda verdict: TONES.index(verdict.tone))
+    return p.SectionResult(
+        verdict=dataclasses.replace(verdicts[0], summary=f"{verdicts[0].summary} {verdicts[1].summary}"),
+        headlines=(*first.headlines, *contrast.headlines),
+        parts=(*first.parts, *contrast.parts),
+        limits=(*first.limits, *contrast.limits),
+        data={**first.data, **contrast.data},
+    )
 
 
 def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems:
