@@ -109,7 +109,12 @@ def test_how_the_sets_come_out():
     measured = measure_contrast_sets(named(flag=FLAGS), predicted, LABELS, resampling=Resampling(level=0.9))
     values = {key: estimate.value for key, estimate in measured.figures.items()}
     # Originals: a, b right, c, d wrong. Revisions: a 1 of 2, b 1, c 0, d 1 of 1 each. Throughout: b alone.
-    assert values == {"original_accuracy": 2 / 4, "contrast_accuracy": 3 / 5, "contrast_consistency": 1 / 4}
+    assert values == {
+        "original_accuracy": 2 / 4,
+        "contrast_accuracy": 3 / 5,
+        "contrast_consistency": 1 / 4,
+        "contrast_followed": 1 / 2,
+    }
     assert all(estimate.level == 0.9 and estimate.low < estimate.value < estimate.high
                for estimate in measured.figures.values())  # fmt: skip
     assert [(outcome.name, outcome.n_sets, outcome.n_same_answer) for outcome in measured.outcomes] == [
@@ -119,6 +124,7 @@ def test_how_the_sets_come_out():
         ("neither right", 1, 1),
     ]
     assert measured.broken == ((2, 6),)
+    assert list(measured.counts.values()) == [4, 5, 4, 2]
     plain = measured.to_dict()
     assert plain["outcomes"][0]["share"]["value"] == 0.25
     assert plain["sets"] == ["a", "b", "c", "d"]

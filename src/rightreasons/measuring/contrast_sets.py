@@ -46,6 +46,12 @@ FIGURES: Mapping[str, FigureText] = {
         GARDNER,
         better="higher",
     ),
+    "contrast_followed": FigureText(
+        "Consistency where the original is right",
+        "Share of the contrast sets that are predicted right throughout, of those whose original is predicted right.",
+        "Counted",
+        better="higher",
+    ),
 }
 """The figures of contrast sets by their keys, in the order of the report."""
 
@@ -188,6 +194,17 @@ class ContrastMeasurement:
     outcomes: tuple[ContrastOutcome, ...]
     broken: tuple[tuple[int, int], ...]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of items or sets that each figure is a share of."""
+        n_sets, right = self.result.n_sets, self.outcomes[:2]
+        return {
+            "original_accuracy": n_sets,
+            "contrast_accuracy": self.result.n_contrasts,
+            "contrast_consistency": n_sets,
+            "contrast_followed": sum(outcome.n_sets for outcome in right),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain values."""
         return {
@@ -226,7 +243,7 @@ def measure_contrast_sets(
         >>> pairs = ContrastItems(np.arange(4), np.array(["a", "a", "b", "b"]), np.array([True, False] * 2))
         >>> measured = measure_contrast_sets(pairs, np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
         >>> {key: estimate.value for key, estimate in measured.figures.items()}
-        {'original_accuracy': 1.0, 'contrast_accuracy': 0.5, 'contrast_consistency': 0.5}
+        {'original_accuracy': 1.0, 'contrast_accuracy': 0.5, 'contrast_consistency': 0.5, 'contrast_followed': 0.5}
         >>> [(outcome.name, outcome.n_sets, outcome.n_same_answer) for outcome in measured.outcomes[:2]]
         [('all right', 1, 0), ('only the original right', 1, 1)]
         >>> measured.broken
@@ -260,6 +277,7 @@ def measure_contrast_sets(
             "original_accuracy": estimate_of(result.original_accuracy, result.original_interval),
             "contrast_accuracy": estimate_of(result.contrast_accuracy, result.contrast_interval),
             "contrast_consistency": estimate_of(result.contrast_consistency, result.interval),
+            "contrast_followed": share(outcomes[0].n_sets, int(first.sum()), resampling) or Estimate(None),
         },
         outcomes=tuple(outcomes),
         broken=tuple((int(items.rows[of_set[codes[place]]]), int(items.rows[place])) for place in wrong.tolist()),

@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from command_line import run
+from rightreasons.auditing.questions.difficulty.contrast_sets import verdict
 from rightreasons.auditing.runner import audit
+from rightreasons.measuring.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.tuning.finetune import fine_tune
@@ -191,7 +193,7 @@ class TestContrastSets:
         assert stored["settings"]["groups_column"] == "set"
         answered = stored["questions"][0]["result"]
         figures = {headline["key"]: headline["estimate"]["value"] for headline in answered["headlines"]}
-        assert list(figures) == ["original_accuracy", "contrast_accuracy", "contrast_consistency"]
+        assert list(figures) == ["original_accuracy", "contrast_accuracy", "contrast_consistency", "contrast_followed"]
         ((split, measured),) = answered["data"]["contrast_sets"].items()
         table = pq.read_table(out / "predictions" / f"{split}.parquet").to_pydict()
         right = np.array(table["prediction"]) == np.array(table["label"])
@@ -217,7 +219,31 @@ class TestContrastSets:
         assert [part.title for part in found.parts][-1] == "Contrast sets"
         assert len(found.data["ranking"]) == len(data)
         assert {"hardest_accuracy", "contrast_consistency"} <= {headline.key for headline in found.headlines}
-        assert found.verdict.summary.count("contrast sets it is right throughout") == 1
+        assert found.verdict.summary.count("On 12 contrast sets it is right on") == 1
+
+    @pytest.mark.parametrize(
+        ("outcomes", "tone", "label"),
+        [
+            ((19, 0, 0, 0), "neutral", "Cannot tell from so few contrast sets"),
+            # All of 20: at least 0.839 at 95 %, so the upper end is 1.
+            ((20, 0, 0, 0), "good", "As right on revisions as on originals"),
+            ((0, 30, 0, 0), "bad", "Fails on most small revisions"),
+            ((0, 15, 15, 0), "bad", "Fails on most small revisions"),  # a constant answer
+            ((0, 0, 0, 25), "bad", "Fails on most small revisions"),
+            # 60 of 100 where the original is right: [0.502, 0.691]; accuracies 1.0 and 0.6.
+            ((60, 40, 0, 0), "bad", "Falls on small revisions"),
+            # 80 of 95: [0.756, 0.902] is not below 0.9, 160 of 190: [0.783, 0.887] is; accuracies 0.95 and 0.85, 0.95.
+            ((80, 15, 5, 0), "good", "As right on revisions as on originals"),
+            ((160, 30, 10, 0), "bad", "Falls on small revisions"),
+            ((160, 30, 30, 0), "warn", "Fails on some small revisions"),
+        ],
+    )
+    def test_the_verdict(self, outcomes, tone, label):
+        right = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], outcomes, axis=0).ravel()
+        names = np.repeat(np.arange(sum(outcomes)), 2).astype(str)
+        pairs = ContrastItems(np.arange(len(right)), names, np.tile([True, False], sum(outcomes)))
+        said = verdict(measure_contrast_sets(pairs, right, np.ones(len(right), dtype=np.int64)))
+        assert (said.tone, said.label) == (tone, label)
 
     def test_pairs_of_multiple_choice(self, tmp_path):
         model = save_tiny_multiple_choice(tmp_path / "model")

@@ -23,6 +23,9 @@ from rightreasons.measuring.contrast_sets import (
 MIN_SETS = 20
 """With fewer sets than this, there is no verdict on them."""
 
+WEAK, POOR = 0.9, 0.5
+"""Of the sets whose original is right, fewer that are right throughout than this count as failing some, or most."""
+
 N_BROKEN = 6
 """Sets shown."""
 
@@ -50,7 +53,7 @@ def result(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) -
     """Report the contrast sets of the audited splits, by name, of which the primary one leads."""
     primary = measured[context.primary.name]
     return p.SectionResult(
-        verdict=_verdict(primary),
+        verdict=verdict(primary),
         headlines=_headlines(primary, context.primary.name),
         parts=(_part(context, measured),),
         limits=_limits(primary),
@@ -58,41 +61,41 @@ def result(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) -
     )
 
 
+def verdict(measured: ContrastMeasurement) -> p.Verdict:
+    """Judge by the intervals: do revisions of what it gets right fail, and does accuracy fall?"""
+    original, contrast, _, followed = (measured.figures[key] for key in FIGURES)
+    summary = _sentence(measured)
+    if measured.result.n_sets < MIN_SETS:
+        return p.Verdict("neutral", "Cannot tell from so few contrast sets", summary)
+    summary += f" Where it is right on the original, it is right throughout {with_interval(followed)} of the sets."
+    if followed.high is None or followed.high < POOR:
+        return p.Verdict("bad", "Fails on most small revisions", summary)
+    if (contrast.high or 0.0) < (original.low or 0.0):
+        return p.Verdict(
+            "bad", "Falls on small revisions", f"{summary} The intervals of the accuracies do not overlap."
+        )
+    if followed.high < WEAK:
+        return p.Verdict("warn", "Fails on some small revisions", summary)
+    return p.Verdict("good", "As right on revisions as on originals", summary)
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 
 def _headlines(measured: ContrastMeasurement, split: str) -> tuple[p.Headline, ...]:
-    """Return the figures of one split; sets are counted as their items, but for the contrast accuracy."""
-    result = measured.result
     return tuple(
-        p.Headline.of(
-            key,
-            FIGURES[key],
-            estimate,
-            split=split,
-            n=result.n_contrasts if key == "contrast_accuracy" else result.n_sets,
-        )
+        p.Headline.of(key, FIGURES[key], estimate, split=split, n=measured.counts[key])
         for key, estimate in measured.figures.items()
     )
 
 
 def _sentence(measured: ContrastMeasurement) -> str:
     """Say in one sentence how the model does."""
-    original, contrast, consistency = (measured.figures[key] for key in FIGURES)
+    original, contrast, consistency, _ = (with_interval(measured.figures[key]) for key in FIGURES)
     return (
-        f"On {measured.result.n_sets:,} contrast sets it is right throughout {with_interval(consistency)} of the sets: "
-        f"on {with_interval(original)} of the originals and on {with_interval(contrast)} of their revisions."
+        f"On {measured.result.n_sets:,} contrast sets it is right on {original} of the originals and on {contrast} of "
+        f"their revisions, and throughout {consistency} of the sets."
     )
-
-
-def _verdict(measured: ContrastMeasurement) -> p.Verdict:
-    """Judge by the intervals of the two accuracies; of few sets there is nothing to say."""
-    original, contrast, _ = (measured.figures[key] for key in FIGURES)
-    if measured.result.n_sets < MIN_SETS:
-        return p.Verdict("neutral", "Cannot tell from so few contrast sets", _sentence(measured))
-    if (contrast.high or 0.0) < (original.low or 0.0):
-        return p.Verdict("bad", "Fails on small revisions", f"{_sentence(measured)} The intervals do not overlap.")
-    return p.Verdict("good", "As right on revisions as on originals", f"{_sentence(measured)} The intervals overlap.")
 
 
 def _part(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) -> p.Part:

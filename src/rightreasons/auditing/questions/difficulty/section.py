@@ -151,7 +151,7 @@ def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.Secti
     verdicts = sorted((first.verdict, contrast.verdict), key=lambda verdict: TONES.index(verdict.tone))
     return p.SectionResult(
         verdict=dataclasses.replace(verdicts[0], summary=f"{verdicts[0].summary} {verdicts[1].summary}"),
-        headlines=(*first.headlines, *contrast.headlines),
+        headlines=(*first.headlines[:2], *contrast.headlines[1:3]),
         parts=(*first.parts, *contrast.parts),
         limits=(*first.limits, *contrast.limits),
         data={**first.data, **contrast.data},
