@@ -5,8 +5,10 @@ import inspect
 import pytest
 
 from rightreasons.analysis.behavior.expectations import EXPECTATIONS
+from rightreasons.analysis.behavior.normalization import NORMALIZERS
 from rightreasons.foundations.expectation_specs import (
     EXPECTATION_PARAMETERS,
+    NORMALIZATIONS,
     check_expectation,
     expectation_parameters,
     skips_first,
@@ -20,6 +22,10 @@ def test_the_table_says_what_the_functions_take():
         assert {
             one.name: (one.default is one.empty, None if one.default is one.empty else one.default) for one in taken
         } == {key: (parameter.required, parameter.default) for key, parameter in EXPECTATION_PARAMETERS[name].items()}
+
+
+def test_the_normalizations_are_those_of_the_kernel():
+    assert tuple(NORMALIZERS) == NORMALIZATIONS
 
 
 def test_null_is_the_same_as_nothing():
@@ -74,7 +80,7 @@ def test_expectations_may_be_nested_to_a_bound():
         ({"name": "invariant", "tolerance": "wide"}, TypeError, "`tolerance` .* from 0 up, but got 'wide'"),
         ({"name": "invariant", "tolerance": -0.1}, ValueError, "`tolerance` .* from 0 up, but got -0.1"),
         ({"name": "invariant", "tolerance": float("nan")}, ValueError, "`tolerance` .* from 0 up, but got nan"),
-        ({"name": "equal", "clean": "articles"}, ValueError, "`clean` .* none or article, but got 'articles'"),
+        ({"name": "equal", "clean": "articles"}, ValueError, "`clean` .* ropes or squad, but got 'articles'"),
         ({"name": "equal", "skip_first": 1}, TypeError, "`skip_first` .* true or false, but got 1"),
         ({"name": "equal", "where_first": 1}, ValueError, "`where_first` .* labels"),
         ({"name": "equal", "where_first": {"are": [1]}}, ValueError, "`where_first` .* labels"),

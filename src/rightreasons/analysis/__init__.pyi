@@ -4,6 +4,7 @@ from .behavior.generalization import GeneralizationScore as GeneralizationScore
 from .behavior.generalization import Randomization as Randomization
 from .behavior.generalization import compare_generalization as compare_generalization
 from .behavior.generalization import generalization_score as generalization_score
+from .behavior.normalization import normalize_answer as normalize_answer
 from .behavior.pass_rates import BehavioralPassRate as BehavioralPassRate
 from .behavior.pass_rates import FunctionalityResult as FunctionalityResult
 from .behavior.pass_rates import GroupResult as GroupResult
@@ -202,6 +203,7 @@ __all__ = [
     "margin",
     "mcnemar",
     "negative_log_likelihood",
+    "normalize_answer",
     "paired_bootstrap",
     "paired_difficulty",
     "pass_rates",

@@ -27,6 +27,9 @@ TOLERANCE = 0.1
 AGGREGATES = ("all", "any", "first")
 """How the results of a case's examples become one; a share is the other way."""
 
+NORMALIZATIONS = ("none", "casefold", "article", "ropes", "squad")
+"""What may be done to texts before they are compared; see `analysis.behavior.normalization`."""
+
 MAX_DEPTH = 10
 """The number of levels to which expectations may be nested."""
 
@@ -60,6 +63,10 @@ class Parameter:
         return (self.least is None or given >= self.least) and (not self.among or given in self.among)
 
 
+def _one_of(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 _LABEL = Parameter("a whole number from 0 up", int, least=0)
 _ANSWER = Parameter("a whole number or a text", (int, str))
 _SWITCH = Parameter("true or false", bool, required=True)
@@ -68,7 +75,7 @@ _BOUND = Parameter("a number", numbers.Real)
 _PARTS = Parameter("a list of expectations", Sequence, required=True)
 
 EXPECTATION_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
-    "equal": {"value": _ANSWER, "clean": Parameter("none or article", str, among=("none", "article"), default="none")},
+    "equal": {"value": _ANSWER, "clean": Parameter(_one_of(NORMALIZATIONS), str, among=NORMALIZATIONS, default="none")},
     "not_equal": {"value": dataclasses.replace(_ANSWER, required=True)},
     "invariant": {"tolerance": _TOLERANCE},
     "changed": {},

@@ -128,6 +128,21 @@ def test_conditions_combinations_and_aggregates(spec, passed):
     assert cases(spec, THREE) == passed
 
 
+@pytest.mark.parametrize(
+    ("clean", "passed"),
+    [
+        ("none", [False, False, False]),
+        ("casefold", [True, False, False]),
+        ("article", [False, False, True]),
+        ("ropes", [True, False, False]),
+        ("squad", [True, True, True]),
+    ],
+)
+def test_texts_are_compared_after_a_normalization(clean, passed):
+    read = Answers(["CAT", "A cat.", "the cat"], np.array([0, 1, 2, 3]), labels=["cat", "cat", "cat"])
+    assert cases({"name": "equal", "clean": clean}, read) == passed
+
+
 def test_an_answer_may_be_a_text():
     offsets = np.array([0, 1, 3])
     read = Answers(["the cat", "a cat", "yes"], offsets)

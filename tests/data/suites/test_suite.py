@@ -1,5 +1,6 @@
 """Behavioral suites: the plain format, the released ones in both forms, their split, and hostile pickles."""
 
+import csv
 import gzip
 import io
 import json
@@ -248,6 +249,8 @@ def test_unknown_keys_are_told(tmp_path):
         (",text,hateful\n", "a functionality in each row"),
         ("derog_a,text,²\n", "row 1 has '²'"),
         ("derog_a,text,9999999999\n", "labels from -1 to"),
+        ("derog_a,one, two,hateful\n", "3 cells in each row of .* row 1 has more"),
+        ("derog_a,text\0,hateful\nderog_a," + "x" * (2**24 + 1) + ",hateful\n", "cannot be read as such: field larger"),
     ],
 )
 def test_rows_of_hatecheck_that_lack_something(tmp_path, rows, sentence):
@@ -309,6 +312,13 @@ def test_words_of_hatecheck_survive(tmp_path):
     path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,y,0\n")
     with pytest.raises(ValueError, match="hateful or non-hateful, or a whole number, in every row of .* row 2 has '0'"):
         open_suite(path)
+
+
+def test_a_long_cell_of_hatecheck(tmp_path):
+    path = tmp_path / "hate.csv"
+    path.write_text(f"functionality,test_case,label_gold\nlong_a,{'x' * 200_000},hateful\n")
+    assert len(open_suite(path).texts()[0][0]) == 200_000
+    assert csv.field_size_limit() == 131_072
 
 
 NAMED = {

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.analysis.behavior.normalization import normalize_answer
 from rightreasons.foundations.expectation_specs import (
     TOLERANCE,
     check_expectation,
@@ -99,7 +100,7 @@ def equal(answers: Answers, *, value: int | str | None = None, clean: str = "non
     Args:
         answers: The answers.
         value: The answer expected of every example; None takes the examples' own.
-        clean: "article" drops a leading a, an or the from both texts before they are compared.
+        clean: What is done to both texts before they are compared: a name of `normalize_answer`.
     """
     labels = answers.known_labels() if value is None else [value] * len(answers)
     if isinstance(answers.predictions, np.ndarray):
@@ -113,7 +114,7 @@ def equal(answers: Answers, *, value: int | str | None = None, clean: str = "non
         answers.classes()  # tells that texts came
     return np.array(
         [
-            np.nan if label is None else float(_clean(text, clean) == _clean(label, clean))
+            np.nan if label is None else float(normalize_answer(text, clean) == normalize_answer(label, clean))
             for text, label in zip(answers.predictions, labels, strict=True)
         ]
     )
@@ -424,10 +425,6 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:
     return holds.astype(np.float64)
-
-
-def _clean(text: str, how: str) -> str:
-    return re.sub(r"^(a|an|the) ", "", text.strip()) if how == "article" else text
 
 
 def _replaced(text: str, change: Any) -> str:

@@ -7,6 +7,7 @@ import os
 
 from rightreasons.data.suites.cases import Case, Functionality
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.bounds import MAX_CELL_CHARACTERS
 
 COLUMNS = ("functionality", "test_case", "label_gold")
 LABEL_NAMES = ("non-hateful", "hateful")
@@ -27,14 +28,18 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
     Raises:
         ValueError: If a column is missing, there is no row, or a row lacks a value.
     """
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
     try:
-        with open(
-            path, encoding="utf-8-sig", newline=""
-        ) as stream:  # spreadsheets write a mark before the first column
+        # Spreadsheets write a mark before the first column.
+        with open(path, encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             columns, rows = reader.fieldnames or (), list(reader)
-    except (UnicodeDecodeError, csv.Error):
-        raise ValueError(f"Expected a table in UTF-8 in {path}, but it cannot be read as such.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected a table in UTF-8 in {path}, but it holds other bytes.") from None
+    except csv.Error as error:
+        raise ValueError(f"Expected a table in {path}, but it cannot be read as such: {error}.") from None
+    finally:
+        csv.field_size_limit(limit)
     missing = [column for column in COLUMNS if column not in columns]
     if missing:
         raise ValueError(f"Expected the columns {', '.join(COLUMNS)} in {path}, but {', '.join(missing)} is missing.")
@@ -43,6 +48,8 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
     words = (rows[0]["label_gold"] or "").strip() in LABEL_NAMES
     groups: dict[str, list[Case]] = {}
     for number, row in enumerate(rows, start=1):
+        if None in row:
+            raise ValueError(f"Expected {len(columns)} cells in each row of {path}, but row {number} has more.")
         for column in ("functionality", "test_case"):
             if not (row[column] or "").strip():
                 raise ValueError(f"Expected a {column} in each row of {path}, but row {number} has none.")
