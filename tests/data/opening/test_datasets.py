@@ -312,6 +312,41 @@ FORMS = {
     "letters": {"question": "p", "A": "a", "B": "b", "C": "c", "D": "d", "answer": "B"},
     "mmlu": {"question": "p", "choices": ["a", "b"], "answer": 1},
     "text of the answer": {"question": "p", "options": ["a", "b"], "answer": "b"},
+    "arc as released": {
+        "question": {"stem": "p", "choices": [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]},
+        "answerKey": "2",
+    },
+    "commonsenseqa as released": {
+        "question": {
+            "question_concept": "x",
+            "choices": [{"label": "A", "text": "a"}, {"label": "B", "text": "b"}],
+            "stem": "p",
+        },
+        "answerKey": "B",
+    },
+    "anli recast": {
+        "context": "p",
+        "question": {"stem": "", "choices": [{"label": "A", "text": "a"}, {"label": "B", "text": "b"}]},
+        "answerKey": "B",
+    },
+    "socialiqa letters": {
+        "context": "p",
+        "question": "",
+        "answerA": "a",
+        "answerB": "b",
+        "answerC": "c",
+        "correct": "B",
+    },
+    "socialiqa numbers": {
+        "context": "p",
+        "question": "",
+        "answerA": "a",
+        "answerB": "b",
+        "answerC": "c",
+        "correct": 2.0,
+    },
+    "medqa": {"question": "p", "options": {"B": "b", "A": "a", "C": None}, "answer": "b", "answer_idx": "B"},
+    "aqua": {"question": "p", "options": ["a", "b"], "correct": "B"},
 }
 
 
@@ -322,6 +357,70 @@ def test_the_usual_forms(form):
     item = data[0]
     assert (item["prompt"], item["choices"][:2], item["label"]) == ("p", ["a", "b"], 1)
     assert item["id"] == ("4" if form == "hellaswag" else "0")
+
+
+def test_a_right_choice_means_one_thing():
+    sums = [
+        {"question": "1 + 1", "options": ["2", "3", "1"], "answer": "2"},
+        {"question": "1 + 2", "options": ["1", "3", "5"], "answer": "1"},
+    ]
+    with pytest.raises(ValueError, match="row 0 holds '2', which is choice 2 by number and choice 0 by text"):
+        open_multiple_choice(datasets.Dataset.from_list(sums))
+    assert open_multiple_choice(datasets.Dataset.from_list(sums), first_label=0)["label"][:] == [2, 1]
+    sums[0]["answer"] = "3"  # no number of a choice, so all of them are texts
+    assert open_multiple_choice(datasets.Dataset.from_list(sums))["label"][:] == [1, 0]
+    named = [{"question": "p", "choices": {"text": ["1", "2"], "label": ["2", "1"]}, "answerKey": "1"}]
+    assert open_multiple_choice(datasets.Dataset.from_list(named))["label"][:] == [1]
+    sums[1]["answer"] = "B"
+    with pytest.raises(ValueError, match="all as numbers, all as letters or all as texts, but they are mixed"):
+        open_multiple_choice(datasets.Dataset.from_list(sums))
+
+
+def test_nested_columns_by_dotted_names(tmp_path):
+    rows = [
+        {"q": {"stem": "Who?", "options": [{"t": "I"}, {"t": "You"}], "meta": {"gold": 1, "key": "a"}}},
+        {"q": {"stem": "What?", "options": [{"t": "It"}, {"t": "That"}], "meta": {"gold": 0, "key": "b"}}},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    data = open_multiple_choice(
+        path,
+        prompt_column="q.stem",
+        choices_column="q.options.t",
+        label_column="q.meta.gold",
+        id_column="q.meta.key",
+    )
+    assert data.to_list()[1] == {"id": "b", "prompt": "What?", "choices": ["It", "That"], "label": 0, "q": rows[1]["q"]}
+    texts = open_dataset(path, text_column="q.stem", label_column="q.meta.key").select([1, 0])
+    assert texts["text"][:] == ["What?", "Who?"]
+    assert open_dataset(texts, text_column="q.stem")["text"][:] == ["What?", "Who?"]  # rows in another order
+    with pytest.raises(ValueError, match=r"'q.stm' that `text_column` names.*Did you mean 'q.stem'"):
+        open_dataset(path, text_column="q.stm", label_column="q.meta.key")
+
+
+@pytest.mark.parametrize(
+    ("path", "first_label", "start"),
+    [
+        ("piqa/valid.jsonl", 0, "How do I ready a guinea pig cage"),
+        ("socialiqa/dev.jsonl", 1, "Tracy didn't go home that evening"),
+    ],
+)
+def test_items_and_labels_in_two_files_as_released(real_data, path, first_label, start):
+    data = open_multiple_choice(real_data / path)
+    released = (real_data / path.replace(".jsonl", "-labels.lst")).read_text("utf-8").split()
+    assert data["label"][:] == [int(label) - first_label for label in released]
+    assert data["prompt"][0].startswith(start)
+
+
+def test_an_alpha_nli_file_in_the_form_of_commonsenseqa(real_data):
+    data = open_multiple_choice(real_data / "anli/anli_dev.jsonl")
+    assert len(data) == 1532
+    assert data[0]["prompt"].startswith("Ron started his new job as a landscaper today. Ron is immediately fired")
+    right = [next(s["statement"] for s in row if s["label"]) for row in data["statements"]]
+    assert all(
+        choices[label] in statement
+        for choices, label, statement in zip(data["choices"], data["label"], right, strict=True)
+    )
 
 
 def test_copa_asks_in_its_own_words():
@@ -352,7 +451,14 @@ def test_a_file_of_rows_without_answers():
     [
         ({"text": "a"}, {}, ValueError, "known format, but its columns are text; name them with prompt_column="),
         ({**FORMS["piqa"], "label": 2}, {}, ValueError, "labels from 0 to 1 .* row 0 holds 2"),
-        ({**FORMS["piqa"], "label": 0}, {"first_label": 1}, ValueError, "labels from 1 to 2 .* row 0 holds 0"),
+        (
+            {**FORMS["piqa"], "label": 0},
+            {"first_label": 1},
+            ValueError,
+            "from 1 to 2 .* row 0 holds 0; where they count",
+        ),
+        ({**FORMS["piqa"], "label": "9" * 5000}, {}, ValueError, "row 0 holds a number of 5000 digits"),
+        ({**FORMS["piqa"], "label": 0.5}, {}, ValueError, "the number, the letter or the text .* row 0 holds 0.5"),
         ({**FORMS["piqa"], "label": "maybe"}, {}, ValueError, "the number, the letter or the text of a choice"),
         ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
         ({**FORMS["schema"], "choices": ["a"]}, {}, ValueError, "at least two choices .* row 0 has 1"),

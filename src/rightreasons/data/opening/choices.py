@@ -9,6 +9,7 @@ from typing import Any
 import datasets
 
 from rightreasons.data.opening import columns
+from rightreasons.data.opening.nested import nested_names, with_nested
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,15 +18,18 @@ class ChoiceForm:
 
     Attributes:
         prompt: The columns of the prompt, joined by spaces.
-        choices: One column with the list of choices (or a table {text, label}), or one column per choice.
+        choices: One column with the list of choices (or of objects {text, label}, or an object {"A": …, "B": …}), or
+            one column per choice.
         label: The column of the right choice; None where there is none.
         first_label: The number of the first choice where labels are numbers.
+        counted: Whether the user says that labels are numbers.
     """
 
     prompt: tuple[str, ...]
     choices: tuple[str, ...]
     label: str | None
     first_label: int = 0
+    counted: bool = False
 
 
 # The first format whose columns are all present is used; narrow ones come before wide ones.
@@ -34,6 +38,11 @@ KNOWN_FORMS = (
     ChoiceForm(("ctx",), ("endings",), "label"),  # HellaSwag
     ChoiceForm(("goal",), ("sol1", "sol2"), "label"),  # PIQA
     ChoiceForm(("context", "question"), ("answerA", "answerB", "answerC"), "label", 1),  # SocialIQA
+    ChoiceForm(("context", "question"), ("answerA", "answerB", "answerC"), "correct", 1),  # SocialIQA with letters
+    ChoiceForm(("context", "question"), ("answer0", "answer1", "answer2", "answer3"), "label"),  # CosmosQA
+    ChoiceForm(("context", "question"), ("answers",), "label"),  # ReClor
+    ChoiceForm(("context", "query"), ("options",), "correct_option"),  # LogiQA
+    ChoiceForm(("passage", "question"), ("options",), "label"),  # AGIEval
     ChoiceForm(("premise", "question"), ("choice1", "choice2"), "label"),  # COPA
     ChoiceForm(("observation_1", "observation_2"), ("hypothesis_1", "hypothesis_2"), "label", 1),  # aNLI
     ChoiceForm(("obs1", "obs2"), ("hyp1", "hyp2"), "label", 1),  # aNLI as released
@@ -41,10 +50,16 @@ KNOWN_FORMS = (
     ChoiceForm(("sentence",), ("option1", "option2"), "answer", 1),  # Winogrande
     ChoiceForm(("question_stem",), ("choices",), "answerKey"),  # OpenBookQA
     ChoiceForm(("question",), ("choices",), "answerKey"),  # ARC, CommonsenseQA
+    ChoiceForm(("context", "question.stem"), ("question.choices",), "answerKey"),  # aNLI in the form of CommonsenseQA
+    ChoiceForm(("question.stem",), ("question.choices",), "answerKey"),  # ARC, CommonsenseQA, OpenBookQA as released
     ChoiceForm(("question",), ("A", "B", "C", "D"), "answer"),
     ChoiceForm(("question",), ("choices",), "answer"),  # MMLU
     ChoiceForm(("question",), ("choices",), "label"),
+    ChoiceForm(("query",), ("choices",), "gold"),
+    ChoiceForm(("question",), ("options",), "answer_idx"),  # MedQA
     ChoiceForm(("question",), ("options",), "answer"),
+    ChoiceForm(("question",), ("options",), "correct"),  # AQuA-RAT
+    ChoiceForm(("question",), ("opa", "opb", "opc", "opd"), "cop"),  # MedMCQA
     ChoiceForm(("article", "question"), ("options",), "answer"),  # RACE
 )
 
@@ -60,9 +75,14 @@ def choice_form(
     first_label: int | None,
     require_labels: bool,
     name: str,
-) -> ChoiceForm:
-    """Find the format of a data set: the columns that the user named, and otherwise a known format."""
-    present = set(data.column_names)
+) -> tuple[datasets.Dataset, ChoiceForm]:
+    """Find the format of a data set: the columns that the user named, and otherwise a known format.
+
+    Returns:
+        The data set, with the nested columns of the format as columns of their own, and the format.
+    """
+    nested = nested_names(data)
+    present = {*data.column_names, *nested}
     if prompt_column is not None and choices_column is not None:
         form = ChoiceForm(_tuple(prompt_column), _tuple(choices_column), None)
         usual = columns.usual_column(data, ("label", "answer", "answerkey", "gold", "target"))
@@ -73,7 +93,7 @@ def choice_form(
         if not by_label:
             raise ValueError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
-                f"{', '.join(data.column_names)}; name them with prompt_column= and choices_column=."
+                f"{', '.join((*data.column_names, *nested))}; name them with prompt_column= and choices_column=."
             )
         form = by_label[0]
         form = dataclasses.replace(
@@ -84,6 +104,7 @@ def choice_form(
         )
     if label_column is not None:
         form = dataclasses.replace(form, label=label_column)
+    data = with_nested(data, (*form.prompt, *form.choices, form.label))
     for option, named in (
         ("prompt_column", form.prompt),
         ("choices_column", form.choices),
@@ -96,22 +117,20 @@ def choice_form(
     if first_label is not None:
         if first_label not in (0, 1):
             raise ValueError(f"Expected `first_label` to be 0 or 1, but got {first_label!r}.")
-        form = dataclasses.replace(form, first_label=int(first_label))
-    return form
+        form = dataclasses.replace(form, first_label=int(first_label), counted=True)
+    return data, form
 
 
 def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[list[str], list[list[str]], list[int]]:
     """Return the prompts, the choices and the labels of every row."""
-    prompts, choices, labels = [], [], []
+    prompts, choices = [], []
     for row, item in enumerate(data.select_columns([*dict.fromkeys((*form.prompt, *form.choices))])):
         prompts.append(_prompt(item, form, row, name))
         choices.append(_choices(item, form, row, name))
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     marks = [_marks(item, form) for item in data.select_columns([form.choices[0]])]
-    for row, (value, offered, marked) in enumerate(zip(data[form.label][:], choices, marks, strict=True)):
-        labels.append(_label(value, offered, marked, form, row, name))
-    return prompts, choices, labels
+    return prompts, choices, _labels(data[form.label][:], choices, marks, form, name)
 
 
 def _tuple(named: str | Sequence[str]) -> tuple[str, ...]:
@@ -135,10 +154,13 @@ def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
 
 def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
     content = [item[column] for column in form.choices] if len(form.choices) > 1 else item[form.choices[0]]
-    if isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
+    lettered = _lettered(content)
+    if lettered:  # {"A": …, "B": …}
+        content = list(lettered.values())
+    elif isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
         content = content.get("text")
     if isinstance(content, list) and content and isinstance(content[0], dict):  # [{"text": …, "label": …}, …]
-        content = [choice.get("text") for choice in content]
+        content = [None if choice is None else choice.get("text") for choice in content]
     if not isinstance(content, list) or not all(isinstance(choice, str) for choice in content):
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
     if len(content) < 2:
@@ -146,36 +168,114 @@ def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> lis
     return [choice.strip() for choice in content]
 
 
+def _lettered(content: Any) -> dict[str, Any]:
+    """Return the choices of an object whose keys are letters, in the order of these; a letter may lack its choice."""
+    if not isinstance(content, dict) or not all(len(key) == 1 and key.isascii() and key.isalpha() for key in content):
+        return {}
+    return {key: content[key] for key in sorted(content) if content[key] is not None}
+
+
 def _marks(item: dict[str, Any], form: ChoiceForm) -> list[str]:
     """Return the names of the choices ("A", "1", …), where the data has them."""
     content = item[form.choices[0]]
+    if len(form.choices) > 1:
+        return []
     if isinstance(content, dict):
-        return [str(mark) for mark in content.get("label", [])]
+        return list(_lettered(content)) or [str(mark) for mark in content.get("label") or []]
     if isinstance(content, list) and content and isinstance(content[0], dict):
         return [str(choice.get("label")) for choice in content]
     return []
 
 
-def _label(value: Any, choices: list[str], marks: list[str], form: ChoiceForm, row: int, name: str) -> int:
-    if value is None or value == "" or value == -1:
-        return -1
-    if isinstance(value, str):
-        if value in marks:
-            return marks.index(value)
-        if value.isascii() and value.isdigit():
-            value = int(value)
-        elif len(value) == 1 and "A" <= value.upper() <= "Z":
-            value = ord(value.upper()) - ord("A") + form.first_label
-        elif value.strip() in choices:
-            return choices.index(value.strip())
+# ------------------------------------------------------------------------------------------------------- right choices
+
+
+def _labels(
+    values: Sequence[Any], choices: Sequence[Sequence[str]], marks: Sequence[Sequence[str]], form: ChoiceForm, name: str
+) -> list[int]:
+    """Read the column of right choices, in the one way that all of its values can be read."""
+    labels = [-1] * len(values)
+    rows = [row for row, value in enumerate(values) if value not in (None, "", -1, "-1")]
+    readings: dict[str, list[int | None]] = {
+        "mark": [_position(str(_plain(values[row])), marks[row]) for row in rows],
+        "number": [_number(values[row], len(choices[row]), form) for row in rows],
+        "letter": [_letter(values[row], len(choices[row])) for row in rows],
+        "text": [_text(values[row], choices[row]) for row in rows],
+    }
+    complete = {way: reading for way, reading in readings.items() if None not in reading}
+    if not complete:
+        raise _unreadable(values, rows, readings, choices, form, name)
+    if form.counted and "number" in complete:
+        complete = {"number": complete["number"]}
+    way, reading = next(iter(complete.items()))
+    if way != "mark":  # a mark is the choice's own name
+        for other, otherwise in complete.items():
+            for row, first, second in zip(rows, reading, otherwise, strict=True):
+                if first != second:
+                    raise ValueError(
+                        f"Expected one meaning for the column {form.label!r} of {name}, but row {row} holds "
+                        f"{values[row]!r}, which is choice {first} by {way} and choice {second} by {other}; with "
+                        "first_label it is a number."
+                    )
+    for row, label in zip(rows, reading, strict=True):
+        labels[row] = -1 if label is None else label
+    return labels
+
+
+def _plain(value: Any) -> Any:
+    """Return a whole float, as a column with a missing number has them, as the number that it was."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _position(value: str, names: Sequence[str]) -> int | None:
+    return names.index(value) if value in names else None
+
+
+def _number(value: Any, n_choices: int, form: ChoiceForm) -> int | None:
+    value = _plain(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(
-            f"Expected the number, the letter or the text of a choice in the column {form.label!r} of {name}, but row "
-            f"{row} holds {value!r}."
+        return None
+    return value - form.first_label if 0 <= value - form.first_label < n_choices else None
+
+
+def _letter(value: Any, n_choices: int) -> int | None:
+    if not isinstance(value, str) or len(value) != 1 or not "A" <= value.upper() <= "Z":
+        return None
+    position = ord(value.upper()) - ord("A")
+    return position if position < n_choices else None
+
+
+def _text(value: Any, choices: Sequence[str]) -> int | None:
+    return _position(value.strip(), choices) if isinstance(value, str) else None
+
+
+def _unreadable(
+    values: Sequence[Any],
+    rows: Sequence[int],
+    readings: dict[str, list[int | None]],
+    choices: Sequence[Sequence[str]],
+    form: ChoiceForm,
+    name: str,
+) -> ValueError:
+    where = f"in the column {form.label!r} of {name}"
+    index = next((n for n in range(len(rows)) if all(reading[n] is None for reading in readings.values())), None)
+    if index is None:
+        return ValueError(
+            f"Expected the right choices {where} all as numbers, all as letters or all as texts, but they are mixed."
         )
-    if not 0 <= value - form.first_label < len(choices):
-        raise ValueError(
-            f"Expected labels from {form.first_label} to {form.first_label + len(choices) - 1} in the column "
-            f"{form.label!r} of {name}, but row {row} holds {value}."
+    row, value = rows[index], _plain(values[rows[index]])
+    digits = str(value)
+    if isinstance(value, bool) or not (digits.lstrip("-").isdigit() and digits.isascii()):
+        return ValueError(
+            f"Expected the number, the letter or the text of a choice {where}, but row {row} holds {values[row]!r}."
         )
-    return value - form.first_label
+    other = dataclasses.replace(form, first_label=1 - form.first_label)
+    shifted = all(_number(values[row], len(choices[row]), other) is not None for row in rows)
+    hint = f"; where they count from {other.first_label}, say first_label={other.first_label}" if shifted else ""
+    shown = digits if len(digits) <= 30 else f"a number of {len(digits)} digits"
+    return ValueError(
+        f"Expected labels from {form.first_label} to {form.first_label + len(choices[row]) - 1} {where}, but row {row} "
+        f"holds {shown}{hint}."
+    )

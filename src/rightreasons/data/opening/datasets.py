@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.data.opening import columns
-from rightreasons.data.opening.choices import ChoiceForm, choice_form, read_choices
+from rightreasons.data.opening.choices import choice_form, read_choices
 from rightreasons.data.opening.folders import Splits
 from rightreasons.data.opening.labels import read_labels
+from rightreasons.data.opening.nested import with_nested
 from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.label_names import LabelColumn
 from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
@@ -55,7 +56,8 @@ def open_dataset(
             A tsv file has no quoting.
         config: A configuration of the data set.
         split: A split; None for all of them.
-        text_column: The column of the texts; None for the first usual name (text, sentence, content, …).
+        text_column: The column of the texts; None for the first usual name (text, sentence, content, …). A dotted name
+            is a field of the objects in a column: `question.stem`.
         text_pair_column: The column of the second texts; None for the partner of a usual first name (sentence1 and
             sentence2, premise and hypothesis, …).
         label_column: The column of the labels; None for the first usual name (label, class, category, …).
@@ -90,6 +92,7 @@ def open_dataset(
         ({'id': '0', 'text': 'Fine.', 'label': 1}, ['down', 'up'])
     """
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    tables = _with_nested(tables, (text_column, text_pair_column, label_column, id_column))
     name = _name(name_or_path)
     # The class names are those of all splits together: one split may lack a class.
     labels = _labels(tables, label_column, label_names, first_label, require_labels, name)
@@ -107,7 +110,7 @@ def open_dataset(
             made[column] = (_arrow(data, source), datasets.Value("string"))
         if label is not None:
             its = labels[part]
-            made["label"] = (its.ids[rows].tolist(), datasets.ClassLabel(names=list(its.names)))
+            made["label"] = (its.ids[rows], datasets.ClassLabel(names=list(its.names)))
         return limited(_assemble(data, made, (text, pair, label, taken_id)), limit, seed)
 
     return _each(tables, split, make, name)
@@ -133,7 +136,8 @@ def open_multiple_choice(
     """Open a multiple-choice data set.
 
     It recognizes the usual formats by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI,
-    ARC and CommonsenseQA, SWAG, Winogrande, and a question with columns A, B, C, D and a letter as its answer.
+    ARC, CommonsenseQA and OpenBookQA (on the hub and as released), SWAG, Winogrande, CosmosQA, ReClor, LogiQA, AGIEval,
+    MedQA, MedMCQA, AQuA-RAT, RACE, MMLU, and a question with columns A, B, C, D and a letter as its answer.
 
     Args:
         name_or_path: As in `open_dataset`.
@@ -141,7 +145,8 @@ def open_multiple_choice(
         split: A split; None for all of them.
         prompt_column: The column of the prompts, or several, joined by a space; None for those of a known format.
         choices_column: The column with the list of choices, or one column per choice; None for those of a known format.
-        label_column: The column of the right choice: its number, its letter, or its text; None for a known format.
+        label_column: The column of the right choice: its mark in the list of choices, its number, its letter, or its
+            text, the same for all rows; None for a known format.
         id_column: As in `open_dataset`.
         first_label: The number of the first choice, 0 or 1; None for that of the known format (0 if none).
         column_names: The column names of a csv or tsv file without a header.
@@ -167,12 +172,11 @@ def open_multiple_choice(
         {'id': '0', 'prompt': 'Open a jar', 'choices': ['Twist the lid.', 'Sing.'], 'label': 0}
     """
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
+    tables = _with_nested(tables, (id_column,))
     name = _name(name_or_path)
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
-        form: ChoiceForm = choice_form(
-            data, prompt_column, choices_column, label_column, first_label, require_labels, name
-        )
+        data, form = choice_form(data, prompt_column, choices_column, label_column, first_label, require_labels, name)
         prompts, choices, labels = read_choices(data, form, name)
         ids, taken_id = _ids(data, id_column, part, name)
         text = datasets.Value("string")
@@ -237,6 +241,12 @@ def chosen_rows(
 
 def _name(name_or_path: Any) -> str:
     return os.fspath(name_or_path) if isinstance(name_or_path, (str, os.PathLike)) else "the data set"
+
+
+def _with_nested(tables: Splits, names: Iterable[str | None]) -> Splits:
+    if isinstance(tables, datasets.Dataset):
+        return with_nested(tables, names)
+    return datasets.DatasetDict({part: with_nested(data, names) for part, data in tables.items()})
 
 
 def _each(tables: Splits, split: str | None, make: Make, name: str) -> Splits:
