@@ -41,6 +41,24 @@ class TestCues:
         assert (was["applicability"], was["productivity"]) == (40, 1.0)
         assert len(figures["cue_classifier"]["credits"]) == 40
 
+    def test_pairs_that_are_torn_apart(self, tmp_path, capsys):
+        # Each pair offers the same two words of its own, and either is right once: nothing but the pairs is to be had.
+        rows = [
+            {"prompt": "p", "choices": [f"red{n // 2}", f"blue{n // 2}"], "label": n % 2, "pair": n // 2}
+            for n in range(60)
+        ]
+        file = tmp_path / "pairs.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        code, said, warned = run(capsys, "cues", file, "--n-permutations", 50)
+        assert code == 0
+        assert "p = 0.0392): the data misleads the classifier, so this says nothing of cues" in said
+        assert "60 items offer the same choices as another item" in warned
+        assert "--groups-column" in warned
+        _, said, warned = run(capsys, "cues", file, "--n-permutations", 50, "--groups-column", "pair")
+        assert "right on 0.500 [0.500, 0.500]" in said
+        assert "shows no sign of giving answers away" in said
+        assert "Warning" not in warned
+
     def test_options(self, items, capsys):
         code, said, _ = run(capsys, "cues", items, "--features", "length", "--top", 1, "--n-permutations", 0)
         assert code == 0

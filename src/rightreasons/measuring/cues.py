@@ -115,6 +115,7 @@ class CueFigures(Result):
         classifier: Cross-validation on the items; None where there are training items.
         easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
         easy_is_given: Whether the data itself says which items are Easy.
+        n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
         model: How a model does on them; None without its scores.
     """
 
@@ -125,6 +126,7 @@ class CueFigures(Result):
     classifier: CueClassifier | None
     easy: NDArray[np.bool_]
     easy_is_given: bool
+    n_twins: int
     model: ModelOnCues | None
 
     @property
@@ -136,6 +138,15 @@ class CueFigures(Result):
     def gives_answers_away(self) -> bool:
         """Whether the whole interval of `accuracy` lies above chance."""
         return self.accuracy.low is not None and self.accuracy.low > self.chance
+
+    @property
+    def pairs_are_torn(self) -> bool:
+        """Whether a cross-validated classifier is misled: the whole interval of `accuracy` lies below chance.
+
+        It happens where items that share their choices but not their answer, such as an item and its twin, are in
+        different folds. Such data says nothing of cues until the items are grouped.
+        """
+        return self.classifier is not None and self.accuracy.high is not None and self.accuracy.high < self.chance
 
     def telling(self, limit: int) -> tuple[Cue, ...]:
         """Return cues for a table: first those that differ from chance, then others, each by applicability."""
@@ -226,8 +237,18 @@ def measure_cues(
         classifier=classifier,
         easy=easy,
         easy_is_given=items.easy is not None,
+        n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items.labels, easy, logits, resampling),
     )
+
+
+def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:
+    """Count the items whose choices are also those of an item in another group."""
+    groups_of: dict[frozenset[str], set[Hashable]] = {}
+    keys = [frozenset(choice.strip().casefold() for choice in offered) for offered in choices]
+    for key, group in zip(keys, groups, strict=True):
+        groups_of.setdefault(key, set()).add(group)
+    return sum(len(groups_of[key]) > 1 for key in keys)
 
 
 def _measure_model(

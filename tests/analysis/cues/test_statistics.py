@@ -243,7 +243,7 @@ class TestClassifier:
         result = cue_classifier(data, labels, n_permutations=50)
         # The one cue is right on 80 % of the items, and nothing else is to be had.
         assert result.low < 0.8 < result.high
-        assert result.p_value == pytest.approx(1 / 51)
+        assert result.p_value == pytest.approx(2 / 51)  # no permutation does as well; two-sided
         assert result.chance == 1 / n_choices
 
     def test_says_chance_where_there_is_no_cue(self):
@@ -260,7 +260,10 @@ class TestClassifier:
         result = cue_classifier(data, [0, 1] * 80, groups=groups.tolist(), n_permutations=20)
         assert (result.accuracy, result.n_decided, result.n_groups) == (0.5, 0, 80)
         # Torn apart, the pair tells the classifier the wrong answer.
-        assert cue_classifier(data, [0, 1] * 80, n_permutations=0).accuracy < 0.3
+        torn = cue_classifier(data, [0, 1] * 80, n_permutations=50)
+        assert torn.accuracy < 0.3
+        assert torn.high < torn.chance
+        assert torn.p_value == pytest.approx(2 / 51)
 
     def test_seeded(self):
         data, labels = self.planted(100, 0.6)

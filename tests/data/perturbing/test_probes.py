@@ -1,5 +1,7 @@
 """The confusion probes: what must hold for every item, in any order, subset and number of workers."""
 
+import warnings
+
 import datasets
 import pytest
 from hypothesis import given, settings
@@ -134,7 +136,7 @@ def test_draws_are_spread_over_the_pool(items):
 def test_bad_items(change, probe, sentence):
     bad = {"id": "bad", "prompt": "Why?", "choices": ["yes", "no"], "label": 0, **change}
     with pytest.raises(ValueError, match=sentence):
-        perturb(datasets.Dataset.from_list([*ITEMS[:5], bad]), probe)
+        perturb(datasets.Dataset.from_list([*ITEMS[:5], bad]), probe, duplicates="error")
 
 
 def test_bad_pools_and_options(items):
@@ -155,8 +157,15 @@ def test_bad_pools_and_options(items):
 
 def test_dropped_duplicates():
     bad = {"id": "bad", "prompt": "Why?", "choices": ["yes", "yes"], "label": 0}
-    kept = perturb(datasets.Dataset.from_list([*ITEMS[:5], bad]), "no_question", duplicates="drop")
-    assert kept["source_id"][:] == [row["id"] for row in ITEMS[:5]]
+    items = datasets.Dataset.from_list([*ITEMS[:5], bad])
+    without = [row["id"] for row in ITEMS[:5]]
+    for probe in PROBES[1:]:
+        with pytest.warns(UserWarning, match="Left out 1 of 6 items, which have the same choice twice"):
+            assert perturb(items, probe)["source_id"][:] == without
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # without its question, an item with equal choices is as good as another
+        assert perturb(items, "no_question")["source_id"][:] == [*without, "bad"]
+        assert perturb(items, "no_question", duplicates="drop")["source_id"][:] == without
 
 
 @pytest.mark.real_data

@@ -24,7 +24,8 @@ class CueClassifier(Result):
         low: Lower end of the bootstrap interval of accuracy, over groups.
         high: Upper end of it.
         chance: Mean of 1/m, what guessing gets.
-        p_value: Share of permuted label sets on which it does at least as well (one-sided); None when not asked for.
+        p_value: Two-sided permutation test of accuracy: twice the smaller of the shares of permuted label sets on which
+            it does at least, and at most, as well; None when not asked for.
         n_items: How many items.
         n_decided: How many items have one choice that scores highest.
         n_groups: Number of groups, none of which is split across folds.
@@ -68,7 +69,9 @@ def cue_classifier(
         s(a) = \sum_{k \in a} \log \frac{c_k + 1}{\alpha_k - c_k + m - 1} + \log(m - 1).
 
     A cue never seen in training, or at chance, votes zero. Accuracy well above `chance` means that the data gives
-    answers away; the p-value compares it with the same classifier on labels permuted within items (one shift a group).
+    answers away; accuracy well below it, that items belong together which `groups` leaves apart: each then teaches the
+    wrong answer to the other. The p-value compares accuracy with that of the same classifier on labels permuted within
+    items (one shift per group), in either direction.
 
     Args:
         data: N items, each a list of at least two choices.
@@ -112,19 +115,20 @@ def cue_classifier(
 
     credit, decided = _cross_validate(table, right, fold, folds)
     accuracy = float(credit.mean())
-    at_least = 0
+    at_least = at_most = 0
     for _ in range(rounds):
         # One shift a group keeps what the labels of its items have to do with each other.
         shift = np.floor(rng.random(n_groups)[group] * table.n_choices).astype(np.int64)
         permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
+        at_most += bool(permuted.mean() <= accuracy + 1e-12)
     interval = bootstrap_mean(credit, clusters=group, resampling=resampling)
     return CueClassifier(
         accuracy=accuracy,
         low=interval.low,
         high=interval.high,
         chance=float((1.0 / table.n_choices).mean()),
-        p_value=(1 + at_least) / (1 + rounds) if rounds else None,
+        p_value=min(1.0, 2 * (1 + min(at_least, at_most)) / (1 + rounds)) if rounds else None,
         n_items=n_items,
         n_decided=int(np.count_nonzero(decided)),
         n_groups=n_groups,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ from rightreasons.foundations.validation import check_count, check_ids, check_on
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
 """The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
+
+AUTO = "auto"
+"""`duplicates`: leave out the items with equal choices that the probe cannot use."""
 
 DOUBLE = "double"
 """`k` of extra_choices: add as many choices as the item has."""
@@ -104,7 +108,7 @@ def perturb(
     k: int | str = DOUBLE,
     pool: Pool | datasets.Dataset | Iterable[Mapping[str, Any]] | None = None,
     seed: int = 0,
-    duplicates: str = "error",
+    duplicates: str = AUTO,
     num_proc: int | None = None,
 ) -> datasets.Dataset | datasets.IterableDataset:
     """Apply one confusion probe to every item of a multiple-choice dataset.
@@ -116,15 +120,17 @@ def perturb(
         pool: The items to borrow from; None (default) for the dataset itself. A stream needs one, except for
             no_question. Where `dataset` is part of a set, pass the whole set: each item is then perturbed as in it.
         seed: Seed of the draws; default 0.
-        duplicates: What to do with an item that has the same choice twice: "error" (default) or "drop".
+        duplicates: What to do with an item that has the same choice twice: "drop" (leave it out), "error", or "auto"
+            (default): drop it, except for no_question, which such an item does not disturb, and warn of how many items
+            of a dataset were left out.
         num_proc: The number of processes; None for this one.
 
     Returns:
         The perturbed items, with the columns of `FEATURES`, lazily for a stream.
 
     Raises:
-        ValueError: If an item has fewer than two choices, equal choices, an empty prompt or a label outside its
-            choices, the pool is too small to borrow from, or an option is wrong.
+        ValueError: If an item has fewer than two choices, an empty prompt or a label outside its choices, or equal
+            choices with `duplicates="error"`, the pool is too small to borrow from, or an option is wrong.
 
     References:
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
@@ -156,20 +162,26 @@ def perturb(
     if not stream:
         check_ids(dataset["id"])
         options |= {"num_proc": num_proc, "desc": probe}
-    return dataset.map(perturber.batch, **options)
+    perturbed = dataset.map(perturber.batch, **options)
+    if not stream and duplicates == AUTO and len(perturbed) < len(dataset):
+        warnings.warn(
+            f"Left out {len(dataset) - len(perturbed):,} of {len(dataset):,} items, which have the same choice twice.",
+            stacklevel=2,
+        )
+    return perturbed
 
 
 class Perturber:
     """One probe with its options, applied item by item; see `perturb`."""
 
     def __init__(
-        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = "error"
+        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
     ) -> None:
         self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
         self.seed = check_seed(seed)
-        self.duplicates = check_one_of(duplicates, ("error", "drop"), "duplicates")
+        self.duplicates = check_one_of(duplicates, (AUTO, "drop", "error"), "duplicates")
 
     def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """Perturb a batch of columns."""
@@ -184,9 +196,10 @@ class Perturber:
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
         """Perturb one item; yields nothing for an item that is dropped."""
         if _has_duplicates(choices):
-            if self.duplicates == "drop":
+            if self.duplicates == "error":
+                raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
+            if self.duplicates == "drop" or self.probe != "no_question":
                 return
-            raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
         if len(choices) < 2:
             raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
         if not prompt.strip():

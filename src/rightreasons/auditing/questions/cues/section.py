@@ -221,9 +221,12 @@ def _cue_part(answers: CueAnswers) -> p.Part:
 
 
 def _classifier_part(figures: CueFigures, headlines: dict[str, p.Headline]) -> p.Part:
-    verdict = (
-        "the data gives answers away" if figures.gives_answers_away else "no sign that the data gives answers away"
-    )
+    if figures.pairs_are_torn:
+        verdict = _torn(figures)
+    else:
+        verdict = (
+            "the data gives answers away" if figures.gives_answers_away else "no sign that the data gives answers away"
+        )
     return p.Part(
         title="How far cues lead by themselves",
         text=f"A classifier that sees nothing but cues is right on {with_interval(figures.accuracy)} of the items, "
@@ -284,7 +287,16 @@ def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
         return p.Verdict("bad" if gap.easy_hard_gap >= LARGE_GAP else "warn", "Better where cues help", summary)
     if figures.gives_answers_away:
         return p.Verdict("warn", "Cues, but no gap", summary)
+    if figures.pairs_are_torn:
+        return p.Verdict("neutral", "Items that belong together are apart", f"{summary} {_torn(figures).capitalize()}.")
     return p.Verdict("good", "No sign of cues", summary)
+
+
+def _torn(figures: CueFigures) -> str:
+    return (
+        "the classifier is misled, as it is where items that belong together are in different folds "
+        f"({figures.n_twins:,} items offer the same choices as another): --cues-groups-column says which do"
+    )
 
 
 def _limits(figures: CueFigures) -> tuple[str, ...]:
