@@ -59,6 +59,36 @@ def test_several_models_stand_on_one_page(world, tmp_path, capsys):
     assert "Which passes what?" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
+def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
+    (tmp_path / "s.csv").write_text(
+        "functionality,case_id,test_case,label_gold\nslur,1,you are awful,hateful\nslur,2,you are nice,non-hateful\n"
+    )
+    files = {
+        "words.csv": "prediction\nhateful\nnon-hateful\n",
+        "turned.csv": "p_hateful,p_non-hateful\n0.9,0.1\n0.2,0.8\n",
+        "ordered.csv": "p_non-hateful,p_hateful\n0.1,0.9\n0.8,0.2\n",
+        "words.txt": "hateful\nnon-hateful\n",
+        "numbers.txt": "1\n0\n",
+        "softmax.txt": "0.1 0.9\n0.8 0.2\n",
+        "both.txt": "hateful 0.1 0.9\nnon-hateful 0.8 0.2\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+        said = run(capsys, "behavior", tmp_path / "s.csv", "--predictions", tmp_path / name, "--out", tmp_path / "out")
+        assert said.code == 0, said.err
+        written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
+        assert written["behavioral_pass_rate"] == 1, name
+        assert f"Labels: {written['labels']}" in said.out
+        assert written["labels"] in (tmp_path / "out" / "index.html").read_text("utf-8")
+    (tmp_path / "odd.csv").write_text("prediction\nmaybe\nhateful\n")
+    said = run(capsys, "behavior", tmp_path / "s.csv", "--predictions", tmp_path / "odd.csv", "--out", tmp_path / "odd")
+    assert said.code == 2
+    assert "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe" in said.err
+    words = (tmp_path / "s.csv", "--predictions", tmp_path / "numbers.txt", "--out", tmp_path / "out")
+    said = run(capsys, "behavior", *words, "--predictions-format", "softmax")
+    assert (said.code, "2 or more cells in each line of numbers.txt" in said.err) == (2, True)
+
+
 def test_one_argument_is_not_enough(world, capsys):
     said = run(capsys, "behavior", world / "suite.jsonl")
     assert (said.code, "a suite and --predictions, but got only one argument" in said.err) == (2, True)

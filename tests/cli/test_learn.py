@@ -1,10 +1,14 @@
 """`rightreasons learn` from a plan to its scores."""
 
+import dataclasses
 import json
 
 import pytest
 
 from command_line import run
+from rightreasons.training.behavior.sources import open_task
+from tiny_models import save_tiny_classifier
+from tiny_suites import behavior_suite
 
 
 def test_plan_run_collect(world, tmp_path, capsys):
@@ -43,6 +47,39 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")
     assert said.code == 2
     assert "Did you mean 'epochs'" in said.err
+
+
+def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, capsys):
+    named = dataclasses.replace(behavior_suite(), label_names=("negative", "neutral", "positive"))
+    suite = named.write(tmp_path / "named.jsonl")
+    source = {"model": "m", "suite": str(suite), "test_split": "test"}
+
+    def labels(*names):
+        folder = tmp_path / "-".join(names)
+        folder.mkdir()
+        for part in ("train", "test"):
+            rows = [f"film {word},{names[number % 2]}" for number, word in enumerate(("bad", "good") * 4)]
+            (folder / f"{part}.csv").write_text("\n".join(["text,label", *rows]))
+        return open_task({**source, "data": str(folder)}).train.labels
+
+    # Sorted by name, "Good" would be class 0: both orders of the names give negative 0 and positive 1.
+    assert list(labels("Negative", "Positive")) == [0, 1] * 4
+    assert list(labels("0", "1")) == [0, 1] * 4
+    with pytest.raises(ValueError, match=r"suite 'tiny' \(negative, positive\), but they are bad, good"):
+        labels("bad", "good")
+    binary = dataclasses.replace(
+        named, functionalities=tuple(f for f in named.functionalities if f.name == "actors"), label_names=("yes", "no")
+    )
+    source["suite"] = str(binary.write(tmp_path / "binary.jsonl"))
+    assert list(labels("yes", "no")) == [0, 1] * 4  # in the order of the suite, not of the alphabet
+    # A model whose classes are in another order would learn the suite the wrong way round.
+    save_tiny_classifier(tmp_path / "turned", label_names=("positive", "negative"))
+    words = ("--model", tmp_path / "turned", "--suite", suite, "--data", world / "data", "--test-split", "test")
+    words += ("--configurations", "IID->T", "--methods", "lp", "--partitions", "seen")
+    assert run(capsys, "learn", "plan", tmp_path / "plan", *words).code == 0
+    said = run(capsys, "learn", "run", tmp_path / "plan")
+    assert said.code == 2
+    assert "order of the labels of 'tiny', negative, positive, but they are positive, negative" in said.err
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,13 @@ def test_show_prints_the_cases(suite, capsys):
     ]
 
 
+def test_show_names_the_labels(suite, capsys):
+    suite.write_text(suite.read_text().replace('"lexicons"', '"label_names": ["bad", "good"], "lexicons"'))
+    said = run(capsys, "suite", "show", suite)
+    assert "  - I like a film.  [good]" in said.out.splitlines()
+    assert "Labels: 0 bad, 1 good" in said.out.splitlines()
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
 def test_write_makes_the_cases(suite, tmp_path, capsys, suffix):
     out = tmp_path / f"all.{suffix}"

@@ -38,6 +38,8 @@ def show(
         for case in functionality.cases[:cases]:
             for index, texts in enumerate(case.examples):
                 label = None if case.labels is None else case.labels[index]
+                if opened.label_names is not None and isinstance(label, int) and label >= 0:
+                    label = opened.label_names[label]
                 typer.echo(
                     f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
                 )
@@ -66,6 +68,8 @@ def _open(suite: str, data_dir: Path | None) -> Suite:
 
 
 def _show_size(suite: Suite) -> None:
+    if suite.label_names is not None:
+        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
     typer.echo(
         f"{suite.name}: {len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, "
         f"{suite.n_examples:,} examples"

@@ -336,7 +336,8 @@ def label_answers(
             f"Expected an answer to each example in {where}, one of {listed(names or column.names)}, but row "
             f"{int(missing[0])} has none."
         )
-    return column.ids, column.how
+    pairs = ", ".join(f"{number} is {name}" for number, name in enumerate(names or ()))
+    return column.ids, f"{column.how}: {pairs}" if names and column.how == BY_NUMBER else column.how
 
 
 def _answers(

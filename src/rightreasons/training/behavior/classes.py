@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, pass_rates
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.label_names import listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.validation import check_labels
 from rightreasons.models.loading import Classifier, load_classifier
@@ -64,6 +65,29 @@ class Classes(Kind):
         if classifier.model.config.num_labels != 2:
             raise ValueError(f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}.")
         return classifier
+
+    def class_names(self, suite: Suite) -> tuple[str, ...] | None:
+        """Return the names of the suite's labels that the model's classes stand for; None where it names none."""
+        names = suite.label_names
+        return (names[0], names[2]) if names is not None and self.labels == "sentiment" and len(names) == 3 else names
+
+    def check_model(self, classifier: Classifier, suite: Suite) -> None:
+        """Check that a model's classes are in the order of a suite's labels.
+
+        Raises:
+            ValueError: If they are in another order, or have other names.
+        """
+        names = self.class_names(suite)
+        if names is None or classifier.label_names is None:
+            return
+        match = match_labels(
+            names, classifier.label_names, where=f"the suite {suite.name!r}", classes_of=classifier.name
+        )
+        if match.class_of.tolist() != list(range(len(names))):
+            raise ValueError(
+                f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, "
+                f"{listed(names)}, but they are {listed(classifier.label_names)}."
+            )
 
     def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
         """Tokenize the texts of items."""

@@ -90,6 +90,13 @@ class Kind(abc.ABC):
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a model."""
 
+    def check_model(self, classifier: Classifier, suite: Suite) -> None:  # noqa: B027 (answers have no order)
+        """Check that a model's classes are in the order of a suite's labels.
+
+        Raises:
+            ValueError: If they are in another order, or have other names.
+        """
+
     @abc.abstractmethod
     def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
         """Tokenize the texts of items: the tokens, the items over them, and what a model learns from them."""

@@ -108,7 +108,9 @@ class Runner:
 
     def _pretrained(self, seed: int) -> Classifier:
         with own_random_state(seed):  # the head of an encoder is drawn at random
-            return self.kind.load(self.task.model, device=self.task.device, allow_untrained=True)
+            classifier = self.kind.load(self.task.model, device=self.task.device, allow_untrained=True)
+        self.kind.check_model(classifier, self.task.suite)
+        return classifier
 
     def _iid_model(self, seed: int) -> Classifier:
         """Load the model that was trained on independent data, or train it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from rightreasons.data.builders.catalog import CATALOG
 from rightreasons.data.opening.datasets import open_dataset
 from rightreasons.data.opening.questions import open_questions
 from rightreasons.data.suites.opening import open_suite
+from rightreasons.foundations.label_names import match_labels
+from rightreasons.training.behavior.classes import Classes
 from rightreasons.training.behavior.grid import parse_grid
 from rightreasons.training.behavior.kind import IidData
-from rightreasons.training.behavior.kinds import kind_of
+from rightreasons.training.behavior.kinds import KINDS, kind_of
 from rightreasons.training.behavior.options import LearningOptions, PlanOptions
 from rightreasons.training.behavior.task import LearningTask
 
@@ -53,12 +55,18 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     suite = open_suite(suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases)
     labels = options.labels or kind_of(suite)
     training = {name: getattr(options, name) for name in LearningOptions.names()}
-    opened = _open_questions if labels == "answers" else _open_texts
+    splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
+    kind = KINDS.get(labels)
+    if isinstance(kind, Classes):
+        names = kind.class_names(suite)
+        train, test = (_open_texts(data, split, limit, options, names, suite.name) for split, limit in splits)
+    else:
+        train, test = (_open_questions(data, split, limit, options) for split, limit in splits)
     return LearningTask(
         model=model,
         suite=suite,
-        train=opened(data, options.train_split, options.train_limit, options),
-        test=opened(data, options.test_split, options.test_limit, options),
+        train=train,
+        test=test,
         labels=labels,
         options=training,
         iid_options={**training, "epochs": options.iid_epochs, "batch_size": options.iid_batch_size},
@@ -86,11 +94,18 @@ def _open_questions(data: str, split: str, limit: int | None, options: PlanOptio
     return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
 
 
-def _open_texts(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
+def _open_texts(
+    data: str, split: str, limit: int | None, options: PlanOptions, classes: Sequence[str] | None, suite: str
+) -> IidData:
+    """Open classified texts; their labels are matched by name with those of the suite where it names them."""
     rows: Any = open_dataset(
         data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True, **_columns(options)
     )
     labels = rows["label"][:]
     if min(labels) < 0:
         raise ValueError(f"Expected a label on every item of the split {split!r} of {data}, but some have none.")
+    if classes is not None:
+        names = rows.features["label"].names
+        match = match_labels(names, classes, used=set(labels), where=data, classes_of=f"the suite {suite!r}")
+        labels = match.class_of[labels].tolist()
     return IidData(rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None)
