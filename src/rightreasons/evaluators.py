@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from rightreasons.foundations.arrays import kind_of
 
 TASK = "text-classification"
 
@@ -15,14 +18,18 @@ def evaluator(task: str = TASK) -> Any:
     """Build an evaluator for text classification whose metrics get the probabilities of all classes.
 
     Metrics that expect one class per item (accuracy, F1) still get the top label, so `evaluate.combine` works for both
-    kinds. The evaluator accepts a model path, a loaded model with its tokenizer, or a `transformers` pipeline.
+    kinds. The evaluator accepts a model path, a loaded model with its tokenizer, a `transformers` pipeline, or a
+    pipeline of one's own: a callable with a `task` that takes a list of texts (of mappings with "text" and "text_pair"
+    where there is a second column) and returns for each `{"label": ..., "score": ...}` of every class, or
+    `{"label": ...}` alone, for metrics of the top label.
 
     Args:
         task: "text-classification".
 
     Returns:
         An `evaluate.TextClassificationEvaluator`; see `evaluate` for the options of its `compute`. Without
-        `label_mapping` the classes are in the order of the model's own `label2id`.
+        `label_mapping` the classes are in the order of the model's own `label2id`, or the whole numbers that a pipeline
+        of one's own gives as labels.
 
     Raises:
         ValueError: If the task is a different one.
@@ -50,47 +57,87 @@ def probability_evaluator() -> Iterator[None]:
 
 
 def _evaluator_class() -> Any:
-    import numpy as np
     from evaluate.evaluator.text_classification import TextClassificationEvaluator
 
     class ProbabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]
         PIPELINE_KWARGS: Mapping[str, Any] = {"truncation": True, "top_k": None}
-        label2id: Mapping[str, int]
+        label2id: Mapping[str, int] | None
 
         def prepare_pipeline(self, model_or_pipeline: Any, *args: Any, **kwargs: Any) -> Any:
-            # Recognize a pipeline by its methods: the host's own check needs a class that transformers 5 removed.
-            if hasattr(model_or_pipeline, "postprocess") and hasattr(model_or_pipeline, "preprocess"):
-                pipe = model_or_pipeline
-            else:
+            # Recognize a pipeline by its task: the host's own check needs a class that transformers 5 removed.
+            pipe = model_or_pipeline
+            if not (callable(pipe) and hasattr(pipe, "task")):
                 pipe = super().prepare_pipeline(model_or_pipeline, *args, **kwargs)
-            self.label2id = pipe.model.config.label2id
+            elif pipe.task != self.task:
+                raise ValueError(f"Expected a pipeline of the task {self.task!r}, but got one of {pipe.task!r}.")
+            config = getattr(getattr(pipe, "model", None), "config", None)
+            self.label2id = getattr(config, "label2id", None)
             return pipe
+
+        def call_pipeline(self, pipe: Any, inputs: Any, **kwargs: Any) -> Any:
+            own = not hasattr(pipe, "preprocess")
+            if own and getattr(inputs, "second_col", 0) is None:
+                inputs = list(inputs.dataset[inputs.first_col])
+            return super().call_pipeline(pipe, inputs, **kwargs)
 
         def predictions_processor(self, predictions: Any, label_mapping: Any) -> dict[str, Any]:
             columns = label_mapping if label_mapping is not None else self.label2id
-            table = np.zeros((len(predictions), len(columns)))
-            for row, scores in enumerate(predictions):
-                for score in scores:
-                    if score["label"] not in columns:
-                        raise ValueError(
-                            f"Expected `label_mapping` to hold the model's labels, but {score['label']!r} is not in "
-                            f"{sorted(columns)}."
-                        )
-                    table[row, int(columns[score["label"]])] = score["score"]
-            return {"predictions": table}
+            return {"predictions": [_by_class(output, columns, item) for item, output in enumerate(predictions)]}
 
         def compute_metric(self, metric: Any, metric_inputs: dict[str, Any], **kwargs: Any) -> Any:
-            parts = getattr(metric, "evaluation_modules", [metric])
+            rows: list[dict[int, float | None]] = metric_inputs["predictions"]
             result: dict[str, Any] = {}
-            for part in parts:
-                inputs = dict(metric_inputs)
-                if _wants_labels(part):
-                    inputs["predictions"] = inputs["predictions"].argmax(axis=1).tolist()
-                    inputs["references"] = list(inputs["references"])
+            for part in getattr(metric, "evaluation_modules", [metric]):
+                read = _top_labels if _wants_labels(part) else _probabilities
+                inputs = {**metric_inputs, "predictions": read(rows), "references": list(metric_inputs["references"])}
                 result.update(super().compute_metric(part, inputs, **kwargs))
             return result
 
     return ProbabilityEvaluator
+
+
+def _by_class(output: Any, columns: Mapping[Any, int] | None, item: int) -> dict[int, float | None]:
+    """Return the score of each class in what a pipeline gives for an item; None for a label without one."""
+    scores: dict[int, float | None] = {}
+    for entry in output if isinstance(output, list) else [output]:
+        if not isinstance(entry, Mapping) or "label" not in entry:
+            raise TypeError(
+                f"Expected a pipeline that gives labels and their scores for each item, but item {item} has "
+                f"{kind_of(entry)}."
+            )
+        label = entry["label"]
+        if columns is None and isinstance(label, numbers.Integral):
+            scores[int(label)] = entry.get("score")
+        elif columns is None:
+            raise ValueError(f"Expected `label_mapping` for a pipeline without a model's own, as it says {label!r}.")
+        elif label not in columns:
+            raise ValueError(
+                f"Expected `label_mapping` to hold the model's labels, but {label!r} is not in {sorted(columns)}."
+            )
+        else:
+            scores[int(columns[label])] = entry.get("score")
+    if not scores:
+        raise ValueError(f"Expected at least one label for each item, but item {item} has none.")
+    return scores
+
+
+def _top_labels(rows: list[dict[int, float | None]]) -> list[int]:
+    return [next(iter(row)) if len(row) == 1 else max(row, key=lambda label: row[label] or 0.0) for row in rows]
+
+
+def _probabilities(rows: list[dict[int, float | None]]) -> list[list[float]]:
+    """Return a row per item with the scores of all classes."""
+    n_classes = 1 + max(label for row in rows for label in row)
+    table = []
+    for item, row in enumerate(rows):
+        scores = [score for label in range(n_classes) if (score := row.get(label)) is not None]
+        if len(scores) < max(n_classes, 2):
+            raise ValueError(
+                "Expected a pipeline that gives the score of every class (top_k=None) for this metric, but item "
+                f"{item} has {len(scores)} of {max(n_classes, 2)}."
+            )
+        table.append(scores)
+    return table
 
 
 def _wants_labels(metric: Any) -> bool:

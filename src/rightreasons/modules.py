@@ -23,6 +23,7 @@ from rightreasons.foundations.arrays import ingest, kind_of, to_numpy
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import (
     as_ragged,
+    check_bool,
     check_finite_vector,
     check_flags,
     check_labels,
@@ -326,7 +327,7 @@ class KernelModule:
         """
         inputs, options = self._split(kwargs)
         check_options(options, self.option_names(), f"{self.name}.compute")
-        options = {**self.options, **options}
+        options = self._checked_options({**self.options, **options})
         if any(value is not None for value in inputs.values()):
             columns = self._columns(inputs)
             added = _Added() if self._added.refused else self._added
@@ -364,6 +365,12 @@ class KernelModule:
     def __getstate__(self) -> dict[str, Any]:
         # Files of an earlier compute over several processes cannot be pickled, and no copy needs them.
         return {**self.__dict__, **dict.fromkeys(_HOST_FILES)}
+
+    def _checked_options(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Check the flags among the options; the kernel checks the others."""
+        declared = inspect.signature(self._compute).parameters
+        flags = [name for name in options if isinstance(declared[name].default, bool)]
+        return {**options, **{name: check_bool(options[name], name) for name in flags}}
 
     def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the inputs, None for those omitted, and the rest without the host's defaults for other modules."""

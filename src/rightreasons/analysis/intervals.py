@@ -13,6 +13,7 @@ from scipy import special
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
+    MOST_DRAWS,
     check_count,
     check_flags,
     check_fraction,
@@ -479,7 +480,8 @@ def paired_permutation_of(
         >>> test.difference, test.p_value < 0.05
         (1.0, True)
     """
-    rounds, rng = check_count(n_permutations, "n_permutations"), np.random.default_rng(check_seed(seed))
+    rounds = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
+    rng = np.random.default_rng(check_seed(seed))
     (one, two, *rest), n_items = _columns((first, second, *shared))
     if one.shape != two.shape:
         raise ValueError(f"Expected `first` and `second` of one shape, but got {one.shape} and {two.shape}.")

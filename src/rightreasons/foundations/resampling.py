@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from rightreasons.foundations.validation import check_count, check_fraction, check_seed
+from rightreasons.foundations.validation import MOST_DRAWS, check_count, check_fraction, check_seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Resampling:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", check_fraction(self.level, "confidence_level", open_ends=True))
-        check_count(self.resamples, "n_resamples")
+        check_count(self.resamples, "n_resamples", maximum=MOST_DRAWS)
         check_seed(self.seed)
 
     @classmethod

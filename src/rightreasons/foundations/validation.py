@@ -32,6 +32,12 @@ rounding of the sum; float16 and float32 lie well inside. Nothing is renormalise
 RANGE_TOLERANCE = 1e-6
 """How far a probability may leave [0, 1] by rounding; it is clipped to the range."""
 
+MOST_DRAWS = 10_000_000
+"""How many resamples or permutations may be asked for."""
+
+MOST_BINS = 1_000_000
+"""How many bins may be asked for."""
+
 SCORE_KINDS = ("probabilities", "logits", "log_probabilities")
 
 

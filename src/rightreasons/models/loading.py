@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import transformers
 
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
 from rightreasons.models.running.processes import default_device
 
@@ -214,9 +215,7 @@ def check_model(name_or_path: object) -> str:
         The name in the form that transformers takes.
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(
-            f"Expected the model as a folder or a hub id, but got {name_or_path!r} ({type(name_or_path).__name__})."
-        )
+        raise TypeError(f"Expected the model as a folder or a hub id, but got {kind_of(name_or_path)}.")
     name = os.fspath(name_or_path)
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -295,11 +294,26 @@ def _load(
         )
     tokenizer = load_tokenizer(name, revision)
     agree_on_padding(model, tokenizer)
-    model.to(device if device is not None else default_device())
+    model.to(default_device() if device is None else _check_device(device))
     model.eval()
     classes = auto_class is transformers.AutoModelForSequenceClassification
     names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels)) if classes else None
     return Classifier(model, tokenizer, names, name)
+
+
+def _check_device(device: object) -> torch.device:
+    """Check the name of a device that this machine has."""
+    if not isinstance(device, (str, torch.device)):
+        raise TypeError(
+            f"Expected `device` to be a device by name, such as 'cpu' or 'cuda:0', but got {kind_of(device)}."
+        )
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}."
+        ) from error
+    return torch.device(device)
 
 
 def _check_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
+    MOST_DRAWS,
     check_count,
     check_fraction,
     check_same_length,
@@ -155,7 +156,7 @@ def compare_generalization(
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
         and Roth (2023), section 4.
     """
-    shuffles = check_count(n_permutations, "n_permutations")
+    shuffles = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
     groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
     if np.isnan(groups[0]).any():

@@ -11,7 +11,7 @@ import numpy as np
 from rightreasons.analysis.binning import BinSums, binned_error, quantile_edges, uniform_edges
 from rightreasons.analysis.calibration.top_label import top_label
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_one_of
+from rightreasons.foundations.validation import MOST_BINS, check_count, check_one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ def classwise_table(
         >>> row.name, round(row.ece, 6), round(row.mean_probability, 6), row.frequency, row.accuracy
         ('no', 0.35, 0.85, 0.5, 0.5)
     """
-    n_bins = check_count(n_bins, "n_bins")
+    n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores)
     pairs = top.pairs("classwise")

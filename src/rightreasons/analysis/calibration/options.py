@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from rightreasons.foundations.options import Options, option
-from rightreasons.foundations.validation import SCORE_KINDS, check_bool, check_fraction
+from rightreasons.foundations.validation import MOST_BINS, SCORE_KINDS, check_bool, check_count, check_fraction
 
 TABLE_KINDS = ("top_label", "positive", "classwise")
 """Kinds that need class scores and labels."""
@@ -30,7 +30,8 @@ class CalibrationErrorOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_bool(self.debias, "debias")
-        check_fraction(self.threshold, "threshold")
+        check_count(self.n_bins, "n_bins", maximum=MOST_BINS)
+        object.__setattr__(self, "threshold", check_fraction(self.threshold, "threshold"))
         if self.debias and self.norm == "max":
             raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
 

@@ -12,7 +12,7 @@ from rightreasons.analysis.binning import BinSums, quantile_edges, uniform_edges
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_count, check_logits, check_one_of
+from rightreasons.foundations.validation import MOST_BINS, check_count, check_logits, check_one_of
 
 Floats = NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def brier_score(
         (0.25, 0.125)
     """
     check_one_of(kind, BRIER_KINDS, "kind")
-    n_bins = check_count(n_bins, "n_bins")
+    n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores, kind=kind)
     return brier_of(top, kind=kind, n_bins=n_bins, strategy=strategy)

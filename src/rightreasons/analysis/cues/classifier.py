@@ -109,7 +109,7 @@ def cue_classifier(
     folds = validation.check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
         raise ValueError(f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.")
-    rounds = validation.check_count(n_permutations, "n_permutations", minimum=0)
+    rounds = validation.check_count(n_permutations, "n_permutations", minimum=0, maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([resampling.seed, 0])
     fold = (rng.permutation(n_groups) % folds)[group]
 

@@ -125,7 +125,7 @@ def easy_hard_gap(
         kind = "Easy" if flags.all() else "Hard"
         raise ValueError(f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}.")
     validation.check_one_of(unit, UNITS, "unit")
-    rounds = validation.check_count(n_permutations, "n_permutations")
+    rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([resampling.seed, 1])
 
     correct = chosen == right[:, None]

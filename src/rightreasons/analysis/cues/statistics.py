@@ -20,6 +20,7 @@ from scipy import stats
 from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.results import Result
 
 Tokenizer = Callable[[str], Sequence[str]]
@@ -346,8 +347,8 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 def check_features(features: object) -> tuple[str, ...]:
     """Check names of cue families; a single name is accepted."""
     names = (features,) if isinstance(features, str) else features
-    if not isinstance(names, Iterable):
-        raise TypeError(f"Expected `features` to be names of cue families, but got {features!r}.")
+    if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
+        raise TypeError(f"Expected `features` to be names of cue families, but got {kind_of(features)}.")
     checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
     if not checked:
         raise ValueError("Expected at least one name in `features`, but it is empty.")

@@ -15,6 +15,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
+    MOST_DRAWS,
     as_ragged,
     check_count,
     check_labels,
@@ -160,7 +161,7 @@ def prior_bias(
     """
     raw = as_ragged(predictions, "predictions") if scores == "logits" else None
     rows = check_ragged(predictions if raw is None else raw, scores=scores)
-    n_permutations = check_count(n_permutations, "n_permutations", minimum=0)
+    n_permutations = check_count(n_permutations, "n_permutations", minimum=0, maximum=MOST_DRAWS)
     seed = check_seed(seed)
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)

@@ -40,6 +40,7 @@ HEAD_FRACTION = 0.05
 """The head of a label is the top 5 % of its tokens (Du et al. 2021, section 2.1)."""
 
 PMI_SMOOTHING = 100.0
+MOST_SMOOTHING = 1e12
 """What is added to every count of (token, label) before PMI (Gururangan et al. 2018)."""
 
 BUFFER = 1 << 22
@@ -149,11 +150,14 @@ class LmiResult(Result):
         """Return the name of each label: its number when there are no names.
 
         Raises:
-            ValueError: If a label has no name.
+            ValueError: If a label has no name, or two have the same.
         """
         if names is None:
             return {label: str(label) for label in self.labels}
         checked = check_texts(names, "label_names")
+        twice = next((name for index, name in enumerate(checked) if name in checked[:index]), None)
+        if twice is not None:
+            raise ValueError(f"Expected each name once in `label_names`, but {twice!r} comes again.")
         if self.labels[-1] >= len(checked):
             raise ValueError(
                 f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
@@ -285,8 +289,8 @@ class LmiCounts:
         """Compute the figures; see `lmi` for the formulas and the options."""
         check_one_of(denominator, DENOMINATORS, "denominator")
         check_one_of(null, ("prior", "uniform"), "null")
-        check_fraction(head_fraction, "head_fraction")
-        check_number(pmi_smoothing, "pmi_smoothing", minimum=0.0)
+        head_fraction = check_fraction(head_fraction, "head_fraction")
+        pmi_smoothing = check_number(pmi_smoothing, "pmi_smoothing", minimum=0.0, maximum=MOST_SMOOTHING)
         if head_size is not None:
             check_count(head_size, "head_size")
         if len(self.documents) < 2:
@@ -394,7 +398,7 @@ def lmi(
         head_fraction: The share of a label's tokens that make its head; default 0.05. The head has
             ceil(head_fraction · V_l) tokens, V_l = number of tokens with count(w, l) > 0.
         head_size: The head as a number of tokens instead; default None.
-        pmi_smoothing: k of PMI; default 100, as Gururangan et al.; 0 for plain PMI.
+        pmi_smoothing: k of PMI, at most 1e12; default 100, as Gururangan et al.; 0 for plain PMI.
         null: p_0 of z: "prior" (default; p(l)) or "uniform" (1/K, as Gardner et al.). For balanced labels the same.
 
     Returns:

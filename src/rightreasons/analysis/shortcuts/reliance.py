@@ -7,6 +7,7 @@ attribution) and in the head of the LMI ranking of the predicted label.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -19,10 +20,12 @@ from rightreasons.analysis.intervals import Interval, bootstrap_mean, wilson
 from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit, frequency_bins, permutation_p_value
 from rightreasons.analysis.tokens import CATEGORIES, GRAMMAR_CATEGORIES, category_codes
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
+    MOST_BINS,
     as_ragged,
     check_count,
     check_labels,
@@ -44,6 +47,9 @@ TYPES = ("none", "grammar", "lexicon")
 RANKINGS = ("value", "magnitude")
 
 N_FREQUENCY_BINS = 5
+
+_DIGITS = 18
+_MOST_FREQUENT = 10**15
 
 Heads = Mapping[int, Collection[str]] | LmiResult
 
@@ -293,8 +299,10 @@ def find_shortcuts(
     check_same_length(tokens=rows, predictions=predicted)
     check_count(top_n, "top_n")
     check_one_of(rank_by, RANKINGS, "rank_by")
-    check_count(n_frequency_bins, "n_frequency_bins")
-    if frequencies is None and isinstance(heads, LmiResult):
+    check_count(n_frequency_bins, "n_frequency_bins", maximum=MOST_BINS)
+    if frequencies is not None:
+        frequencies = _check_frequencies(frequencies)
+    elif isinstance(heads, LmiResult):
         frequencies = heads.frequencies()
     members = _check_heads(heads, predicted)
 
@@ -436,7 +444,7 @@ def summarize(
     definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
 ) -> ShortcutReliance:
     """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`."""
-    check_count(n_bins, "n_bins")
+    check_count(n_bins, "n_bins", maximum=MOST_BINS)
     check_count(top_cues, "top_cues", minimum=0)
     correct = None
     if references is not None:
@@ -511,17 +519,22 @@ def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Rag
 
 
 def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
-    by_label_heads = heads.heads if isinstance(heads, LmiResult) else heads
+    by_label_heads: Any = heads.heads if isinstance(heads, LmiResult) else heads
     if not isinstance(by_label_heads, Mapping):
         raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(by_label_heads).__name__}.")
     members: dict[int, frozenset[str]] = {}
     for label, head in by_label_heads.items():
         # The keys of a table that went through JSON are strings.
-        if not str(label).isdigit():
-            raise TypeError(f"Expected the keys of `heads` to be labels, whole numbers from 0, but got {label!r}.")
-        if isinstance(head, str) or not isinstance(head, Collection):
-            raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {type(head).__name__}.")
-        members[int(label)] = frozenset(head)
+        number = str(label) if isinstance(label, (str, numbers.Integral)) else ""
+        if not number.isdecimal() or len(number) > _DIGITS:
+            raise TypeError(f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}.")
+        if isinstance(head, (str, bytes, Mapping)) or not isinstance(head, Collection):
+            raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}.")
+        tokens = list(head)
+        for token in tokens:
+            if not isinstance(token, str):
+                raise TypeError(f"Expected the tokens of `heads` to be texts, but label {label} has {kind_of(token)}.")
+        members[int(number)] = frozenset(tokens)
     for item, label in enumerate(predicted.tolist()):
         if label not in members:
             known = ", ".join(str(known) for known in sorted(members)) or "none"
@@ -530,6 +543,15 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
                 f"known: {known}."
             )
     return members
+
+
+def _check_frequencies(frequencies: Any) -> dict[str, int]:
+    if not isinstance(frequencies, Mapping):
+        raise TypeError(f"Expected `frequencies` to map tokens to counts, but got {kind_of(frequencies)}.")
+    return {
+        token: check_count(count, f"frequencies[{token!r}]", minimum=0, maximum=_MOST_FREQUENT)
+        for token, count in frequencies.items()
+    }
 
 
 def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
