@@ -36,7 +36,7 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
     ("path", "value", "message"),
     [
         (("schema_version",), "one", r"`schema_version` in the audit to fit its schema, but 'one' does not match '\^1"),
-        (("model", "n_parameters"), "many", r"`model\.n_parameters` .* 'many' is not of type 'integer'\.$"),
+        (("model", "n_parameters"), "many", r"`model\.n_parameters` .* 'many' is not of type 'integer', 'null'\.$"),
         (("model", "n_parameters"), True, "but True is not of type 'integer'"),
         (("settings", "confidence_level"), 2, r"`settings\.confidence_level` .* 2 is greater than the maximum of 1"),
         (("settings", "limit"), 0, r"`settings\.limit` .* 0 is less than the minimum of 1"),

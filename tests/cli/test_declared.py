@@ -10,7 +10,7 @@ import typing
 import pytest
 
 from rightreasons.auditing import runner
-from rightreasons.auditing.options import AuditOptions
+from rightreasons.auditing.options import AuditOptions, StoredOptions
 from rightreasons.auditing.questions import available_questions
 from rightreasons.auditing.runner import audit, audit_command
 from rightreasons.cli import main
@@ -34,6 +34,11 @@ def files(tmp_path_factory):
     (folder / "texts").mkdir()
     for split, part in (("train", rows[:35]), ("test", rows[35:])):
         (folder / "texts" / f"{split}.jsonl").write_text("\n".join(map(json.dumps, part)), "utf-8")
+    scored = [{**row, "p_negative": 0.1 + i % 8 / 10, "p_positive": 0.9 - i % 8 / 10} for i, row in enumerate(rows)]
+    (folder / "again.jsonl").write_text("\n".join(map(json.dumps, scored[::-1])), "utf-8")
+    (folder / "scored.jsonl").write_text("\n".join(map(json.dumps, scored)), "utf-8")
+    sure = [{"sure": i % 9 / 9, "ok": i % 3 > 0, "votes": [i % 4, 3]} for i in range(40)]
+    (folder / "sure.json").write_text(json.dumps(sure), "utf-8")
     items = [
         {"id": f"c{i}", "stem": f"rain fell {i % 7}", "one": f"it was {i}", "two": f"dry {i * 3}", "gold": i % 2}
         for i in range(24)
@@ -49,6 +54,7 @@ def run(*words):
 
 
 TEXTS = ("classifier", "texts", "--text-column", "review", "--label-column", "verdict", "--n-resamples", "30")
+SCORED = ("--label-column", "verdict", "--text-column", "review", "--n-resamples", "30")
 ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column", "one,two", "--label-column", "gold",
          "--n-resamples", "30")  # fmt: skip
 
@@ -63,6 +69,10 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
         ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum"),
         ("difficulty", *TEXTS, "--neighbors", "any", "--items", "22", "--confidence-level", "0.8", "--top", "2"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
+        ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),
+        ("audit", "--predictions", "scored.jsonl", *SCORED, "--questions", "calibration"),
+        ("calibration", "texts", *TEXTS[2:], "--predictions", "scored.jsonl", "--split", "test"),
+        ("calibration", "sure.json", "--confidence-column", "sure", "--correct-column", "ok", "--n-resamples", "30"),
     ],
     ids=lambda words: words[0],
 )  # fmt: skip
@@ -101,7 +111,7 @@ def changed(options):
 
 
 def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
-    settings = AuditOptions(**changed(AuditOptions))
+    settings, stored = AuditOptions(**changed(AuditOptions)), StoredOptions(**changed(StoredOptions))
     options = {name: its(**changed(its)) for name, its in QUESTIONS.items()}
     came = {}
 
@@ -110,11 +120,12 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
         raise ValueError("enough")
 
     monkeypatch.setattr(runner, "audit", stand_in)
-    words = shlex.split(audit_command("model", "data", settings, None, options))
+    words = shlex.split(audit_command("model", "data", settings, None, options, stored))
     with pytest.raises(SystemExit):
         main(words[1:])
     assert came["options"] == options
     assert {name: came[name] for name in AuditOptions.names()} == changed(AuditOptions)
+    assert {name: came[name] for name in StoredOptions.names()} == changed(StoredOptions)
 
 
 def test_the_questions_of_the_report_and_of_the_options_are_the_same():

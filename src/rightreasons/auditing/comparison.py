@@ -152,6 +152,12 @@ def compare(
     how = Resampling(confidence_level, n_resamples, seed)
     folders = tuple(_folder(path) for path in (first, second))
     audits = tuple(read_audit(folder) for folder in folders)
+    for folder, one in zip(folders, audits, strict=True):
+        if one["model"]["task"] == "confidence":
+            raise ValueError(
+                f"Expected two reports with class scores, but {folder} has the confidence in given answers, which "
+                "are not those of another model."
+            )
     names = _names(audits, folders)
     mapping = _classes(audits)
     files = [_prediction_files(audit) for audit in audits]

@@ -22,6 +22,7 @@ from rightreasons.foundations.validation import unknown_name
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
     from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
@@ -132,7 +133,7 @@ class AuditContext:
     Sections ask it and keep nothing themselves: what one has computed, such as the predictions, is there for the next.
 
     Args:
-        classifier: The model.
+        classifier: The model, or the stored predictions in its place.
         dataset_name: What the user called the data.
         splits: The splits that are audited, the primary one first.
         validation: A labeled split to fit on, where there is one.
@@ -149,7 +150,7 @@ class AuditContext:
     def __init__(
         self,
         *,
-        classifier: Classifier,
+        classifier: Classifier | StoredModel,
         dataset_name: str,
         splits: Sequence[AuditSplit],
         validation: AuditSplit | None,
@@ -162,7 +163,7 @@ class AuditContext:
         data_dir: str | None = None,
         progress: bool = True,
     ) -> None:
-        self.classifier = classifier
+        self.source = classifier
         self.dataset_name = dataset_name
         self.primary = splits[0]
         self.comparisons = tuple(splits[1:])
@@ -197,13 +198,36 @@ class AuditContext:
         return Resampling(self.confidence_level, self.n_resamples, self.seed)
 
     @property
-    def label_names(self) -> tuple[str, ...] | None:
-        """The names of the model's classes; None for multiple choice."""
-        return self.classifier.label_names
+    def stored(self) -> StoredModel | None:
+        """The stored predictions that stand in the place of a model; None where there is a model."""
+        from rightreasons.auditing.stored import StoredModel
+
+        return self.source if isinstance(self.source, StoredModel) else None
 
     @property
-    def task(self) -> Literal["classification", "multiple_choice"]:
-        """What the model does."""
+    def classifier(self) -> Classifier:
+        """The model, for questions that ask it anew; stored predictions are none."""
+        from rightreasons.auditing.stored import StoredModel
+
+        if isinstance(self.source, StoredModel):
+            raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
+        return self.source
+
+    @property
+    def model_name(self) -> str:
+        """What the model is called, or the file of its predictions."""
+        return self.source.name
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """The names of the model's classes; None for multiple choice and for the confidence in given answers."""
+        return self.source.label_names
+
+    @property
+    def task(self) -> Literal["classification", "multiple_choice", "confidence"]:
+        """What the model does; "confidence" where the confidence in its answers is all that is stored."""
+        if self.stored is not None:
+            return self.stored.task
         return "multiple_choice" if self.label_names is None else "classification"
 
     @property
@@ -221,6 +245,8 @@ class AuditContext:
         """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""
         if label < 0:
             return ""
+        if self.task == "confidence":
+            return ("wrong", "right")[label]
         return f"choice {label + 1}" if self.label_names is None else self.label_names[label]
 
     def scores(self, split: AuditSplit | str | None = None) -> Scores:
@@ -260,6 +286,8 @@ class AuditContext:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _predict(self, split: AuditSplit) -> Scores:
+        if self.stored is not None:
+            return self.stored.scores(split)
         from rightreasons.models.scoring.choices import choose
         from rightreasons.models.scoring.classes import predict
 
@@ -374,7 +402,8 @@ def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     return digest.hexdigest()
 
 
-def _fingerprint_of(classifier: Classifier) -> str:
+def _fingerprint_of(classifier: Classifier | StoredModel) -> str:
+    from rightreasons.auditing.stored import StoredModel
     from rightreasons.models.running.fingerprint import fingerprint_model
 
-    return fingerprint_model(classifier.model)
+    return classifier.fingerprint if isinstance(classifier, StoredModel) else fingerprint_model(classifier.model)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rightreasons.data.opening.stored_options import PredictionOptions
 from rightreasons.foundations.options import Options, option
 from rightreasons.measuring.options import QUESTIONS
 
@@ -61,6 +62,18 @@ class AuditOptions(Options):
 
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredOptions(PredictionOptions):
+    """Stored predictions to audit instead of a model."""
+
+    predictions: str | None = option(
+        None, "File of predictions to audit instead of a model: csv, tsv, jsonl, json, npz or parquet."
+    )
+    fit_temperature_on: str | None = option(
+        None, "Another file of predictions, with the same columns, on which a temperature is fitted."
+    )
 
 
 def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, Options]:

@@ -25,15 +25,17 @@ from rightreasons.auditing.context import (
     choose_splits,
     take_split,
 )
-from rightreasons.auditing.options import AuditOptions, question_options
-from rightreasons.auditing.page.parts import Applicability, Column, Section, Table
+from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
+from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import short_name
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
+from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
 from rightreasons.foundations.options import Options, listed, one_or_more
+from rightreasons.foundations.validation import check_options
 
 if TYPE_CHECKING:
     import datasets
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from rightreasons.models.scoring.choices import Scorer
 
 PAGE = "index.html"
+_ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -84,8 +87,8 @@ class AuditResult:
 
 
 def audit(
-    model: str | os.PathLike[str] | Scorer,
-    dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset],
+    model: str | os.PathLike[str] | Scorer | None = None,
+    dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
     *,
     out: str | os.PathLike[str] = "report",
     questions: Sequence[str] | None = None,
@@ -104,8 +107,9 @@ def audit(
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
-            loaded `Classifier`, or a scorer of choices from `load_chooser`.
-        dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data.
+            loaded `Classifier`, or a scorer of choices from `load_chooser`; None with `predictions`.
+        dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data; None where a file of
+            predictions has all that is asked about its items.
         out: The folder of the report; an earlier report in it is replaced.
         questions: Names from `available_questions()`; None for all that apply.
         options: Question -> its options (`rightreasons.measuring.options`).
@@ -115,7 +119,8 @@ def audit(
         command: What the report names as the command that makes it again; None to compose it.
         tell: Called before the model reads anything with what a person should know then, such as which label is which
             class; None to leave it to the report.
-        **settings: The fields of `AuditOptions`.
+        **settings: The fields of `AuditOptions`; and those of `StoredOptions`, to audit stored predictions instead of a
+            model. Questions that a model would have to answer anew then say so.
 
     Returns:
         An `AuditResult`: the folder, the audit as plain values, and the outcomes.
@@ -130,40 +135,58 @@ def audit(
     asked = [section.question for section in sections]
     if not isinstance(settings.get("split", ""), (str, type(None))):  # a list, as code names splits
         settings["split"] = ",".join(settings["split"])
+    check_options(settings, (*AuditOptions.names(), *StoredOptions.names()), "audit")
+    stored = StoredOptions.read({key: settings.pop(key) for key in StoredOptions.names() if key in settings}, "audit")
     given = AuditOptions.read(settings, "audit")
     chosen = question_options(asked, options)
+    _check_source(model, dataset, stored)
     folder = _check_out(out)
-    task = _task(model, given)
     if name is None:
-        name = os.fspath(dataset) if isinstance(dataset, (str, os.PathLike)) else "the data"
-    data = _open(dataset, task, given, needs_labels=any(section.needs_labels for section in sections))
-    splits = choose_splits(data, given.split, name)
-    context = _context(_load(model, task, given), name, data, splits, given, out=folder, progress=progress)
+        own = stored.predictions if dataset is None else dataset
+        name = os.fspath(own) if isinstance(own, (str, os.PathLike)) else "the data"
+    classifier: Classifier | StoredModel
+    if stored.predictions is not None:
+        opened = open_stored(stored, given, dataset, name)
+        classifier, data, splits, spare = opened.model, opened.data, [opened.chosen], opened.spare
+    else:
+        task = _task(model, given)
+        data = _open(dataset, task, given, needs_labels=any(section.needs_labels for section in sections))
+        splits = choose_splits(data, given.split, name)
+        spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
+        classifier = _load(model, task, given)
+    context = _context(classifier, name, data, splits, spare, given, out=folder, progress=progress)
     if tell is not None and _is_main():
         for line in _labels_told(context):
             tell(line)
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
-    applicable = [(section, section.applies(context, chosen[section.question])) for section in sections]
+    applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
     outcomes = tuple(
         _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
     )
-    record = _record(context, outcomes, given, chosen)
+    record = _record(context, outcomes, {**given.to_dict(), **stored.to_dict()}, chosen)
     check_audit(record)
     is_main = _is_main()
     if is_main:
         if command is None:
-            command = audit_command(model, dataset, given, questions, chosen)
+            command = audit_command(model, dataset, given, questions, chosen, stored)
         _write(context, record, outcomes, command)
     return AuditResult(folder, record, outcomes, is_main)
 
 
 def audit_command(
-    model: Any, dataset: Any, settings: AuditOptions, questions: Sequence[str] | None, options: Mapping[str, Options]
+    model: Any,
+    dataset: Any,
+    settings: AuditOptions,
+    questions: Sequence[str] | None,
+    options: Mapping[str, Options],
+    stored: StoredOptions | None = None,
 ) -> str:
     """Compose the command line that makes a report again; "" where model or data are objects."""
-    if not all(isinstance(value, (str, os.PathLike)) for value in (model, dataset)):
+    sources = [value for value in (model, dataset) if value is not None]
+    if not all(isinstance(value, (str, os.PathLike)) for value in sources):
         return ""
-    words = ["rightreasons", "audit", os.fspath(model), os.fspath(dataset)]
+    words = ["rightreasons", "audit", *map(os.fspath, sources)]
+    words += stored.flags() if stored is not None else []
     words += ["--questions", ",".join(questions)] if questions else []
     words += settings.flags()
     for question, its in options.items():
@@ -243,10 +266,11 @@ def _load(model: Any, task: str, given: AuditOptions) -> Classifier:
 
 
 def _context(
-    classifier: Classifier,
+    classifier: Classifier | StoredModel,
     name: str,
     data: Mapping[str, datasets.Dataset],
     chosen: Sequence[str],
+    spare: str | None,
     given: AuditOptions,
     **settings: Any,
 ) -> AuditContext:
@@ -274,7 +298,6 @@ def _context(
         )
 
     splits = [take(split, "primary" if position == 0 else "comparison") for position, split in enumerate(chosen)]
-    spare = next((s for s in VALIDATION_SPLITS if s in data and s not in chosen and len(data[s])), None)
     validation = None if spare is None else take(spare, "validation")
     if validation is not None and not validation.labeled.any():
         validation = None
@@ -293,6 +316,23 @@ def _context(
     )
 
 
+def _check_source(model: Any, dataset: Any, stored: StoredOptions) -> None:
+    """Check that there is a model with data, or stored predictions."""
+    odd = next(iter(stored.changed()), None) if stored.predictions is None else None
+    if odd is not None:
+        raise ValueError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.")
+    if stored.predictions is None and (model is None or dataset is None):
+        raise ValueError("Expected a model and a data set, or `predictions`, a file of stored ones.")
+    if stored.predictions is not None and model is not None:
+        raise ValueError(f"Expected a model or `predictions`, but got both: {model} and {stored.predictions}.")
+
+
+def _applies(section: Section, context: AuditContext, options: Options) -> Applicability:
+    if context.stored is not None and section.without_model:
+        return applies_not(section.without_model)
+    return section.applies(context, options)
+
+
 def _ask(
     section: Section, applicability: Applicability, context: AuditContext, options: Options, raise_errors: bool
 ) -> Outcome:
@@ -309,19 +349,18 @@ def _ask(
 
 
 def _record(
-    context: AuditContext, outcomes: Sequence[Outcome], given: AuditOptions, options: Mapping[str, Options]
+    context: AuditContext, outcomes: Sequence[Outcome], settings: Mapping[str, Any], options: Mapping[str, Options]
 ) -> dict[str, Any]:
-    classifier = context.classifier
     return {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": rightreasons.__version__,
         "created": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "model": {
-            "name": classifier.name,
+            "name": context.model_name,
             "task": context.task,
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
-            "n_parameters": int(classifier.model.num_parameters()),
+            "n_parameters": None if context.stored else int(context.classifier.model.num_parameters()),
         },
         "dataset": {
             "name": context.dataset_name,
@@ -332,7 +371,7 @@ def _record(
             "splits": [_split_record(context, split) for split in _all_splits(context)],
         },
         "settings": {
-            **given.to_dict(),
+            **settings,
             "questions": list(options),
             "options": {question: its.to_dict() for question, its in options.items()},
         },
@@ -385,13 +424,17 @@ def _write(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Out
 
 
 def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> str:
-    model, data = context.classifier.name, context.dataset_name
+    model, data = context.model_name, context.dataset_name
     primary = context.primary
     shown = short_name(model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
+    if context.stored is not None:
+        source = [("Stored predictions", model), ("Columns", context.stored.used)]
+    else:
+        source = [("Model", f"{model} ({record['model']['n_parameters']:,} parameters)")]
     made = [
-        ("Model", f"{model} ({record['model']['n_parameters']:,} parameters)"),
+        *source,
         ("Fingerprint of the model", record["model"]["fingerprint"]),
         ("Dataset", data),
         ("Labels", _labels_in_words(context)),
@@ -424,7 +467,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("on", data),
             ("split", primary.name),
             ("items", items),
-            ("classes", str(len(context.label_names)) if context.label_names else "choices"),
+            ("classes", str(len(context.label_names)) if context.label_names else _ANSWERS[context.task]),
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,
@@ -448,6 +491,8 @@ def _labels_told(context: AuditContext) -> list[str]:
 
 def _labels_in_words(context: AuditContext) -> str:
     names = context.label_names
+    if context.task == "confidence":
+        return "whether each given answer was right"
     said = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}" if names else "the index of the right choice"
     return f"{said} (matched with the data's {context.primary.label_mapping})" if names else said
 

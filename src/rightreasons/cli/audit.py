@@ -1,4 +1,4 @@
-"""`rightreasons audit MODEL DATASET`."""
+"""`rightreasons audit MODEL DATASET`, or `rightreasons audit --predictions FILE`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
-from rightreasons.auditing.options import AuditOptions
+from rightreasons.auditing.options import AuditOptions, StoredOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.audit import Out, run_audit
+from rightreasons.cli._shared.audit import Out, run_audit, sources
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import Dataset, Model
+from rightreasons.cli._shared.options import OptionalDataset, OptionalModel
 from rightreasons.foundations.options import listed
 from rightreasons.measuring.options import QUESTIONS
 
 app = command_line()
 
 
-@declared_command(app, "audit", {"settings": AuditOptions, **QUESTIONS})
+@declared_command(app, "audit", {"settings": AuditOptions, "stored": StoredOptions, **QUESTIONS})
 def audit(
-    model: Model,
-    dataset: Dataset,
+    *,
+    model: OptionalModel = None,
+    dataset: OptionalDataset = None,
     settings: Any,
+    stored: Any,
     questions: Annotated[
         str | None,
         typer.Option(help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply."),
@@ -30,13 +32,17 @@ def audit(
     out: Out = Path("report"),
     **options: Any,
 ) -> None:
-    """Ask whether a model is right for the right reasons, and write the report."""
+    """Ask whether a model is right for the right reasons, and write the report.
+
+    Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
+    """
     asked = listed(questions)
+    model, dataset, files = sources(model, dataset, stored)
     run_audit(
         model,
         dataset,
         out,
         asked,
-        settings.changed(),
+        {**settings.changed(), **files},
         {name: options[name] for name in QUESTIONS if asked is None or name in asked or options[name].changed()},
     )

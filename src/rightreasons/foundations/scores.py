@@ -19,10 +19,14 @@ class Scores:
 
     Attributes:
         ids: N item ids, unique.
-        logits: (N, K) array, or `Ragged` where the number of choices differs.
+        logits: (N, K) array, or `Ragged` where the number of choices differs. For kind="confidence" (N, 2), the
+            log-probabilities of wrong and right.
         labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
         label_names: K names of the classes; None for multiple choice.
         truncated: How many texts were longer than the model takes and were cut.
+        probabilities: The probabilities as they are stored, of which `logits` are the logarithms: (N, K) or `Ragged`,
+            and (N,) for kind="confidence"; None where the logits are what is known.
+        kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
     """
 
     ids: tuple[str, ...]
@@ -30,6 +34,8 @@ class Scores:
     labels: NDArray[np.int64] | None = None
     label_names: tuple[str, ...] | None = None
     truncated: int = 0
+    probabilities: NDArray[np.float64] | Ragged | None = None
+    kind: str = "top_label"
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rightreasons.analysis import intervals
 from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
-from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
+from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error, calibration_of
 from rightreasons.analysis.calibration.macro_ce import macro_of
+from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.proper_scores import brier_of, label_log_probability
 from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
@@ -51,27 +52,49 @@ class JudgedItems:
     """Labeled items with what the model said.
 
     Attributes:
-        logits: (N, K) or `Ragged`.
+        logits: (N, K) or `Ragged`; for kind="confidence" (N, 2), the log-probabilities of wrong and right.
         top: Their top labels.
+        kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
     """
 
     logits: Floats | Ragged
     top: TopLabel
+    kind: str = "top_label"
 
     def __len__(self) -> int:
         return len(self.top)
 
     @classmethod
-    def of(cls, logits: Floats | Ragged, labels: NDArray[np.int64]) -> JudgedItems:
-        """Judge the items that have a label; -1 is none."""
+    def of(
+        cls,
+        logits: Floats | Ragged,
+        labels: NDArray[np.int64],
+        *,
+        probabilities: Floats | Ragged | None = None,
+        kind: str = "top_label",
+    ) -> JudgedItems:
+        """Judge the items that have a label; -1 is none.
+
+        Args:
+            logits: (N, K) or `Ragged`.
+            labels: (N,) labels. For kind="confidence": whether the answer was right.
+            probabilities: The same as exact probabilities, where these are what is known: (N, K) or `Ragged`; for
+                kind="confidence" (N,). None to take them from the logits.
+            kind: "top_label" or "confidence".
+        """
         rows = np.flatnonzero(labels >= 0)
         known = take_rows(logits, rows)
-        return cls(known, top_label(known, labels[rows], scores="logits"))
+        if probabilities is None:
+            return cls(known, top_label(known, labels[rows], scores="logits"))
+        exact = take_rows(probabilities, rows)
+        if isinstance(exact, Ragged):
+            return cls(known, top_label(list(exact), labels[rows]))
+        return cls(known, top_label(exact, labels[rows], kind=kind), kind)
 
     @property
     def by_class(self) -> bool:
-        """Whether all items have the same classes, which choices are not."""
-        return not isinstance(self.logits, Ragged)
+        """Whether all items have the same classes: choices have not, and answers alone have none."""
+        return self.kind == "top_label" and not isinstance(self.logits, Ragged)
 
     @property
     def table(self) -> Floats:
@@ -109,6 +132,8 @@ class Figure(FigureText):
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
         slow: Whether it takes milliseconds each time, so that fewer resamples are made.
         upper: Its upper bound, at which that interval is clipped.
+        answers: Whether it is about the confidence in given answers alone.
+        of_answers: Its definition for the confidence in given answers, where that differs.
         measured: Computes it with its interval; takes precedence over the others.
     """
 
@@ -119,7 +144,13 @@ class Figure(FigureText):
     basic: bool = False
     slow: bool = False
     upper: float = 1.0
+    answers: bool = False
+    of_answers: str = ""
     measured: Callable[[JudgedItems, Resampling], Estimate] | None = None
+
+    def applies(self, items: JudgedItems) -> bool:
+        """Say whether the items have such a figure."""
+        return (items.by_class or not self.by_class) and (items.kind == "confidence" or not self.answers)
 
     def estimate(self, items: JudgedItems, resampling: Resampling, n_bins: int) -> Estimate:
         """Compute the figure with its interval."""
@@ -270,7 +301,7 @@ def measure_figures(
     return {
         key: figure.estimate(items, resampling, options.n_bins)
         for key, figure in FIGURES.items()
-        if key in names and (items.by_class or not figure.by_class)
+        if key in names and figure.applies(items)
     }
 
 
@@ -420,8 +451,8 @@ def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragge
 
 
 def _binned(items: JudgedItems, n_bins: int, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
-    return calibration_error(
-        items.logits, items.top.labels, n_bins=n_bins, scores="logits", resampling=resampling, **options
+    return calibration_of(
+        items.top, CalibrationErrorOptions(n_bins=n_bins, **{"kind": items.kind, **options}), resampling
     )
 
 
@@ -496,6 +527,7 @@ FIGURES: Mapping[str, Figure] = {
         "Share of items whose most probable class is the label.",
         "Counted",
         better="higher",
+        of_answers="Share of items whose given answer was right.",
         measured=_accuracy,
     ),
     "macro_f1": Figure(
@@ -510,6 +542,7 @@ FIGURES: Mapping[str, Figure] = {
         "Mean confidence",
         "Mean probability of the most probable class.",
         "Counted",
+        of_answers="Mean confidence in the given answer.",
         values=lambda items: items.top.confidence,
     ),
     "confidence_gap": Figure(
@@ -596,6 +629,14 @@ FIGURES: Mapping[str, Figure] = {
         by_class=True,
         values=lambda items: ((items.table - np.eye(items.table.shape[1])[items.top.labels]) ** 2).sum(axis=1),
     ),
+    "brier_of_answers": Figure(
+        "Brier score of the confidence",
+        "Mean over the items of (confidence − right)², where right is 1 or 0; from 0 to 1.",
+        "Brier 1950",
+        better="lower",
+        answers=True,
+        values=lambda items: (items.top.confidence - items.top.correct) ** 2,
+    ),
     "brier_reliability": Figure(
         "Brier: reliability",
         "The part of the Brier score that miscalibration adds, in bins.",
@@ -635,6 +676,7 @@ FIGURES: Mapping[str, Figure] = {
         "Good 1952",
         unit="nats",
         better="lower",
+        of_answers="Mean of −log of the chance that the confidence gave to what came: right, or wrong.",
         values=lambda items: -label_log_probability(items.logits, items.top.labels),
     ),
     "aurc": Figure(

@@ -10,6 +10,7 @@ from rightreasons.foundations.options import Options, option
 FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 NEIGHBORS = ("same_class", "any")
 MEASURES = ("eigenvalue", "contrast")
+VOTE_KINDS = ("counts", "distributions")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +18,16 @@ class CalibrationOptions(Options):
     """Does its confidence match its accuracy?"""
 
     n_bins: int = option(15, "Number of confidence bins.", minimum=1)
+    votes_columns: str | None = option(
+        None,
+        "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
+    )
+    votes: str = option("counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.votes_columns is None and self.votes != "counts":
+            raise ValueError(f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.")
 
 
 @dataclasses.dataclass(frozen=True)

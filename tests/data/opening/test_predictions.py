@@ -355,17 +355,20 @@ def test_labels_and_columns_of_scores_meet_by_name():
     assert (read.references.tolist(), read.label_names) == ([1, 0], ("negative", "positive"))
     # From 1, beyond doubt; and not beyond doubt.
     assert find_predictions({"probs": PROBS, "label": [1, 3, 2]}).references.tolist() == [0, 2, 1]
-    with pytest.raises(ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `class_names`"):
+    with pytest.raises(ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `label_names`"):
         find_predictions({"probs": PROBS, "label": [1, 2, 2]})
-    read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, class_names="0,1,2")
+    read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, label_names=["0", "1", "2"])
     assert read.references.tolist() == [1, 2, 2]
+    for first, labels in ((0, [1, 2, 2]), (1, [0, 1, 1])):
+        read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, first_label=first)
+        assert read.references.tolist() == labels
     assert parse_predictions("p_0,p_1,label\n.5,.5,1\n").references.tolist() == [1]
-    with pytest.raises(ValueError, match="name the classes in the order of the scores with `class_names`"):
+    with pytest.raises(ValueError, match="name the classes in the order of the scores with `label_names`"):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
-    read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, class_names="e,n,c")
+    read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
     assert read.references.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="3 names in `class_names`, .* but got 2: e, n"):
-        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, class_names="e,n")
+    with pytest.raises(ValueError, match="3 names in `label_names`, .* but got 2: e, n"):
+        find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n"])
 
 
 def test_the_right_one_of_several_choices_counts_from_0_unless_it_cannot():
@@ -377,7 +380,7 @@ def test_the_right_one_of_several_choices_counts_from_0_unless_it_cannot():
 def test_items_without_a_label_are_told_apart():
     assert parse_predictions("p_a,p_b,label\n.9,.1,a\n.2,.8,\n").references.tolist() == [0, -1]
     assert find_predictions({"probs": PROBS, "label": [1.0, None, 0.0]}).references.tolist() == [1, -1, 0]
-    assert find_predictions({"probs": PROBS}, require_labels=False).references is None
+    assert find_predictions({"probs": PROBS}, with_labels=False).references is None
 
 
 def test_confidence_goes_beside_correctness():

@@ -10,14 +10,18 @@ from rightreasons.measuring.calibration import FIGURES, Figure
 from rightreasons.measuring.estimates import Estimate
 
 
-def figure_text(key: str, n_bins: int) -> Figure:
-    """Return the text of a figure that is computed in a number of bins."""
+def figure_text(key: str, n_bins: int, kind: str = "top_label") -> Figure:
+    """Return the text of a figure that is computed in a number of bins, of class scores or of given answers."""
     figure = FIGURES[key]
-    return dataclasses.replace(figure, definition=figure.definition.format(n_bins=n_bins))
+    definition = figure.of_answers if kind == "confidence" and figure.of_answers else figure.definition
+    return dataclasses.replace(figure, definition=definition.format(n_bins=n_bins))
 
 
-def headlines(figures: Mapping[str, Estimate], *, split: str, n: int, n_bins: int) -> dict[str, Headline]:
+def headlines(
+    figures: Mapping[str, Estimate], *, split: str, n: int, n_bins: int, kind: str = "top_label"
+) -> dict[str, Headline]:
     """Join estimates with the texts of their figures."""
     return {
-        key: Headline.of(key, figure_text(key, n_bins), estimate, split=split, n=n) for key, estimate in figures.items()
+        key: Headline.of(key, figure_text(key, n_bins, kind), estimate, split=split, n=n)
+        for key, estimate in figures.items()
     }

@@ -343,12 +343,14 @@ class Section(Protocol):
         title: The question as a reader would ask it.
         order: Its place in the report, 1 to 6 as in the six questions.
         needs_labels: Whether it needs labels; data without any is refused when the question is asked.
+        without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
     """
 
     question: str
     title: str
     order: int
     needs_labels: bool
+    without_model: str
 
     def applies(self, context: AuditContext, options: Any) -> Applicability:
         """Say whether the question can be asked of this model and data, and if not, why."""

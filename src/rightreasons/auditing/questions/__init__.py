@@ -10,6 +10,7 @@ To add a question, write `questions/NAME/section.py` with a class that satisfies
         title = "Does it like toys?"         # as a reader would ask it
         order = 7                            # its place in the report
         needs_labels = True
+        without_model = ""                   # or why stored predictions do not suffice, in one sentence
 
         def applies(self, context, options):          # APPLIES, or applies_not("One sentence with the reason.")
             return APPLIES if context.task == "classification" else applies_not("It needs a classifier.")

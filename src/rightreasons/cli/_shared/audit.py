@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.auditing.options import AuditOptions
+from rightreasons.auditing.options import AuditOptions, StoredOptions
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import Dataset, Model
+from rightreasons.cli._shared.options import Dataset, Model, OptionalDataset, OptionalModel
 from rightreasons.foundations.options import Options
 from rightreasons.measuring.options import QUESTIONS
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 
 
-def question_app(question: str, **fixed: Any) -> typer.Typer:
+def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.Typer:
     """Return the command that asks one question of a model, and writes the report.
 
     Args:
         question: The question: a name of `measuring.options.QUESTIONS`.
+        stored: Whether it can be asked of a file of predictions in the place of a model.
         **fixed: Settings of the audit that the question implies, where the command line leaves them open.
     """
     app = command_line()
@@ -34,14 +35,53 @@ def question_app(question: str, **fixed: Any) -> typer.Typer:
     def ask(model: Model, dataset: Dataset, settings: Any, options: Any, out: Out = Path("report")) -> None:
         run_audit(model, dataset, out, [question], {**fixed, **settings.changed()}, {question: options})
 
-    ask.__doc__ = QUESTIONS[question].__doc__
-    declared_command(app, question, {"settings": AuditOptions, "options": QUESTIONS[question]})(ask)
+    def ask_either(
+        *,
+        model: OptionalModel = None,
+        dataset: OptionalDataset = None,
+        settings: Any,
+        stored: Any,
+        options: Any,
+        out: Out = Path("report"),
+    ) -> None:
+        model, dataset, files = sources(model, dataset, stored)
+        run_audit(model, dataset, out, [question], {**fixed, **settings.changed(), **files}, {question: options})
+
+    declared = {
+        "settings": AuditOptions,
+        **({"stored": StoredOptions} if stored else {}),
+        "options": QUESTIONS[question],
+    }
+    command = ask_either if stored else ask
+    command.__doc__ = QUESTIONS[question].__doc__
+    declared_command(app, question, declared)(command)
     return app
 
 
+def sources(
+    model: str | None, dataset: str | None, stored: StoredOptions
+) -> tuple[str | None, str | None, dict[str, Any]]:
+    """Tell models from data sets and files of predictions among the arguments of a command.
+
+    A file of predictions may stand alone in the place of a model; with `--predictions`, the only argument is data.
+
+    Returns:
+        The model, the data set, and the options about stored predictions that are set.
+    """
+    from rightreasons.data.opening.stored_columns import SUFFIXES
+
+    files = stored.changed()
+    if dataset is None and model is not None:
+        if stored.predictions is not None:
+            return None, model, files
+        if Path(model).suffix.lower() in SUFFIXES:
+            return None, None, {**files, "predictions": model}
+    return model, dataset, files
+
+
 def run_audit(
-    model: str,
-    dataset: str,
+    model: str | None,
+    dataset: str | None,
     out: Path,
     questions: list[str] | None,
     settings: Mapping[str, Any],

@@ -12,7 +12,7 @@ import typer
 
 from rightreasons.foundations.options import Options, listed
 
-UNPREFIXED = ("settings", "options")
+UNPREFIXED = ("settings", "stored", "options")
 """Names of arguments whose options have no prefix on the command line."""
 
 
@@ -24,8 +24,8 @@ def declared_command(
     Args:
         app: What the command is added to.
         name: The command.
-        declared: Argument of the function -> the class of its value. The options of "settings" and "options" have no
-            prefix; those of "difficulty" become `--difficulty-items` and so on.
+        declared: Argument of the function -> the class of its value. The options of "settings", "stored" and "options"
+            have no prefix; those of "difficulty" become `--difficulty-items` and so on.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:

@@ -23,6 +23,23 @@ Dataset = Annotated[
         show_default=False,
     ),
 ]
+OptionalModel = Annotated[
+    str | None,
+    typer.Argument(
+        help="Folder or hub id of a classifier, a multiple-choice model or a causal language model; or, alone, a file "
+        "of predictions.",
+        metavar="MODEL",
+        show_default=False,
+    ),
+]
+OptionalDataset = Annotated[
+    str | None,
+    typer.Argument(
+        help="Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder.",
+        metavar="DATASET",
+        show_default=False,
+    ),
+]
 ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]

@@ -100,7 +100,7 @@ class Predictions:
         predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
             confidence in the given answer.
         references: (N,) labels, -1 where there is none. For kind="confidence": (N,) 1 where the answer was right, or 0.
-            None where the file has neither and they are not required.
+            None where they are not read.
         label_names: K class names where the columns have them, or else None.
         scores: The kind of score that an option or the column names state ("probabilities", "logits",
             "log_probabilities"), or None.
@@ -154,7 +154,13 @@ class ModelAnswers:
 
 @takes(PredictionOptions)
 def read_predictions(
-    path: str | Path, *, label_column: str | None = None, require_labels: bool = True, options: PredictionOptions
+    path: str | Path,
+    *,
+    label_column: str | None = None,
+    with_labels: bool = True,
+    label_names: Sequence[str] | None = None,
+    first_label: int | None = None,
+    options: PredictionOptions,
 ) -> Predictions:
     """Read a file of predictions in the format of its suffix.
 
@@ -162,9 +168,10 @@ def read_predictions(
         path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or one object per line), .npz or
             .parquet file.
         label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`.
-        require_labels: Whether a file without labels is refused.
-        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
-            class_names.
+        with_labels: Whether to read the labels; a file without them is then refused.
+        label_names: The names of the classes, in the order of the scores; None where the columns name them.
+        first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
+        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column and scores.
 
     Returns:
         The predictions, and the labels or whether each answer was right.
@@ -175,7 +182,13 @@ def read_predictions(
     """
     path = Path(path)
     return find_predictions(
-        read_columns(path), path.name, label_column=label_column, require_labels=require_labels, options=options
+        read_columns(path),
+        path.name,
+        label_column=label_column,
+        with_labels=with_labels,
+        label_names=label_names,
+        first_label=first_label,
+        options=options,
     )
 
 
@@ -230,7 +243,9 @@ def find_predictions(
     where: str = "the table",
     *,
     label_column: str | None = None,
-    require_labels: bool = True,
+    with_labels: bool = True,
+    label_names: Sequence[str] | None = None,
+    first_label: int | None = None,
     options: PredictionOptions,
 ) -> Predictions:
     """Find scores and labels, or confidence and correctness, among named columns.
@@ -239,7 +254,9 @@ def find_predictions(
         columns: Column by name, in order.
         where: The name of the table, for errors.
         label_column: As in `read_predictions`.
-        require_labels: As in `read_predictions`.
+        with_labels: As in `read_predictions`.
+        label_names: As in `read_predictions`.
+        first_label: As in `read_predictions`.
         options: As in `read_predictions`.
 
     Raises:
@@ -257,17 +274,23 @@ def find_predictions(
     answers = _answer_columns(columns)
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     named = options.confidence_column is not None or options.correct_column is not None
+    if named and options.score_columns is not None:
+        other = "confidence_column" if options.confidence_column is not None else "correct_column"
+        raise ValueError(f"Expected `score_columns` or `{other}`, but got both: scores go with labels.")
     if named or (confident and options.score_columns is None and not _candidates(others, where)):
         return _confidence(columns, where, labels, options)
     if not _candidates(others, where):  # answers in the place of scores, whose sentence says so
         others = {name: columns[name] for name in columns if name not in labels}
     label = None
-    if labels or require_labels:
+    if with_labels:
         label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, columns)
-    names = _class_names(chosen, table, options, where)
-    references, names, match = (None, names, "") if label is None else _labels(columns, label, names, table, where)
+    names = _class_names(chosen, table, label_names, where)
+    references, match = None, ""
+    if label is not None:
+        place = f"the column {label!r} of {where}"
+        references, names, match = _labels(columns[label], place, names, table, first_label)
     return Predictions(
         predictions=table,
         references=references,
@@ -465,29 +488,28 @@ def _is_number(value: Any) -> bool:
 
 
 def _class_names(
-    scores: _Scores, table: NDArray[Any] | list[list[float]], options: PredictionOptions, where: str
+    scores: _Scores, table: NDArray[Any] | list[list[float]], given: Sequence[str] | None, where: str
 ) -> tuple[str, ...] | None:
-    if options.class_names is None:
+    if given is None:
         return scores.class_names
-    names = check_label_names(listed_names(options.class_names) or [], "class_names")
+    names = check_label_names(given)
     n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
     if len(names) != n_classes:
         raise ValueError(
-            f"Expected {n_classes} names in `class_names`, one per class of {where}, but got {len(names)}: "
+            f"Expected {n_classes} names in `label_names`, one per class of {where}, but got {len(names)}: "
             f"{listed(names)}."
         )
     return names
 
 
 def _labels(
-    columns: Columns,
-    label: str,
+    values: Column,
+    place: str,
     names: tuple[str, ...] | None,
     table: NDArray[Any] | list[list[float]],
-    where: str,
+    first: int | None,
 ) -> tuple[NDArray[np.int64], tuple[str, ...] | None, str]:
     """Return the labels as classes of the scores, the names of the classes, and how the two were matched."""
-    values, place = columns[label], f"the column {label!r} of {where}"
     if names is None or len(names) == 1:
         names = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
     known = names
@@ -496,8 +518,9 @@ def _labels(
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))
-    first = 0 if isinstance(table, list) and not _past_the_end(values, table) else None
-    remedy = "" if names is not None else "name the classes in the order of the scores with `class_names`"
+    if first is None and isinstance(table, list) and not _past_the_end(values, table):
+        first = 0
+    remedy = "" if names is not None else "name the classes in the order of the scores with `label_names`"
     column = resolve_labels(values, known, first=first, where=place, remedy=remedy)
     return column.ids, names, column.how + (f", as {column.reason}" if column.reason else "")
 

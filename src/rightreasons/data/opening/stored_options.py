@@ -22,10 +22,3 @@ class PredictionOptions(Options):
         "probabilities.",
         choices=("probabilities", "logits", "log_probabilities"),
     )
-    class_names: str | None = option(None, "Comma-separated names of the classes, in the order of the scores.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.score_columns is not None and (self.confidence_column or self.correct_column) is not None:
-            other = "confidence_column" if self.confidence_column is not None else "correct_column"
-            raise ValueError(f"Expected `score_columns` or `{other}`, but got both: scores go with labels.")

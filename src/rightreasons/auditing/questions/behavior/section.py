@@ -31,6 +31,10 @@ class Behavior:
     title = "Does it do what it is asked, one ability at a time?"
     order = 6
     needs_labels = False
+    without_model = (
+        "A suite asks the model about other texts; "
+        "stored answers to a suite are scored by `rightreasons behavior SUITE --predictions FILE`."
+    )
 
     def applies(self, context: AuditContext, options: BehaviorOptions) -> p.Applicability:
         """Ask for a classifier and a suite of texts to classify."""

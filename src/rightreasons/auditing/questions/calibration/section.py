@@ -25,6 +25,7 @@ from rightreasons.auditing.questions.calibration.splits import (
     splits_part,
     worst_split,
 )
+from rightreasons.auditing.questions.calibration.votes import votes_measured, votes_part
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.calibration import (
     CalibrationMeasurement,
@@ -63,6 +64,7 @@ class Calibration:
     title = "Does its confidence match its accuracy?"
     order = 1
     needs_labels = True
+    without_model = ""
 
     def applies(self, context: AuditContext, options: CalibrationOptions) -> p.Applicability:
         """Ask for labels on the primary split."""
@@ -95,6 +97,9 @@ class Calibration:
         if names and measured.items.by_class:
             classes = measure_classes(measured.items, options=options, resampling=resampling)
             parts.append(classes_part(names, classes, resampling.level))
+        votes = votes_measured(context, options)
+        if votes is not None:
+            parts.append(votes_part(context, votes))
         return p.SectionResult(
             verdict=_verdict(split, measured, figures, compared),
             headlines=_glance(context, figures, compared),
@@ -103,6 +108,7 @@ class Calibration:
             data={
                 "bins": measured.bins.to_dict(),
                 "consistency": measured.consistency.to_dict(),
+                "votes": None if votes is None else votes.result.to_dict(),
                 "temperature": None if fit is None else fit.to_dict(),
                 "figures": {key: figure.to_dict() for key, figure in figures.items()},
                 "figures_at_temperature": {key: figure.to_dict() for key, figure in after.items()},
@@ -117,7 +123,9 @@ SECTION = Calibration()
 
 
 def _figures(measured: CalibrationMeasurement, split: str) -> dict[str, p.Headline]:
-    return headlines(measured.figures, split=split, n=len(measured.items), n_bins=measured.n_bins)
+    return headlines(
+        measured.figures, split=split, n=len(measured.items), n_bins=measured.n_bins, kind=measured.items.kind
+    )
 
 
 def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) -> p.Part:

@@ -27,7 +27,8 @@ Compared = Mapping[str, Mapping[str, p.Estimate]]
 
 def judge(context: AuditContext, split: AuditSplit) -> JudgedItems:
     """Compare the model's predictions for a split with its labels."""
-    return JudgedItems.of(context.scores(split).logits, split.labels)
+    scores = context.scores(split)
+    return JudgedItems.of(scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind)
 
 
 def labeled_splits(context: AuditContext) -> list[AuditSplit]:

@@ -46,6 +46,7 @@ class Cues:
     title = "Does the data hand it cues?"
     order = 3
     needs_labels = True
+    without_model = ""
 
     def applies(self, context: AuditContext, options: CuesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items."""

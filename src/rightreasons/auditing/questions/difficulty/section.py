@@ -87,6 +87,7 @@ class Difficulty:
     title = "Which examples is it fragile on?"
     order = 5
     needs_labels = False
+    without_model = ""  # contrast sets need none
 
     def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
         """Ask for contrast sets, or for some items and a model whose word embeddings can be moved."""
@@ -116,12 +117,16 @@ SECTION = Difficulty()
 
 
 def _contrast_items(context: AuditContext, options: DifficultyOptions) -> ContrastItems | None:
+    if context.task == "confidence":  # whether an answer was right is known, and not which it was
+        return None
     return contrast_sets.contrast_items(context.primary, options.original_column)
 
 
 def _eigenvalue_applies(context: AuditContext) -> p.Applicability:
     from rightreasons.models.gradients.embedding_input import EmbeddingInput
 
+    if context.stored is not None:
+        return p.applies_not("Fisher information takes gradients of the model, which stored predictions do not have.")
     if len(context.primary) < MIN_ITEMS:
         return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
     if not getattr(context.classifier.tokenizer, "is_fast", False):

@@ -69,6 +69,7 @@ class Probes:
     title = "Does it choose without a reason to?"
     order = 4
     needs_labels = True
+    without_model = "Confusion probes change the items and ask the model again, which stored predictions cannot answer."
 
     def applies(self, context: AuditContext, options: ProbesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items that texts can be borrowed from."""

@@ -69,6 +69,7 @@ class Shortcuts:
     title = "Does it decide by shortcuts?"
     order = 2
     needs_labels = True
+    without_model = "Attributions take gradients of the model, which stored predictions do not have."
 
     def applies(self, context: AuditContext, options: ShortcutsOptions) -> p.Applicability:
         """Ask for a classifier, its training data with all labels, and some labeled items."""

@@ -1,0 +1,326 @@
+"""Stored predictions in the place of a model: the items and the scores of an audit, from files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.auditing.options import AuditOptions, StoredOptions
+from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.options import listed as listed_names
+from rightreasons.foundations.options import one_or_more
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import check_logits, check_ragged, check_scores
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.auditing.context import AuditSplit
+    from rightreasons.data.opening.predictions import Predictions
+
+Task = Literal["classification", "multiple_choice", "confidence"]
+
+ONLY_SPLIT = "data"
+"""The name of the items of a file that stands alone."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredTable:
+    """The scores of one file, by the ids of its items.
+
+    Attributes:
+        name: The file.
+        row_of: Row by id.
+        logits: As in `Scores`.
+        probabilities: As in `Scores`.
+    """
+
+    name: str
+    row_of: Mapping[str, int]
+    logits: NDArray[np.float64] | Ragged
+    probabilities: NDArray[np.float64] | Ragged | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredModel:
+    """What stands in the place of a model: its predictions of the items of one or two splits.
+
+    Attributes:
+        name: The file of predictions.
+        task: "classification", "multiple_choice", or "confidence" where there is only the confidence in given answers.
+        label_names: K names of the classes; None unless the task is classification.
+        tables: The scores by split.
+        fingerprint: A digest of the files.
+        used: In words, which columns were taken for what.
+    """
+
+    name: str
+    task: Task
+    label_names: tuple[str, ...] | None
+    tables: Mapping[str, StoredTable]
+    fingerprint: str
+    used: str
+
+    def scores(self, split: AuditSplit) -> Scores:
+        """Return the stored scores of the items of a split, found by their ids."""
+        from rightreasons.measuring.calibration import take_rows
+
+        table = self.tables[split.name]
+        missing = [name for name in split.ids if name not in table.row_of]
+        if missing:
+            raise ValueError(
+                f"Expected a prediction for each item of {split.name} in {table.name}, but {len(missing):,} of "
+                f"{len(split):,} have none, such as the id {missing[0]!r}."
+            )
+        rows = np.array([table.row_of[name] for name in split.ids], dtype=np.intp)
+        return Scores(
+            ids=split.ids,
+            logits=take_rows(table.logits, rows),
+            labels=split.labels,
+            label_names=self.label_names,
+            probabilities=None if table.probabilities is None else take_rows(table.probabilities, rows),
+            kind="confidence" if self.task == "confidence" else "top_label",
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredSource:
+    """What stored predictions are audited on.
+
+    Attributes:
+        model: The predictions.
+        data: The items of each split.
+        chosen: The split that is audited.
+        spare: The split that a temperature is fitted on; None without one.
+    """
+
+    model: StoredModel
+    data: Mapping[str, datasets.Dataset]
+    chosen: str
+    spare: str | None
+
+
+def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "") -> StoredSource:
+    """Open files of predictions, and the items that they are about.
+
+    Args:
+        stored: The files and their columns.
+        settings: The columns of texts, choices and labels, and the split of the data set.
+        dataset: The data set that the items come from; None where the file itself has what is asked about them.
+        where: What the data set is called, for errors.
+
+    Raises:
+        FileNotFoundError: If a file is not there.
+        ValueError: If a column is missing, or predictions and items do not go together.
+    """
+    path = str(stored.predictions)
+    read = _read(path, stored, settings, with_labels=dataset is None)
+    if dataset is None:
+        task, items = _own_items(read, path, settings)
+        name, ids = ONLY_SPLIT, tuple(items["id"][:])
+    elif read.kind == "confidence":
+        raise ValueError(
+            f"Expected class scores in {path} to go with {where}, but it has the confidence in given answers, which is "
+            "audited alone."
+        )
+    else:
+        task, name, items = _items_of(dataset, settings, read, where)
+        ids = _matched_ids(read, items, path, where)
+    names = None if task != "classification" else read.label_names or _numbered(read)
+    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(path)
+    spare = None
+    if stored.fit_temperature_on is not None:
+        spare = _spare_name(stored.fit_temperature_on, name)
+        other, rows = _fitting(stored, settings, read, task)
+        tables[spare] = _table(other, tuple(rows["id"][:]), stored.fit_temperature_on)
+        data[spare] = rows
+        digest += _digest(stored.fit_temperature_on)
+    match = f"; labels matched {read.label_match}" if read.label_match else ""
+    fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
+    model = StoredModel(path, task, names, tables, fingerprint, read.used + match)
+    return StoredSource(model, data, name, spare)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
+    from rightreasons.data.opening.predictions import find_predictions
+    from rightreasons.data.opening.stored_columns import read_columns
+    from rightreasons.data.opening.stored_options import PredictionOptions
+
+    options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
+    columns = read_columns(path)
+    return find_predictions(
+        columns,
+        Path(path).name,
+        label_column=settings.label_column,
+        label_names=listed_names(settings.label_names) if with_labels else None,
+        first_label=settings.first_label,
+        with_labels=with_labels and not _has_choices(columns, settings),  # the labels of choices are read with them
+        options=options,
+    )
+
+
+def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
+    """Tell whether a file has the choices of its items."""
+    named = settings.choices_column is not None or settings.prompt_column is not None
+    return named or (settings.task != "classification" and "choices" in columns)
+
+
+def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Task, datasets.Dataset]:
+    """Make items in the common schema of the columns of a file of predictions."""
+    import datasets
+
+    from rightreasons.data.opening.columns import TEXT_COLUMNS, named_column, usual_column
+    from rightreasons.data.opening.datasets import open_multiple_choice
+
+    try:
+        table = datasets.Dataset.from_dict({name: list(column) for name, column in read.columns.items()})
+    except (TypeError, ValueError, OverflowError) as error:  # pyarrow's errors are ValueErrors too
+        raise ValueError(f"Expected values of one type in each column of {path}, but {error}.") from error
+    if read.references is None:
+        items = open_multiple_choice(
+            table,
+            prompt_column=listed_names(settings.prompt_column),
+            choices_column=one_or_more(settings.choices_column),
+            label_column=settings.label_column,
+            first_label=settings.first_label,
+        )
+        return "multiple_choice", items
+    text = settings.text_column
+    text = usual_column(table, TEXT_COLUMNS) if text is None else named_column(table, text, "text_column", path)
+    ids = read.ids if read.ids is not None and len(set(read.ids)) == len(read) else map(str, range(len(read)))
+    own: dict[str, Any] = {
+        "id": list(ids),
+        "text": [""] * len(read) if text is None else [str(value) for value in table[text][:]],
+    }
+    if settings.text_pair_column is not None:
+        pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
+        own["text_pair"] = [str(value) for value in table[pair][:]]
+    task: Task = "confidence" if read.kind == "confidence" else "classification"
+    if task == "classification" and (isinstance(read.predictions, list) or settings.task == "multiple_choice"):
+        task = "multiple_choice"
+    label: Any = datasets.Value("int64")
+    if task == "classification":
+        label = datasets.ClassLabel(names=list(read.label_names or _numbered(read)))
+    items = datasets.Dataset.from_dict(own)
+    items = items.add_column("label", read.references.tolist(), feature=label)
+    further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
+    return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
+
+
+def _items_of(
+    dataset: Any, settings: AuditOptions, read: Predictions, where: str
+) -> tuple[Task, str, datasets.Dataset]:
+    """Open the split of a data set that the predictions are about."""
+    from rightreasons.data.opening.splits import choose_split, open_splits
+
+    shared: dict[str, Any] = {
+        "config": settings.config,
+        "data_dir": settings.data_dir,
+        "label_column": settings.label_column,
+        "first_label": settings.first_label,
+    }
+    texts: dict[str, Any] = {
+        "text_column": settings.text_column,
+        "text_pair_column": settings.text_pair_column,
+        "label_names": listed_names(settings.label_names),
+    }
+    choices: dict[str, Any] = {
+        "prompt_column": listed_names(settings.prompt_column) or settings.text_column,
+        "choices_column": one_or_more(settings.choices_column),
+    }
+    task: Task = "multiple_choice"
+    asked = settings.task or ("classification" if read.label_names else None)
+    if asked == "classification":
+        task, splits = "classification", open_splits(dataset, task="classification", **texts, **shared)
+    elif asked == "multiple_choice" or isinstance(read.predictions, list) or settings.choices_column is not None:
+        splits = open_splits(dataset, task="multiple_choice", **choices, **shared)
+    else:
+        try:
+            splits = open_splits(dataset, task="multiple_choice", **choices, **shared)
+        except ValueError:  # no choices that are known by their names: texts
+            task, splits = "classification", open_splits(dataset, task="classification", **texts, **shared)
+    name = choose_split(splits, settings.split, where=where)
+    return task, name, splits[name]
+
+
+def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> tuple[str, ...]:
+    """Return the id of each prediction: its own where the items have it, or else that of the item in its place."""
+    ids = tuple(items["id"][:])
+    own = read.ids
+    if own is not None and not set(own).isdisjoint(ids):
+        twice = next((name for name, count in Counter(own).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+        return own
+    if len(read) != len(ids):
+        raise ValueError(
+            f"Expected one prediction per item of {where} in {path}, {len(ids):,}, or ids of these items, but got "
+            f"{len(read):,} predictions."
+        )
+    return ids
+
+
+def _fitting(
+    stored: StoredOptions, settings: AuditOptions, read: Predictions, task: Task
+) -> tuple[Predictions, datasets.Dataset]:
+    """Open the file that a temperature is fitted on."""
+    path = str(stored.fit_temperature_on)
+    if task == "confidence":
+        raise ValueError(
+            f"Expected class scores in {stored.predictions} for `fit_temperature_on`, but it has the confidence in "
+            "given answers: a temperature divides the scores of all classes."
+        )
+    if os.path.exists(path) and os.path.samefile(path, str(stored.predictions)):
+        raise ValueError(f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.")
+    other = _read(path, stored, settings, with_labels=True)
+    shapes = [None if isinstance(one.predictions, list) else one.predictions.shape[1:] for one in (read, other)]
+    if shapes[0] != shapes[1] or read.label_names != other.label_names:
+        shown = [
+            listed(one.label_names) if one.label_names else "rows of different lengths" if shape is None else shape
+            for one, shape in zip((read, other), shapes, strict=True)
+        ]
+        raise ValueError(f"Expected the classes of {stored.predictions} ({shown[0]}) in {path}, but got {shown[1]}.")
+    _, items = _own_items(other, path, settings)
+    return other, items
+
+
+def _spare_name(path: str, taken: str) -> str:
+    name = Path(path).stem
+    return f"{name} (for the temperature)" if name == taken else name
+
+
+def _numbered(read: Predictions) -> tuple[str, ...]:
+    table = read.predictions
+    n_classes = table.shape[1] if isinstance(table, np.ndarray) and table.ndim == 2 else 2
+    return tuple(str(number) for number in range(n_classes))
+
+
+def _table(read: Predictions, ids: tuple[str, ...], path: str) -> StoredTable:
+    """Bring scores of any kind to logits, with the exact probabilities beside them."""
+    scores = read.scores or "probabilities"
+    row_of = {name: row for row, name in enumerate(ids)}
+    if read.kind == "confidence" and scores == "logits":
+        raise ValueError(f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits.")
+    logits = check_logits(read.predictions, scores=scores)
+    if scores == "logits":
+        return StoredTable(path, row_of, logits, None)
+    if isinstance(logits, Ragged):
+        return StoredTable(path, row_of, logits, check_ragged(read.predictions, scores=scores))
+    table = check_scores(read.predictions, scores=scores)
+    return StoredTable(path, row_of, logits, table[:, 1].copy() if read.kind == "confidence" else table)
+
+
+def _digest(path: str) -> str:
+    return hashlib.blake2b(Path(path).read_bytes()).hexdigest()
