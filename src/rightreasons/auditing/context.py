@@ -199,7 +199,7 @@ class AuditContext:
 
     @property
     def stored(self) -> StoredModel | None:
-        """The stored predictions that stand in the place of a model; None where there is a model."""
+        """The stored predictions that take the place of a model; None where there is a model."""
         from rightreasons.auditing.stored import StoredModel
 
         return self.source if isinstance(self.source, StoredModel) else None

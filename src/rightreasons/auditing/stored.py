@@ -52,7 +52,7 @@ class StoredTable:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What stands in the place of a model: its predictions of the items of one or two splits.
+    """Stored predictions of the items of one or two splits, in the place of the model that made them.
 
     Attributes:
         name: The file of predictions.

@@ -63,7 +63,7 @@ def sources(
 ) -> tuple[str | None, str | None, dict[str, Any]]:
     """Tell models from data sets and files of predictions among the arguments of a command.
 
-    A file of predictions may stand alone in the place of a model; with `--predictions`, the only argument is data.
+    A file of predictions may come alone, in the place of a model; with `--predictions`, the only argument is data.
 
     Returns:
         The model, the data set, and the options about stored predictions that are set.
