@@ -135,7 +135,12 @@ class TestBadFiles:
             (xml(balanced_items(i7=None)), "1 are missing, the first of them 7"),
             (xml(balanced_items(i1007=None)), "1 are missing, the first of them 1007"),
             (xml(balanced_items()).replace('id="8"', 'id="9"'), "id 9 comes again"),
-            (xml(balanced_items()).replace('id="8"', 'id="x8"'), "whole number, but got 'x8'"),
+            (xml(balanced_items()).replace('id="8"', 'id="x8"'), "whole number .* but got 'x8'"),
+            (xml(balanced_items()).replace('id="8"', f'id="{"8" * 5000}"'), "at most 18 digits, but got '8{40}'"),
+            *(
+                (f'<?xml version="1.0" encoding="{name}"?>' + xml(balanced_items()), "declares an unreadable encoding")
+                for name in ("foo", "hex", "utf-7", "shift_jis", "idna")
+            ),
             (xml({**balanced_items(), 501: balanced_items()[3]}), "item 501 is not one of them"),
             (xml(balanced_items(i1004={"choices": ("Cause 4.", "Third.")})), "item 1004 .* same alternatives"),
             (xml(balanced_items(i1004={"question": "cause"})), "item 1004 and its original 4 to ask for the same"),
@@ -224,6 +229,11 @@ class TestCauseEffect:
         assert (rows[1503]["mirrored"], rows[2003]["mirrored"]) == (False, True)
         assert rows[2003]["source_id"] == 1503
         check_mirrored([{**row, "question": None} for row in rows.values()])
+
+    def test_from_the_root_of_its_repository(self, tmp_path):
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "BCOPA-CE.xml").write_text(xml(self.items()))
+        assert load_dataset("bcopa_ce", split="test", data_dir=tmp_path).num_rows == 1000
 
     @pytest.mark.parametrize(
         ("changes", "message"),

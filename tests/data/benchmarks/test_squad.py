@@ -86,7 +86,8 @@ def test_articles_do_not_depend_on_their_order():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "Expected JSON in UTF-8"),
+        ("{", "Expected JSON in .*line 1, column 2 cannot be read"),
+        ("[" * 100_000, "nested deeper"),
         ("[]", "in the form of SQuAD"),
         ({"data": [{"title": "A"}]}, "list of objects in `paragraphs` of the article 'A'"),
         ({"data": [{"title": "A", "paragraphs": [{"qas": []}]}]}, "`context` with words .* 'A'"),
@@ -120,6 +121,9 @@ def test_questions_that_cannot_be_opened_are_told(tmp_path):
     empty = [{"id": "1", "question": "Who?", "context": "Ann.", "answers": {"text": [""][:0], "answer_start": [0][:0]}}]
     with pytest.raises(ValueError, match="but there is none"):
         open_questions(datasets.Dataset.from_list(empty))
+    flat = datasets.Dataset.from_list([{"id": "1", "question": "Who?", "context": "Ann.", "answers": "Ann"}])
+    with pytest.raises(ValueError, match="objects of two lists, `text` and `answer_start`, but row 0 holds 'Ann'"):
+        open_questions(flat)
     parts = datasets.DatasetDict({"train": rows, "test": rows})
     with pytest.raises(ValueError, match="Did you mean 'train'"):
         open_questions(parts, split="trian")

@@ -246,7 +246,11 @@ class BcopaCe(CopaBuilder):
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        return _places(("bcopa_ce", BCOPA_CE_XML))
+        # The last one is its place in the repository that publishes it.
+        return (
+            *_places(("bcopa_ce", BCOPA_CE_XML)),
+            (dataclasses.replace(BCOPA_CE_XML, path=f"data/{BCOPA_CE_XML.path}"),),
+        )
 
     def rows(self, files: Mapping[str, str]) -> list[Row]:
         (file,) = files.values()

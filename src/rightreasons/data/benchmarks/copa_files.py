@@ -22,6 +22,7 @@ MAX_BYTES = 1 << 24
 
 QUESTIONS = ("cause", "effect")
 
+_MAX_ID_DIGITS = 18
 _DTD = "copa.dtd"
 _ARCHIVES = (b"BZh", b"\x1f\x8b", b"PK\x03\x04")
 _COLUMNS = ("id", "premise", "question", "choice1", "choice2", "label")
@@ -73,13 +74,21 @@ def parse_xml(content: bytes, where: str) -> Element:
         raise ValueError(f"Expected no XML entities in {where}, but it declares or refers to one ({error}).") from None
     except ParseError as error:
         raise ValueError(f"Expected well-formed XML in {where}, but it is broken: {error}.") from None
+    except (LookupError, ValueError) as error:
+        if isinstance(error, _PointsOutsideError):
+            raise
+        raise ValueError(f"Expected XML in UTF-8 in {where}, but it declares an unreadable encoding.") from None
     return root
+
+
+class _PointsOutsideError(ValueError):
+    """A document type that another file declares."""
 
 
 class _CopaParser(DefusedXMLParser):  # type: ignore[misc]
     def defused_start_doctype_decl(self, name: str, sysid: str | None, pubid: str | None, has_internal: bool) -> None:
         if pubid is not None or sysid not in (None, _DTD):
-            raise ValueError(
+            raise _PointsOutsideError(
                 f"Expected the document type to name {_DTD!r} or nothing, but it points outside, to {sysid or pubid!r}."
             )
 
@@ -145,8 +154,11 @@ def _row(
     label: int,
     where: str,
 ) -> Row:
-    if key is None or not key.isascii() or not key.isdigit():
-        raise ValueError(f"Expected each item's id in {where} to be a whole number, but got {key!r}.")
+    if key is None or not key.isascii() or not key.isdigit() or len(key) > _MAX_ID_DIGITS:
+        raise ValueError(
+            f"Expected each item's id in {where} to be a whole number of at most {_MAX_ID_DIGITS} digits, but got "
+            f"{key if key is None else key[:40]!r}."
+        )
     if question not in QUESTIONS:
         raise ValueError(
             f"Expected item {key} in {where} to ask for a cause or an effect, but it asks for {question!r}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import datasets
 
 from rightreasons.data.builders.builder import Builder, Hub
 from rightreasons.data.builders.sources import Source
+from rightreasons.foundations.bounds import parse_json
 
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset/"
 
@@ -137,9 +137,9 @@ def articles_of(part: str, titles: Sequence[str]) -> set[str]:
 
 def _articles(file: Path) -> list[dict[str, Any]]:
     try:
-        whole = json.loads(file.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"Expected JSON in UTF-8 in {file}, but {error}.") from error
+        whole = parse_json(file.read_text("utf-8-sig"), str(file))
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected UTF-8 text in {file}, but it holds other bytes.") from None
     if not isinstance(whole, dict) or "data" not in whole:
         raise ValueError(f"Expected a file in the form of SQuAD in {file}, an object with `data`, but it is none.")
     return _list(whole, "data", str(file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rightreasons.data.benchmarks.squad import question_features, read_squad
 from rightreasons.data.opening.datasets import limited
 from rightreasons.data.opening.splits import choose_split
 from rightreasons.data.opening.tables import read_tables
+from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.schemas import EXTRACTIVE_ANSWERS
 from rightreasons.foundations.validation import check_ids
 
@@ -61,16 +61,29 @@ def open_questions(
             f"has {', '.join(rows.column_names)}."
         )
     check_ids(rows["id"][:], f"id of {name}")
-    answered = [row for row, answers in enumerate(rows["answers"][:]) if answers["text"]]
+    answered = [row for row, answers in enumerate(rows["answers"][:]) if _has_answer(answers, row, name)]
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
     return limited(rows.select(answered), limit, seed)
 
 
+def _has_answer(answers: Any, row: int, name: str) -> bool:
+    if answers is None:
+        return False
+    lists = answers if isinstance(answers, dict) else {}
+    texts, starts = lists.get("text"), lists.get("answer_start")
+    if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+        raise ValueError(
+            f"Expected `answers` in {name} to be objects of two lists, `text` and `answer_start`, but row {row} holds "
+            f"{str(answers)[:60]!r}."
+        )
+    return bool(texts)
+
+
 def _is_squad(path: Path) -> bool:
     try:
-        whole = json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        whole = parse_json(path.read_text("utf-8-sig"), str(path))
+    except ValueError:
         return False  # what is wrong with it, the reader of files says
     data = whole.get("data") if isinstance(whole, dict) else None
     return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "paragraphs" in data[0]
