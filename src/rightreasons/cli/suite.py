@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 app = command_line()
 
+TextColumns = Annotated[
+    str | None,
+    typer.Option(help="Comma-separated names of the texts of an example in a suite that CheckList has saved."),
+]
+
 
 @app.callback()
 def suite() -> None:
@@ -25,16 +30,19 @@ def suite() -> None:
 def show(
     suite: SuiteName,
     data_dir: DataDir = None,
+    text_columns: TextColumns = None,
     cases: Annotated[int, typer.Option(help="Cases shown per functionality.")] = 2,
 ) -> None:
     """Show the functionalities of a suite, with the first cases of each."""
-    opened = _open(suite, data_dir)
+    opened = _open(suite, data_dir, text_columns)
     for functionality in opened.functionalities:
         typer.secho(
             f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
             f"{len(functionality.cases):,} cases",
             bold=True,
         )
+        if functionality.expectation["name"] == "unknown":
+            typer.echo(f"  nothing is asked: {functionality.expectation['why']}")
         for case in functionality.cases[:cases]:
             for index, texts in enumerate(case.examples):
                 label = None if case.labels is None else case.labels[index]
@@ -51,20 +59,22 @@ def write(
     suite: SuiteName,
     out: Annotated[Path, typer.Argument(help=".jsonl, .jsonl.gz or .parquet file.", metavar="OUT")],
     data_dir: DataDir = None,
+    text_columns: TextColumns = None,
 ) -> None:
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
     if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
         raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
-    opened = _open(suite, data_dir)
+    opened = _open(suite, data_dir, text_columns)
     opened.write(out)
     _show_size(opened)
     typer.echo(f"Suite: {out}")
 
 
-def _open(suite: str, data_dir: Path | None) -> Suite:
+def _open(suite: str, data_dir: Path | None, text_columns: str | None) -> Suite:
     from rightreasons.data.suites.opening import open_suite
 
-    return open_suite(suite, data_dir=data_dir)
+    names = None if text_columns is None else [name.strip() for name in text_columns.split(",")]
+    return open_suite(suite, data_dir=data_dir, text_columns=names)
 
 
 def _show_size(suite: Suite) -> None:

@@ -4,6 +4,7 @@ An expectation of a suite is a mapping: `name`, the parameters of that expectati
 
 - `where_first`: {"is": labels} or {"not": labels}, only cases whose first answer is, or is not, one of them;
 - `where`: another expectation, only cases that pass it;
+- `where_label`: {"is": labels} or {"not": labels}, only examples whose own label is, or is not, one of them;
 - `skip_first`: whether the first example of a case is the original that the others are compared with, and so does not
   count;
 - `aggregate`: how the results of a case's examples become one: "all" (by default), "any", "first", or the share of them
@@ -102,7 +103,7 @@ EXPECTATION_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
 PAIRWISE = ("invariant", "changed", "monotonic", "sentiment_shift")
 """Expectations that compare with the first example of a case, which therefore does not count."""
 
-OF_ALL = ("name", "where_first", "where", "skip_first", "aggregate")
+OF_ALL = ("name", "where_first", "where", "where_label", "skip_first", "aggregate")
 """What every expectation may say."""
 
 _OF_WHOLE_CASES = ("skip_first", "aggregate")
@@ -199,16 +200,17 @@ def _check(spec: Any, levels: int) -> None:
 
 
 def _check_conditions(spec: Mapping[str, Any], where: str) -> None:
-    condition = spec.get("where_first")
-    if condition is not None and (
-        not isinstance(condition, Mapping)
-        or len(condition) != 1
-        or not condition.keys() <= {"is", "not"}
-        or not all(_are_labels(labels) for labels in condition.values())
-    ):
-        raise ValueError(
-            f'Expected `where_first` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
-        )
+    for key in ("where_first", "where_label"):
+        condition = spec.get(key)
+        if condition is not None and (
+            not isinstance(condition, Mapping)
+            or len(condition) != 1
+            or not condition.keys() <= {"is", "not"}
+            or not all(_are_labels(labels) for labels in condition.values())
+        ):
+            raise ValueError(
+                f'Expected `{key}` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
+            )
     how = spec.get("aggregate")
     is_share = isinstance(how, (int, float)) and not isinstance(how, bool) and 0 < how <= 1
     if not (how is None or is_share or callable(how) or (isinstance(how, str) and how in AGGREGATES)):

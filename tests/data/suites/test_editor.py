@@ -199,7 +199,7 @@ def test_columns_and_lists_by_name(tmp_path):
         ({"data": "abcde", "perturbation": "typos"}, "to be a list of texts or cases"),
         ({"template": "abcde", "test_type": "inv"}, "test_type of the functionality 'f'` to be one of"),
         ({"template": "abcde", "functionality": None}, "the functionality of a functionality to be a text"),
-        ({"template": "only one"}, "at least 2 examples in case '0'"),
+        ({"template": "only one"}, "at least 2 examples in a case"),
     ],
 )
 def test_mistakes_in_a_line_name_it(tmp_path, more, sentence):

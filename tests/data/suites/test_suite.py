@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
-from rightreasons.data.benchmarks.checklist import ALLOWED, PAPER_LABELS, CheckListSentiment, read_checklist
+from rightreasons.data.benchmarks.checklist import PAPER_LABELS, CheckListSentiment, read_checklist
 from rightreasons.data.builders.catalog import builder_class, load_dataset
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.opening import open_suite
@@ -130,7 +130,7 @@ def test_table_lays_cases_end_to_end():
         ({"test_type": "mft"}, "test_type of the functionality 'negation'` to be one of"),
         (
             {"expectation": {"name": "invariant"}, "cases": (Case("a", (("x",),)),)},
-            "at least 2 examples in case 'a' of the functionality 'negation'",
+            "at least 2 examples in a case of the functionality 'negation'",
         ),
         ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry for each of the 1 examples of case 'a'"),
         ({"cases": (Case("a", (("x", "y"),)),)}, "Expected 1 texts in each example"),
@@ -140,11 +140,11 @@ def test_table_lays_cases_end_to_end():
         ({"expectation": {"name": "equals"}}, r"Did you mean 'equal'.*\(the functionality 'negation'\)"),
         (
             {"expectation": {"name": "monotonic", "increasing": True}, "cases": (Case("a", (("x",),)),)},
-            "at least 2 examples in case 'a'",
+            "at least 2 examples in a case",
         ),
         (
             {"expectation": {"name": "equal", "skip_first": True}, "cases": (Case("a", (("x",),), (0,)),)},
-            "at least 2 examples in case 'a'",
+            "at least 2 examples in a case",
         ),
         ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
         ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
@@ -485,35 +485,42 @@ def test_as_a_dataset(real_data, tmp_path):
 
 
 class Malicious:
+    def __init__(self, path):
+        self.path = path
+
     def __reduce__(self):
         import os
 
-        return (os.system, ("touch /tmp/rightreasons-was-here",))
+        return (os.system, (f"touch {self.path}",))
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_a_pickle_that_would_run_something_is_refused(protocol):
-    with pytest.raises(ValueError, match="it names '(posix|nt|os) system'"):
-        load_plain(pickle.dumps([1, Malicious()], protocol=protocol), allowed=ALLOWED)
+def test_what_a_pickle_would_run_is_a_record(protocol, tmp_path):
+    ran = tmp_path / "ran"
+    number, record = load_plain(pickle.dumps([1, Malicious(ran)], protocol=protocol))
+    assert number == 1
+    assert record.qualified_name in ("posix system", "nt system")
+    assert record.made_of == (f"touch {ran}",)
+    assert not ran.exists()
 
 
 def test_other_ways_out_are_refused():
     with pytest.raises(ValueError, match="instruction PERSID"):
-        load_plain(b"Pid\n.", allowed=ALLOWED)
+        load_plain(b"Pid\n.")
     with pytest.raises(ValueError, match="instruction EXT1"):
-        load_plain(b"\x80\x02\x82\x01.", allowed=ALLOWED)
+        load_plain(b"\x80\x02\x82\x01.")
     with pytest.raises(ValueError, match="memo has holes"):
-        load_plain(b"\x80\x02]r\xff\xff\xff\x7f.", allowed=ALLOWED)
+        load_plain(b"\x80\x02]r\xff\xff\xff\x7f.")
     with pytest.raises(ValueError, match="at most 3 bytes"):
-        load_plain(pickle.dumps("a long text"), allowed=(), max_bytes=3)
+        load_plain(pickle.dumps("a long text"), max_bytes=3)
     with pytest.raises(ValueError, match="Expected a pickle"):
-        load_plain(b"no pickle at all", allowed=())
+        load_plain(b"no pickle at all")
 
 
 def read_or_refuse(content):
     refusal = None
     try:
-        load_plain(content, allowed=ALLOWED)
+        load_plain(content)
     except ValueError as error:
         refusal = str(error)
     assert refusal is None or refusal.startswith("Expected")
@@ -546,16 +553,16 @@ def doubled(times, key):
 
 @pytest.mark.parametrize("key", ["by copies", "by the memo", "by a mark"])
 def test_a_key_that_is_never_hashed_to_its_end_is_refused(key):
-    (held,) = load_plain(doubled(3, key), allowed=())
+    (held,) = load_plain(doubled(3, key))
     assert held == (((1, 1), (1, 1)), ((1, 1), (1, 1)))
     with pytest.raises(ValueError, match="its tuples share too many parts"):
-        load_plain(doubled(100, key), allowed=())
+        load_plain(doubled(100, key))
 
 
 def test_plain_data_comes_through():
     held = {"a": [1, 2.5, "x", None, True], "b": ("y", b"z"), "c": {3, 4}}
     for protocol in (4, 5):
-        assert load_plain(pickle.dumps(held, protocol=protocol), allowed=()) == held
+        assert load_plain(pickle.dumps(held, protocol=protocol)) == held
 
 
 def write_archive(path, held):
@@ -594,7 +601,7 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
     for _ in range(60):
         shared = [shared, shared]
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
-    with pytest.raises(ValueError, match="they repeat one another"):
+    with pytest.raises(ValueError, match=r"they repeat one another|to be a text, but got a list"):
         read_checklist(path, "checklist_sentiment", ("text",))
 
 

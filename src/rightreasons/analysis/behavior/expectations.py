@@ -366,14 +366,19 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
 def _of_examples(spec: Mapping[str, Any], answers: Answers) -> Results:
     """Return the results of the examples, NaN in the cases that the conditions leave out."""
     results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
-    condition = spec.get("where_first")
-    if condition:
-        matches = np.isin(answers.classes()[answers.first], condition.get("is", condition.get("not")))
-        results = np.where(matches if "is" in condition else ~matches, results, np.nan)
+    if spec.get("where_first"):
+        results = np.where(_is_among(answers.classes()[answers.first], spec["where_first"]), results, np.nan)
+    if spec.get("where_label"):
+        own = np.array([-1 if not isinstance(label, (int, np.integer)) else label for label in answers.known_labels()])
+        results = np.where(_is_among(own, spec["where_label"]), results, np.nan)
     if spec.get("where") is not None:
         passed = _of_cases(spec["where"], _of_examples(spec["where"], answers), answers) == 1
         results = np.where(np.repeat(passed, np.diff(answers.offsets)), results, np.nan)
     return results
+
+
+def _is_among(labels: NDArray[np.int64], condition: Mapping[str, Sequence[int]]) -> NDArray[np.bool_]:
+    return np.isin(labels, condition["is"]) if "is" in condition else ~np.isin(labels, condition["not"])
 
 
 def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Results:

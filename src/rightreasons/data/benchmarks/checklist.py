@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
-import re
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,40 +17,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
-import numpy as np
 
 from rightreasons.data.builders.builder import Builder, Config
-from rightreasons.data.builders.sources import Source, members
-from rightreasons.data.suites.plain_pickle import Inert, load_plain
+from rightreasons.data.builders.sources import Source
+from rightreasons.data.suites.checklist_pickle import pickled_tests, replacements
 from rightreasons.data.suites.suite import Case, Functionality, Suite, example_features
 
 Row = dict[str, Any]
 
 _RELEASE = "https://raw.githubusercontent.com/marcotcr/checklist/4e6e5e33/release_suites"
-
-ALLOWED = frozenset(
-    {
-        "checklist.test_suite TestSuite",
-        "checklist.test_types MFT",
-        "checklist.test_types INV",
-        "checklist.test_types DIR",
-        "checklist.expect Expect",
-        "checklist.expect iter_with_optional",
-        "collections OrderedDict",
-        "collections defaultdict",
-        "dill._dill _create_cell",
-        "dill._dill _create_function",
-        "dill._dill _get_attr",
-        "dill._dill _import_module",
-        "dill._dill _load_type",
-        "munch Munch",
-        "numpy dtype",
-        "numpy ndarray",
-        "numpy.core.multiarray scalar",
-        "numpy.core.multiarray _reconstruct",
-    }
-)
-"""The names in the released pickles; none is imported, each becomes an object that does nothing."""
 
 _DAMAGED = (
     AttributeError,
@@ -199,55 +173,10 @@ def _from_json_lines(path: Path) -> Iterator[Row]:
 
 
 def _from_archive(path: Path) -> Iterator[Row]:
-    pickles = [content for name, content in members(path) if name.endswith(".pkl")]
-    if len(pickles) != 1:
-        raise ValueError(f"Expected one pickle in {path}, but it holds {len(pickles)}.")
-    suite = load_plain(pickles[0], allowed=ALLOWED)
-    copied = _Copied(10 * len(pickles[0]))
-    tests = suite.state.get("tests") if isinstance(suite, Inert) and isinstance(suite.state, dict) else None
-    if not isinstance(tests, Inert):
-        raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
-    for name, test in tests.items.items():
-        state = test.state
-        yield {
-            "name": name,
-            "type": type(test).__name__,
-            **{key: _plain(state.get(key), copied) for key in ("capability", "labels", "data", "meta", "agg_fn")},
-        }
-
-
-class _Copied:
-    """Counts the copied values: a small pickle whose lists share their parts can hold any number of them."""
-
-    def __init__(self, at_most: int) -> None:
-        self._left = at_most
-
-    def add(self, values: Any) -> Any:
-        self._left -= len(values)
-        if self._left < 0:
-            raise ValueError("Expected the lists of the suite's pickle to be distinct, but they repeat one another.")
-        return values
-
-
-def _plain(value: Any, copied: _Copied) -> Any:
-    """Turn the scalars and arrays of numpy whose bytes a pickle holds into Python values."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(_plain(part, copied) for part in copied.add(value))
-    if not isinstance(value, Inert):
-        return value
-    if isinstance(value.state, tuple) and len(value.state) == 5:  # an array: version, shape, dtype, order, bytes
-        _, _, dtype, _, content = value.state
-        return copied.add(_from_bytes(dtype, content)).tolist()
-    if len(value.made_of) == 3:  # a scalar: its maker, dtype, bytes
-        return copied.add(_from_bytes(*value.made_of[1:])).tolist()[0]
-    raise ValueError("Expected numpy's scalars and arrays in the suite's pickle, but it holds another object.")
-
-
-def _from_bytes(dtype: Any, content: Any) -> Any:
-    kind = dtype.made_of[0] if isinstance(dtype, Inert) and dtype.made_of else ""
-    if not isinstance(kind, str) or not re.fullmatch(r"[iufU][1-9]\d*", kind) or not isinstance(content, bytes):
-        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}.")
-    return np.frombuffer(content, dtype=f"<{kind}")
+    tests, plain = pickled_tests(path)
+    for test in tests:
+        values = {key: plain(test.state.get(key)) for key in ("labels", "data", "meta", "agg_fn")}
+        yield {"name": test.name, "type": test.kind, "capability": test.capability, **values}
 
 
 def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
@@ -260,7 +189,7 @@ def _functionality(row: Row, n_texts: int, paper_labels: bool) -> Functionality:
         examples = _examples(data, n_texts)
         labels = _labels(row["labels"] if corrected is None else corrected, number, len(examples))
         meta = row["meta"][number] if row["meta"] and test_type == "INV" else None
-        cases.append(Case(str(number), examples, labels, _replacements(meta, len(examples))))
+        cases.append(Case(str(number), examples, labels, replacements(meta, len(examples))))
     return Functionality(
         name, _text(row["capability"]), test_type, _expectation(row, test_type, corrected), tuple(cases)
     )
@@ -286,17 +215,6 @@ def _labels(labels: Any, case: int, n_examples: int) -> tuple[Any, ...] | None:
         return None
     own = labels[case] if isinstance(labels, list) else labels
     return tuple(own) if isinstance(own, (list, tuple)) else (own,) * n_examples
-
-
-def _replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
-    if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
-        return None
-    pairs = [tuple(m) if _is_pair(m) else None for m in meta]
-    return tuple(pairs) if any(pairs) else None
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
 def _expectation(row: Row, test_type: str, corrected: int | None) -> Row:

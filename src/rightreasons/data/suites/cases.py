@@ -163,6 +163,7 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
                 f"Expected a name for each label, but case {case.id!r} of {where} has the label {highest} and the "
                 f"{len(label_names)} names are {', '.join(label_names)}."
             )
+    _check_compared(functionality)
     _check_labeled(functionality)
     _check_characters(functionality)
 
@@ -183,12 +184,8 @@ def check_plain(functionality: Functionality) -> None:
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:
     where = f"the functionality {functionality.name!r}"
-    fewest = 2 if skips_first(functionality.expectation) else 1
-    if len(case.examples) < fewest:
-        raise ValueError(
-            f"Expected at least {fewest} example{'s' * (fewest > 1)} in case {case.id!r} of {where} "
-            f"({functionality.test_type}), but it has {len(case.examples)}."
-        )
+    if not case.examples:
+        raise ValueError(f"Expected at least 1 example in case {case.id!r} of {where}, but it has none.")
     for column in (case.labels, case.meta):
         if column is not None and len(column) != len(case.examples):
             raise ValueError(
@@ -212,6 +209,15 @@ def _check_label(label: Any, where: str) -> None:
         raise TypeError(f"Expected whole numbers or texts as labels, but {where} has one of the type {kind}.")
     if not -1 <= label <= MAX_LABEL:
         raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
+
+
+def _check_compared(functionality: Functionality) -> None:
+    """Refuse a comparison with the first example where no case has another; nothing is asked of single such cases."""
+    if skips_first(functionality.expectation) and max(len(case.examples) for case in functionality.cases) < 2:
+        raise ValueError(
+            f"Expected at least 2 examples in a case of the functionality {functionality.name!r} "
+            f"({functionality.test_type}), whose first is compared with the others, but each has 1."
+        )
 
 
 def _check_labeled(functionality: Functionality) -> None:

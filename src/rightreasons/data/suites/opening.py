@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rightreasons.data.builders.catalog import available_datasets, load_builder
+from rightreasons.data.suites.checklist_pickle import SUFFIXES, read_pickled_suite
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Functionality, Suite
 from rightreasons.foundations.arrays import kind_of
@@ -19,16 +21,20 @@ def open_suite(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     paper_labels: bool = False,
+    text_columns: Sequence[str] | None = None,
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
-    """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or one of CheckList's suites by its name.
+    """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or a suite of CheckList.
 
     Args:
-        name_or_path: A .jsonl, .jsonl.gz or .parquet file, a .csv file, or checklist_sentiment, checklist_paraphrase,
+        name_or_path: A .jsonl, .jsonl.gz or .parquet file, a .csv file, a suite that CheckList has saved (.pkl, .pkl.gz
+            or .tar.gz), or one of the released ones by name: checklist_sentiment, checklist_paraphrase,
             checklist_reading.
         data_dir: The folder of local copies of the catalog's sources.
         paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
+        text_columns: The names of the texts of an example of a saved suite, in their order, such as ("context",
+            "question"); None for text and text_pair.
         max_cases: The maximum number of cases per functionality; None for all.
         seed: The seed of their choice.
 
@@ -45,7 +51,7 @@ def open_suite(
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
     if _is_file(file):
-        suite = read_hatecheck(file, name=file.stem) if file.suffix.lower() == ".csv" else Suite.read(file)
+        suite = _read(file, text_columns)
     elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
@@ -62,6 +68,17 @@ def open_suite(
         return item_rng(seed, functionality.name).permutation(len(functionality.cases))[:max_cases]
 
     return suite.choose_cases(rows)
+
+
+def _read(file: Path, text_columns: Sequence[str] | None) -> Suite:
+    name = file.name.lower()
+    if name.endswith(SUFFIXES):
+        return read_pickled_suite(file, text_columns=text_columns)
+    if text_columns is not None:
+        raise ValueError(
+            f"Expected `text_columns` with a suite that CheckList has saved, but {file.name} names its own texts."
+        )
+    return read_hatecheck(file, name=file.stem) if name.endswith(".csv") else Suite.read(file)
 
 
 def _is_file(path: Path) -> bool:

@@ -24,10 +24,11 @@ def rule(answers: SuiteAnswers, number: int) -> str:
 
 def _rule(answers: SuiteAnswers, spec: Mapping[str, Any]) -> str:
     sentence = _sentence(answers, spec)
-    if spec.get("where_first"):
-        (relation, labels), *_ = spec["where_first"].items()
-        first = " or ".join(_called(answers, label) for label in labels)
-        sentence += f" Asked only where the first answer is {'' if relation == 'is' else 'not '}{first}."
+    for key, subject in (("where_first", "first answer"), ("where_label", "label")):
+        if spec.get(key):
+            (relation, labels), *_ = spec[key].items()
+            names = " or ".join(_called(answers, label) for label in labels)
+            sentence += f" Asked only where the {subject} is {'' if relation == 'is' else 'not '}{names}."
     if spec.get("where") is not None:
         sentence += f" Asked only of cases where this holds: {_rule(answers, spec['where'])}"
     how = spec.get("aggregate")
