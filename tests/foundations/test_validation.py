@@ -102,3 +102,5 @@ class TestLabels:
     def test_booleans_are_no_labels(self):
         with pytest.raises(TypeError, match="item 0 is "):
             check_labels([True, False], 2)
+        with pytest.raises(TypeError, match="item 1 is 1.0, a float"):
+            check_labels([0, 1.0])

@@ -95,6 +95,11 @@ class TestLmi:
                 ValueError,
                 "there are 1 names and a label 1.",
             ),
+            (
+                {"data": TEXTS, "labels": LABELS, "label_names": ["x", "x"]},
+                ValueError,
+                "Expected distinct names in `label_names`, but 'x' comes again at position 1.",
+            ),
         ],
     )
     def test_bad_input(self, lmi, inputs, error, sentence):

@@ -42,6 +42,8 @@ _UNLABELED = {"-1": "+1", NO_GOLD_LABEL: "+"}  # marks of an item without a labe
 _NUMBERED = re.compile(r"(?i)(?:(?:label|class)[\s_-]*)?(0|[1-9][0-9]{0,17})")
 # Files have no numbers: "1", and "1.0" where a table once had a missing value, are whole numbers. "01" is a name.
 _WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
+# Numbers that no class has: negative, fractions, or of more digits.
+_ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
 _BOOLEANS = frozenset(("false", "true"))
 
 
@@ -261,10 +263,11 @@ def listed(names: Sequence[object]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Cell:
-    """A distinct value: its name, and its number where it is one."""
+    """A distinct value: its name, its number where it is a whole one, and whether it is a number that no class has."""
 
     text: str
     number: int | None = None
+    odd: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -368,10 +371,10 @@ def _read(values: Any, where: str) -> _Column:
     if bool in kinds and kinds & {int, float}:
         row = next(row for row, value in enumerate(plain) if type(value) is bool)
         raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {plain[row]} among numbers.")
-    return plain, {value: _cell(value, plain, where) for value in dict.fromkeys(plain)}
+    return plain, {value: _cell(value) for value in dict.fromkeys(plain)}
 
 
-def _cell(value: Any, plain: list[Any], where: str) -> _Cell | None:
+def _cell(value: Any) -> _Cell | None:
     if value is None:
         return None
     if value == -1:
@@ -381,16 +384,12 @@ def _cell(value: Any, plain: list[Any], where: str) -> _Cell | None:
     if isinstance(value, str):
         text = "-1" if value.strip() == "-1.0" else value.strip()
         number = _WHOLE_NUMBER.fullmatch(text)
-        return _Cell(text, int(number[1]) if number else None) if text else None
-    if value < 0 or value != value // 1:
-        raise ValueError(
-            f"Expected class labels (whole numbers from 0, or names) in {where}, but row {plain.index(value)} holds "
-            f"{_shown(value)}."
-        )
-    if value >= 10**18:
-        raise ValueError(
-            f"Expected the number of a class in {where}, but row {plain.index(value)} holds {_shown(value)}."
-        )
+        if number:
+            return _Cell(text, int(number[1]))
+        odd = text not in _UNLABELED and _ODD_NUMBER.fullmatch(text) is not None
+        return _Cell(text, odd=odd) if text else None
+    if value < 0 or value != value // 1 or value >= 10**18:
+        return _Cell(_shown(value), odd=True)
     return _Cell(str(int(value)), int(value))
 
 
@@ -426,6 +425,12 @@ def _classes(
     words = [text for text in places if text not in numbers]
     if known is not None:
         return _among(places, numbers, known, first, read, remedy)
+    odd = next((place for place in places.values() if place.cell.odd), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
+            f"{odd.cell.text[:60]}{_remedy(remedy)}."
+        )
     if numbers and words:
         counted = [str(number) for number in sorted(set(numbers.values()))]
         raise ValueError(
@@ -435,10 +440,10 @@ def _classes(
     if numbers:
         low, top = first or 0, max(numbers, key=numbers.__getitem__)
         if numbers[top] >= MAX_CLASSES or min(numbers.values()) < low:
-            odd = top if numbers[top] >= MAX_CLASSES else min(numbers, key=numbers.__getitem__)
+            beyond = places[top if numbers[top] >= MAX_CLASSES else min(numbers, key=numbers.__getitem__)]
             raise ValueError(
-                f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {places[odd].where}, but row "
-                f"{_row(places[odd], read)} holds {_shown(places[odd].value)}{_remedy(remedy)}."
+                f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {beyond.where}, but row "
+                f"{_row(beyond, read)} holds {beyond.cell.text}{_remedy(remedy)}."
             )
         shown = tuple(str(number) for number in range(low, numbers[top] + 1))
         return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, ""
@@ -506,7 +511,7 @@ def _among(
     if odd is not None:
         raise ValueError(
             f"Expected labels from {low} to {len(known) - 1 + low} ({listed(known)}) in {places[odd].where}, but row "
-            f"{_row(places[odd], read)} holds {_shown(places[odd].value)}{_remedy(remedy)}."
+            f"{_row(places[odd], read)} holds {places[odd].cell.text}{_remedy(remedy)}."
         )
     reason = "the labels count from 1" if low else ""
     return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason

@@ -393,7 +393,9 @@ def check_labels(
         if bad.size:
             raise ValueError(f"Expected whole numbers in `{name}`, but item {bad[0]} is {values[bad[0]]}.")
         fractional = np.flatnonzero(values != np.floor(values))
-        where = int(fractional[0]) if fractional.size else 0
+        items = references if isinstance(references, (list, tuple)) else ()
+        first = next((item for item, value in enumerate(items) if not _is_whole(value)), 0)
+        where = int(fractional[0]) if fractional.size else first
         error = ValueError if fractional.size else TypeError
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":

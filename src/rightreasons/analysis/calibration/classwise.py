@@ -10,6 +10,7 @@ import numpy as np
 
 from rightreasons.analysis.binning import BinSums, binned_error, quantile_edges, uniform_edges
 from rightreasons.analysis.calibration.top_label import top_label
+from rightreasons.foundations.label_names import check_label_names
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import MOST_BINS, check_count, check_one_of
 
@@ -104,8 +105,9 @@ def classwise_table(
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores)
     pairs = top.pairs("classwise")
-    if label_names is not None and len(label_names) != len(pairs):
-        raise ValueError(f"Expected {len(pairs)} `label_names`, one a class, but got {len(label_names)}.")
+    names = None if label_names is None else check_label_names(label_names)
+    if names is not None and len(names) != len(pairs):
+        raise ValueError(f"Expected {len(pairs)} `label_names`, one a class, but got {len(names)}.")
     rows = []
     for k, (probability, is_label) in enumerate(pairs):
         edges = uniform_edges(n_bins) if strategy == "uniform" else quantile_edges(probability, n_bins)
@@ -116,7 +118,7 @@ def classwise_table(
         rows.append(
             ClassCalibration(
                 class_index=k,
-                name=None if label_names is None else str(label_names[k]),
+                name=None if names is None else names[k],
                 ece=float(binned_error(sums.counts, sums.score_sums, sums.event_counts)),
                 mean_probability=float(probability.mean()),
                 frequency=float(is_label.mean()),

@@ -19,6 +19,7 @@ from scipy import special
 
 from rightreasons.analysis.shortcuts.word_counts import WordCounter
 from rightreasons.analysis.tokens import words
+from rightreasons.foundations.label_names import check_label_names
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
     check_count,
@@ -154,10 +155,7 @@ class LmiResult(Result):
         """
         if names is None:
             return {label: str(label) for label in self.labels}
-        checked = check_texts(names, "label_names")
-        twice = next((name for index, name in enumerate(checked) if name in checked[:index]), None)
-        if twice is not None:
-            raise ValueError(f"Expected each name once in `label_names`, but {twice!r} comes again.")
+        checked = check_label_names(names)
         if self.labels[-1] >= len(checked):
             raise ValueError(
                 f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "

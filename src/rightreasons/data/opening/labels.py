@@ -17,7 +17,7 @@ from rightreasons.foundations.label_names import (
     resolve_label_columns,
 )
 
-REMEDY = "name the classes with label_names=, or the first number with first_label="
+REMEDY = "label_names= names the classes, first_label= says where numbers begin, label_column= names another column"
 
 
 def read_labels(
@@ -25,6 +25,8 @@ def read_labels(
     label_names: Sequence[str] | None,
     first_label: int | None,
     name: str,
+    *,
+    remedy: str = REMEDY,
 ) -> dict[str, LabelColumn]:
     """Read the labels of all splits; see `foundations.label_names` for the rules.
 
@@ -36,6 +38,7 @@ def read_labels(
         label_names: The names that the user gives; None to derive them.
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         name: The name of the data set, for errors.
+        remedy: What a person can do about doubt, for errors.
 
     Returns:
         The labels of each split, with the same names.
@@ -55,7 +58,7 @@ def read_labels(
         known, whose = own[first_named], where[first_named]
     values = {split: data[column][:] for split, (data, column) in parts.items()}
     plain = {where[split]: values[split] for split in parts if split not in own}
-    resolved = resolve_label_columns(plain, known, first=first_label, remedy=REMEDY)
+    resolved = resolve_label_columns(plain, known, first=first_label, remedy=remedy)
     columns = {split: resolved[where[split]] for split in parts if split not in own}
     numbers = {split: _numbers(values[split], names, where[split]) for split, names in own.items()}
     classes = known or ()
@@ -83,7 +86,6 @@ def _numbers(values: Sequence[int | None], names: Sequence[str], where: str) -> 
     if wrong.size:
         row = int(wrong[0])
         raise ValueError(
-            f"Expected numbers of the classes {listed(names)} in {where}, from 0 to {len(names) - 1}, but row {row} "
-            f"holds {ids[row]}."
+            f"Expected labels from 0 to {len(names) - 1} ({listed(names)}) in {where}, but row {row} holds {ids[row]}."
         )
     return ids

@@ -10,6 +10,8 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.data.opening.labels import read_labels
+from rightreasons.foundations.label_names import LabelColumn
 from rightreasons.foundations.validation import check_labels, check_texts
 from rightreasons.models.running.batching import Encoded, encode
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
@@ -76,23 +78,13 @@ def as_dataset(table: Table, task: str, name: str) -> Any:
 def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
     """Find the names of the classes of a training set, in the order of the labels.
 
-    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are texts,
-    else "0", "1", … up to the largest label.
+    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are words,
+    else "0", "1", … up to the largest label; see `foundations.label_names`.
     """
-    if label_names is not None:
-        names = tuple(str(name) for name in label_names)
-    else:
-        feature = dataset.features["label"]
-        if isinstance(feature, datasets.ClassLabel):
-            names = tuple(feature.names)
-        else:
-            labels = dataset.with_format(None)["label"][:]
-            if all(isinstance(label, str) for label in labels):
-                names = tuple(sorted(set(labels)))
-            else:
-                names = tuple(map(str, range(int(check_labels(labels, name="train['label']").max()) + 1)))
-    if len(set(names)) < max(len(names), 2):
-        raise ValueError(f"Expected at least two classes with different names, but got {', '.join(names) or 'none'}.")
+    column = _label_column(dataset, label_names, "train")
+    names = column.names
+    if len(names) < 2:
+        raise ValueError(f"Expected at least two classes in the training set, but got {', '.join(names) or 'none'}.")
     return names
 
 
@@ -144,23 +136,14 @@ def choice_examples(
     return _examples(dataset, columns, labels, encoded, lengths, extra_columns)
 
 
+def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
+    """Read the labels of a table by name, so that two datasets that number the same classes differently agree."""
+    parts = {name: (dataset.with_format(None), "label")}
+    return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[name]
+
+
 def _class_labels(dataset: Any, label_names: Sequence[str], name: str) -> NDArray[np.int64]:
-    feature = dataset.features["label"]
-    labels = dataset.with_format(None)["label"][:]
-    # Names take precedence, so that two datasets that number the same classes differently agree.
-    if isinstance(feature, datasets.ClassLabel) and set(feature.names) <= set(label_names):
-        checked = check_labels(labels, feature.num_classes, name=f"{name}['label']")
-        return np.array([label_names.index(known) for known in feature.names], dtype=np.int64)[checked]
-    if all(isinstance(label, str) for label in labels):
-        index = {known: position for position, known in enumerate(label_names)}
-        unknown = next((item for item, label in enumerate(labels) if label not in index), None)
-        if unknown is not None:
-            raise ValueError(
-                f"Expected each label of `{name}` to be one of {', '.join(label_names)}, but example {unknown} is "
-                f"{labels[unknown]!r}."
-            )
-        return np.array([index[label] for label in labels], dtype=np.int64)
-    return check_labels(labels, len(label_names), name=f"{name}['label']")
+    return check_labels(_label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']")
 
 
 def _examples(
