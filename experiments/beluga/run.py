@@ -172,7 +172,7 @@ def shortened(suite: Suite, size: int) -> Suite:
         dataclasses.replace(functionality, cases=tuple(map(cut, functionality.cases)))
         for functionality in suite.functionalities
     )
-    return Suite(suite.name, suite.text_columns, functionalities)
+    return dataclasses.replace(suite, functionalities=functionalities)
 
 
 def make_task(name: str, data_dir: str | None, work: Path) -> LearningTask:

@@ -34,8 +34,8 @@ FORMAT = f"""
 **Suite**: JSON lines or parquet as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
 `test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
 column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
-only `prediction`, if no test needs a confidence. Files: {", ".join(SUFFIXES)}. Without a suite, predictions are scored
-on the bundled one.
+only `prediction`, if no test needs a confidence; names go by name. Files: {", ".join(SUFFIXES)}, and CheckList's own
+files of predictions (.txt). Without a suite, predictions are scored on the bundled one.
 """
 
 CLICKS = """

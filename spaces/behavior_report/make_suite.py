@@ -202,7 +202,7 @@ def make_suite() -> Suite:
     for name, of_class, kind, expectation, write in OUTLINE:
         cases = tuple(_case(str(number), *write(Words(name, number))) for number in range(N_CASES))
         functionalities.append(Functionality(name, of_class, kind, expectation, cases))
-    return Suite("remarks", ("text",), tuple(functionalities))
+    return Suite("remarks", ("text",), tuple(functionalities), ("negative", "neutral", "positive"))
 
 
 def _case(number: str, texts: list[str], label: int | None) -> Case:

@@ -1,11 +1,14 @@
 """Stored answers to a suite: tables with headings, and CheckList's prediction files with and without."""
 
 import dataclasses
+import gzip
+import json
 
 import numpy as np
 import pytest
 
 from rightreasons.data.opening.suite_answers import read_suite_answers
+from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import score_stored
@@ -257,3 +260,20 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
     words = ["hateful", "kind", "kind"]
     with pytest.raises(ValueError, match="Expected a column of scores"):
         read(tmp_path, words, READING, name="p.csv")
+
+
+@pytest.mark.real_data
+def test_the_answers_that_checklist_released(real_data, tmp_path):
+    # The suite of reading holds the answers of a model and what CheckList counted; no text of it is copied here.
+    suite = open_suite("checklist_reading", data_dir=real_data)
+    rows, failed = [], {}
+    with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
+        for row in map(json.loads, stream):
+            results = row["results"]
+            rows += [text for case in results["preds"] for text in (case if isinstance(case, list) else [case])]
+            failed[row["name"]] = sum(not passed for passed in results["passed"])
+    given = read(tmp_path, rows, suite, name="bert")
+    assert given.answers == rows
+    result = score_stored("m", suite, given, resampling=Resampling(resamples=10)).result
+    assert {each.functionality: each.n_cases - each.n_passed for each in result.functionalities} == failed
+    assert failed["Former / Latter"] == 475

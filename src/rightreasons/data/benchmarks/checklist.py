@@ -70,6 +70,7 @@ class CheckList(Builder):
 
     STEM: ClassVar[str]
     TEXT_COLUMNS: ClassVar[tuple[str, ...]]
+    LABEL_NAMES: ClassVar[tuple[str, ...] | None] = None
     JSON_LINES: ClassVar[tuple[int, str]]
     ARCHIVE: ClassVar[tuple[int, str]]
 
@@ -84,16 +85,14 @@ class CheckList(Builder):
         )
 
     def features(self) -> datasets.Features:
-        return example_features(self.TEXT_COLUMNS)
+        return example_features(self.TEXT_COLUMNS, self.LABEL_NAMES)
 
     def splits(self) -> Mapping[str, Sequence[str]]:
         files = tuple(self.files) or (self.forms("default")[0][0].path,)
         return dict.fromkeys(SPLITS, files)
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        suite = read_checklist(
-            next(iter(files.values())), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
-        )
+        suite = self._read(next(iter(files.values())))
         part = SPLITS[split]
         yield from (suite if part is None else suite.split(part)).examples()
 
@@ -103,8 +102,15 @@ class CheckList(Builder):
             config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
             # Download and verify the files of the data set; this sets `self.files`.
             self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
+        return self._read(Path(next(iter(self.files.values()))))
+
+    def _read(self, path: Path) -> Suite:
         return read_checklist(
-            Path(next(iter(self.files.values()))), self.NAME, self.TEXT_COLUMNS, paper_labels=self.config.paper_labels
+            path,
+            self.NAME,
+            self.TEXT_COLUMNS,
+            label_names=self.LABEL_NAMES,
+            paper_labels=self.config.paper_labels,
         )
 
 
@@ -114,17 +120,19 @@ class CheckListSentiment(CheckList):
     NAME = "checklist_sentiment"
     STEM = "sentiment"
     TEXT_COLUMNS = ("text",)
+    LABEL_NAMES = ("negative", "neutral", "positive")
     DESCRIPTION = "CheckList's sentiment suite. Some texts are abusive."
     JSON_LINES = (1207439, "47bc20dc1ccbc7f98051c5eeb43d657a845c14f5c16261d9f3117ffb7f8c3871")
     ARCHIVE = (2109760, "d546320bd859e04fc3eb5f11b62ca96d7b19b29010b8925843cbfb8722091111")
 
 
 class CheckListParaphrase(CheckList):
-    """Paraphrase detection: 53 functionalities over Quora questions; labels 0 different, 1 duplicate."""
+    """Paraphrase detection: 53 functionalities over Quora questions; labels 0 not_duplicate, 1 duplicate."""
 
     NAME = "checklist_paraphrase"
     STEM = "qqp"
     TEXT_COLUMNS = ("text", "text_pair")
+    LABEL_NAMES = ("not_duplicate", "duplicate")
     DESCRIPTION = "CheckList's suite of Quora question pairs."
     JSON_LINES = (2023502, "12fec2a7858e192f2712f93ffcfbff4bac1b7a607a3cadc9ca3efbdc888cfbfb")
     ARCHIVE = (3902543, "60836d96a7f64b8006b78134a75f6664677a90318b0830768d971dbde35e64c4")
@@ -141,13 +149,21 @@ class CheckListReading(CheckList):
     ARCHIVE = (3599964, "2942d48eaa71cdd525416db253571207a6f64c1ec79ad3b2aa2dbda98d05253e")
 
 
-def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, paper_labels: bool = False) -> Suite:
+def read_checklist(
+    path: Path,
+    name: str,
+    text_columns: tuple[str, ...],
+    *,
+    label_names: tuple[str, ...] | None = None,
+    paper_labels: bool = False,
+) -> Suite:
     """Read a released suite from its tar.gz or its JSON lines.
 
     Args:
         path: The file.
         name: The name of the suite.
         text_columns: The names of the texts of an example.
+        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
         paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
 
     Raises:
@@ -164,7 +180,7 @@ def read_checklist(path: Path, name: str, text_columns: tuple[str, ...], *, pape
         raise ValueError(
             f"Expected a released suite of CheckList in {path}, but it cannot be read: {error!r}."
         ) from error
-    return Suite(name, text_columns, functionalities)
+    return Suite(name, text_columns, functionalities, label_names)
 
 
 def _from_json_lines(path: Path) -> Iterator[Row]:
