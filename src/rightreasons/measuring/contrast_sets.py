@@ -47,7 +47,7 @@ FIGURES: Mapping[str, FigureText] = {
         better="higher",
     ),
     "contrast_followed": FigureText(
-        "Consistency where the original is right",
+        "Holds under revision",
         "Share of the contrast sets that are predicted right throughout, of those whose original is predicted right.",
         "Counted",
         better="higher",

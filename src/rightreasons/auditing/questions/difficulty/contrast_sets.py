@@ -67,7 +67,7 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
     summary = _sentence(measured)
     if measured.result.n_sets < MIN_SETS:
         return p.Verdict("neutral", "Cannot tell from so few contrast sets", summary)
-    summary += f" Where it is right on the original, it is right throughout {with_interval(followed)} of the sets."
+    summary += f" Of the sets whose original it gets right, {with_interval(followed)} are right throughout."
     if followed.high is None or followed.high < POOR:
         return p.Verdict("bad", "Fails on most small revisions", summary)
     if (contrast.high or 0.0) < (original.low or 0.0):
@@ -94,7 +94,7 @@ def _sentence(measured: ContrastMeasurement) -> str:
     original, contrast, consistency, _ = (with_interval(measured.figures[key]) for key in FIGURES)
     return (
         f"On {measured.result.n_sets:,} contrast sets it is right on {original} of the originals and on {contrast} of "
-        f"their revisions, and throughout {consistency} of the sets."
+        f"their revisions, and right throughout on {consistency} of the sets."
     )
 
 
@@ -154,11 +154,12 @@ def _split_table(measured: Mapping[str, ContrastMeasurement], level: str) -> p.T
             p.Column("split", "Split", "text"),
             p.Column("n_sets", "Sets", "count"),
             p.Column("n_contrasts", "Revisions", "count"),
-            *(p.Column(key, f"{text.name} [{level}]", definition=text.definition) for key, text in FIGURES.items()),
+            *(p.Column(key, text.name) for key, text in FIGURES.items()),
         ),
         rows=tuple(
             (name, one.result.n_sets, one.result.n_contrasts, *one.figures.values()) for name, one in measured.items()
         ),
+        note=f"In brackets: {level} intervals. Definitions as above.",
         source=GARDNER,
     )
 
