@@ -10,7 +10,8 @@ from typing import Any
 import gradio as gr
 from probe_view import Forms, Row, bundled, forms, page, parse_scores, template, written
 
-from rightreasons.models.scoring.causal import METHODS, CausalLM
+from rightreasons.foundations.choices import SCORING_METHODS
+from rightreasons.models.scoring.causal import CausalLM
 from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
 from rightreasons.widget import MISTAKES, page_style, problem
 
@@ -72,7 +73,7 @@ def build() -> gr.Blocks:
                     seed = gr.Number(0, precision=0, minimum=0, label="Seed", elem_id="seed")
                 way = gr.Radio(ways, value=ways[0], label="Who scores", elem_id="way")
                 method = gr.Radio(
-                    list(METHODS),
+                    list(SCORING_METHODS),
                     value="mean",
                     label="How a causal language model scores (letters sees all choices together)",
                     elem_id="method",

@@ -19,7 +19,7 @@ from cue_view import (
     read_items,
 )
 
-from rightreasons.analysis.cues.statistics import FEATURES
+from rightreasons.foundations.choices import FEATURES
 from rightreasons.widget import MISTAKES, page_style, problem
 
 HERE = Path(__file__).resolve().parent

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.foundations.choices import SCORING_METHODS, TASKS
 from rightreasons.foundations.options import Options, option
 from rightreasons.measuring.options import QUESTIONS
-
-TASKS = ("classification", "multiple_choice")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +49,7 @@ class AuditOptions(Options):
     method: str | None = option(
         None,
         "How a causal language model scores choices: mean, sum, unconditional, or letters (all choices together).",
-        choices=("mean", "sum", "unconditional", "letters"),
+        choices=SCORING_METHODS,
     )
     batch_size: int = option(32, "Items per batch.", minimum=1)
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)

@@ -9,7 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import SUITE_HELP
+from rightreasons.measuring.options import SUITE_HELP
 from rightreasons.training.behavior.options import PlanOptions
 
 app = command_line()

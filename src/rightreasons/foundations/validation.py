@@ -538,19 +538,15 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         ...
         TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
     """
-    items: list[list[str]] = []
-    for index, row in enumerate(ingest(rows, name, "a sequence of lists of choices")):
-        if not isinstance(row, list):
-            raise TypeError(
-                f"Expected each item of `{name}` to be a list of choices, but item {index} is {kind_of(row)}."
-            )
-        items.append(check_texts(row, f"{name}[{index}]", allow_empty=allow_empty))
-        if len(items[-1]) < 2:
+    items = [
+        check_texts(row, f"{name}[{index}]", allow_empty=allow_empty)
+        for index, row in enumerate(_lists_of("choices", rows, name))
+    ]
+    for index, item in enumerate(items):
+        if len(item) < 2:
             raise ValueError(
-                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[-1])}."
+                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(item)}."
             )
-    if not items:
-        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
     return items
 
 
@@ -563,21 +559,27 @@ def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool =
         ...
         TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
     """
-    checked: list[Sequence[str]] = []
-    for index, tokens in enumerate(ingest(rows, name, "a sequence of lists of tokens")):
-        if not isinstance(tokens, list):
-            raise TypeError(
-                f"Expected each item of `{name}` to be a list of tokens, but item {index} is {kind_of(tokens)}."
-            )
+    checked = _lists_of("tokens", rows, name)
+    for index, tokens in enumerate(checked):
         if not tokens and not allow_empty:
             raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
         if not all(isinstance(token, str) for token in tokens):
             bad = next(token for token in tokens if not isinstance(token, str))
             raise TypeError(f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}.")
-        checked.append(tokens)
-    if not checked:
-        raise ValueError(f"Expected at least one list of tokens in `{name}`, but it is empty.")
     return checked
+
+
+def _lists_of(what: str, rows: object, name: str) -> list[Any]:
+    """Check that rows are lists, and that there is one."""
+    items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
+    for index, row in enumerate(items):
+        if not isinstance(row, list):
+            raise TypeError(
+                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(row)}."
+            )
+    if not items:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    return items
 
 
 def check_ids(ids: Iterable[object], name: str = "id") -> list[str]:

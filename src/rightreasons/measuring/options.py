@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from rightreasons.foundations.choices import BASELINES, FEATURES, INTEGRATION_METHODS, NEIGHBORS, REDUCTIONS, TARGETS
 from rightreasons.foundations.options import Options, option
 
-FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
-NEIGHBORS = ("same_class", "any")
 MEASURES = ("eigenvalue", "contrast")
 VOTE_KINDS = ("counts", "distributions")
+SUITE_HELP = (
+    "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
+    "checklist_paraphrase or checklist_reading."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,21 +43,15 @@ class ShortcutsOptions(Options):
     items: int | None = option(
         None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
     )
-    target: str | None = option(
-        None, "Score that attributions explain: probability or logit.", choices=("probability", "logit")
-    )
-    baseline: str | None = option(
-        None, "Input without information: zeros, pad or mask.", choices=("zeros", "pad", "mask")
-    )
+    target: str | None = option(None, "Score that attributions explain: probability or logit.", choices=TARGETS)
+    baseline: str | None = option(None, "Input without information: zeros, pad or mask.", choices=BASELINES)
     integration: str | None = option(
         None,
         "Integration rule: adaptive, gauss_legendre or riemann_right.",
-        choices=("adaptive", "gauss_legendre", "riemann_right"),
+        choices=INTEGRATION_METHODS,
     )
     steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
-    reduce: str | None = option(
-        None, "One number per token: l2, sum or dot over the embedding.", choices=("l2", "sum", "dot")
-    )
+    reduce: str | None = option(None, "One number per token: l2, sum or dot over the embedding.", choices=REDUCTIONS)
 
     def attribution(self) -> dict[str, object]:
         """Return the attribution settings that are set, as keywords of `integrated_gradients`."""
@@ -113,11 +110,7 @@ class DifficultyOptions(Options):
 class BehaviorOptions(Options):
     """Does its good behavior generalize?"""
 
-    suite: str | None = option(
-        None,
-        "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
-        "checklist_paraphrase or checklist_reading.",
-    )
+    suite: str | None = option(None, SUITE_HELP)
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
     examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
 

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 
 from rightreasons.data.perturbing.substitutions import Lookups, class_words, substitution_lookups
 from rightreasons.data.perturbing.wordnet import Thesaurus, find_wordnet
+from rightreasons.foundations.choices import NEIGHBORS
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.gradients.neighbors import EmbeddingNeighbors, NoWordError, class_neighbors
 from rightreasons.models.loading import Classifier
-
-NEIGHBORS = ("same_class", "any")
-"""Which words of the embedding table may replace a word; see `replacement_sources`."""
 
 
 @dataclasses.dataclass(frozen=True)

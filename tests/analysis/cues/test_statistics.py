@@ -8,7 +8,6 @@ from scipy import stats
 
 from rightreasons.analysis.cues.classifier import cue_classifier, cue_transfer
 from rightreasons.analysis.cues.statistics import (
-    FEATURES,
     LEAST_OVERLAP,
     LONGEST,
     MOST_OVERLAP,
@@ -20,6 +19,7 @@ from rightreasons.analysis.cues.statistics import (
     holm,
 )
 from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.resampling import Resampling
 
 ITEMS = [

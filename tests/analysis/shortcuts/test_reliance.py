@@ -285,7 +285,7 @@ def test_merging_batches_equals_one_pass_and_is_associative():
         ({"predictions": [1.5, 0, 0, 0, 0]}, ValueError, "Expected whole numbers in `predictions`"),
         ({"tokens": ["the good film"] * 5}, TypeError, "Expected each item of `tokens` to be a list of tokens"),
         ({"tokens": [*TOKENS[:4], []]}, ValueError, "item 4 has none."),
-        ({"tokens": []}, ValueError, "Expected at least one list of tokens in `tokens`, but it is empty."),
+        ({"tokens": []}, ValueError, "Expected at least one item in `tokens`, but it is empty."),
         ({"heads": ["bad"]}, TypeError, "Expected `heads` to map labels to tokens, but got list."),
         ({"heads": {"pos": ["good"]}}, TypeError, "labels, whole numbers from 0, but got 'pos'."),
         ({"heads": {0: "bad", 1: ["good"]}}, TypeError, "Expected `heads` to hold tokens for label 0, but got str."),

@@ -8,7 +8,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from rightreasons.models.scoring.causal import METHODS, CausalLM, choose_causal
+from rightreasons.foundations.choices import SCORING_METHODS
+from rightreasons.models.scoring.causal import CausalLM, choose_causal
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
 PROMPTS = ["the cat sat on the mat because", "the dog ran", "", "it was tired and the dog sat on a hill because it"]
@@ -64,7 +65,7 @@ def test_shared_prefix_equals_plain_passes(scorer):
         assert row == pytest.approx([total / length for total, length in expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SCORING_METHODS)
 def test_without_sharing_the_prefix(scorer, method):
     shared, apart = (
         choose_causal(scorer, PROMPTS, CHOICES, method=method, shared_prefix=shared, progress=False)

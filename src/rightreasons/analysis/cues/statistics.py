@@ -21,12 +21,10 @@ from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.results import Result
 
 Tokenizer = Callable[[str], Sequence[str]]
-
-FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
-"""The families of cues; "overlap" needs the prompts."""
 
 LONGEST, SHORTEST = "<longest>", "<shortest>"
 MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rightreasons.measuring.options import SUITE_HELP
+
 Model = Annotated[
     str,
     typer.Argument(
@@ -54,9 +56,5 @@ BatchSize = Annotated[int, typer.Option(help="Items per batch.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
-SUITE_HELP = (
-    "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
-    "checklist_paraphrase or checklist_reading."
-)
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 MaxCases = Annotated[int | None, typer.Option(help="Maximum number of cases per functionality.")]

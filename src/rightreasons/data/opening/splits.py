@@ -9,9 +9,8 @@ import datasets
 
 from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
 from rightreasons.data.opening.tables import splits_of
+from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.validation import check_one_of, unknown_name
-
-TASKS = ("classification", "multiple_choice")
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
 """The names of the splits to evaluate on, the preferred one first."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rightreasons.foundations.choices import BASELINES, INTEGRATION_METHODS, REDUCTIONS, TARGETS
 from rightreasons.foundations.options import Options, option, takes
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_count, check_number
@@ -24,11 +25,7 @@ from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
 
-TARGETS = ("probability", "logit")
 LABELS = ("predicted", "gold")
-BASELINES = ("zeros", "pad", "mask")
-METHODS = ("adaptive", "gauss_legendre", "riemann_right")
-REDUCTIONS = ("l2", "sum", "dot")
 
 STEPS = 50
 """Du et al. (2021) take 50 nodes."""
@@ -107,7 +104,7 @@ class AttributionOptions(Options):
     target: str = option("probability", "Score that is explained.", choices=TARGETS)
     label: str = option("predicted", "Label whose score is explained.", choices=LABELS)
     baseline: str = option("zeros", "Embedding at which the path of every token begins.", choices=BASELINES)
-    method: str = option("adaptive", "Integration rule.", choices=METHODS)
+    method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
     steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
     tolerance: float = option(TOLERANCE, "Completeness gap that the adaptive rule allows.")
     reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)

@@ -22,6 +22,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import (
@@ -38,9 +39,6 @@ from rightreasons.models.running.processes import default_device
 from rightreasons.models.running.run import run_model
 from rightreasons.models.running.store import Column
 
-METHODS = ("sum", "mean", "unconditional", "letters")
-"""How a choice is scored; see `choose_causal`."""
-
 LETTERS = string.ascii_uppercase
 
 
@@ -52,7 +50,7 @@ class CausalLM:
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
-        method: How `choose` scores its choices by default; one of `METHODS`.
+        method: How `choose` scores its choices by default; one of `SCORING_METHODS`.
     """
 
     model: Any
@@ -189,7 +187,7 @@ def choose_causal(
         Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
         EMNLP.
     """
-    check_one_of(method, METHODS, "method")
+    check_one_of(method, SCORING_METHODS, "method")
     check_count(max_tokens, "max_tokens")
     asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
     prompts, rows = _with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)

@@ -12,11 +12,12 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, quiet
-from rightreasons.models.scoring.causal import METHODS, CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
+from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
 from rightreasons.models.scoring.classes import predict_choices
 
 HEAD = "head"
@@ -43,8 +44,8 @@ def load_chooser(
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a causal language model scores choices, one of `METHODS`; None is "mean". For a multiple-choice
-            model "head" or None.
+        method: How a causal language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
+            multiple-choice model "head" or None.
         revision: A branch, tag or commit of the hub repository.
         device: Device of the model; None takes a GPU if there is one, else the CPU.
         dtype: Type of the weights; None keeps that of the checkpoint.
@@ -57,7 +58,7 @@ def load_chooser(
         ValueError: If there is no such model, or it is neither of the two, or it has no such method.
     """
     if method is not None:
-        check_one_of(method, (HEAD, *METHODS), "method")
+        check_one_of(method, (HEAD, *SCORING_METHODS), "method")
     kind = "causal" if gguf_path(name_or_path) else _kind(check_model(name_or_path), revision)
     if kind == "choice":
         head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
@@ -179,7 +180,7 @@ class _Groups:
 def _method(scorer: Scorer, method: str | None) -> str:
     """Check a method against the kind of scorer; None is the scorer's own."""
     if isinstance(scorer, CausalLM):
-        return check_one_of(scorer.method if method is None else method, METHODS, "method")
+        return check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
     if not isinstance(scorer, Classifier):
         raise TypeError(f"Expected a scorer from `load_chooser`, but got {type(scorer).__name__}.")
     if scorer.label_names is not None:

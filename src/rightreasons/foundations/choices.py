@@ -1,0 +1,24 @@
+"""Values of options that a kernel checks and the command line lists, which must not load the kernel."""
+
+from __future__ import annotations
+
+TASKS = ("classification", "multiple_choice")
+"""What a model does, and so which columns its items have."""
+
+FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
+"""Families of cues, of which "overlap" needs the prompts; see `cue_statistics`."""
+
+TARGETS = ("probability", "logit")
+"""Scores that attributions explain; see `integrated_gradients`, also for the next three."""
+
+BASELINES = ("zeros", "pad", "mask")
+
+INTEGRATION_METHODS = ("adaptive", "gauss_legendre", "riemann_right")
+
+REDUCTIONS = ("l2", "sum", "dot")
+
+NEIGHBORS = ("same_class", "any")
+"""Which words of the embedding table may replace a word; see `replacement_sources`."""
+
+SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
+"""How a causal language model scores a choice; see `choose_causal`."""
