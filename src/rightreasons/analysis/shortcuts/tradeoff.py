@@ -103,14 +103,18 @@ class TradeoffCounts:
         if n_items == 0:
             raise ValueError("Expected at least one item, but nothing was counted.")
 
-        value, rate = _parts(self.counts, score, average)
+        present = self.counts.sum(axis=(1, 2)) + self.counts.sum(axis=(0, 2)) > 0
+        value, rate = _parts(self.counts, score, average, present)
         ratio = _ratio(value, rate)
-        # A bootstrap over items draws the counts of the cells from a multinomial law with the observed shares.
-        rng, shares = np.random.default_rng(resampling.seed), self.counts.reshape(-1) / n_items
+        # A bootstrap over items draws the counts of the cells from a multinomial law. Its shares are those observed,
+        # with half an item per class spread evenly over the predictions, so that a rare class without errors may err.
+        cued = np.array([1 - rate, rate])
+        smoothed = self.counts + 0.5 / present.sum() * cued * (present[:, None] & present[None, :])[..., None]
+        rng, shares = np.random.default_rng(resampling.seed), smoothed.reshape(-1) / smoothed.sum()
         step = max(1, _CELLS_AT_ONCE // self.counts.size)
         sizes = [min(step, resampling.resamples - start) for start in range(0, resampling.resamples, step)]
         tables = (rng.multinomial(n_items, shares, size=size).reshape(-1, *self.counts.shape) for size in sizes)
-        ratios = np.concatenate([_ratio(*_parts(table, score, average)) for table in tables])
+        ratios = np.concatenate([_ratio(*_parts(table, score, average, present)) for table in tables])
         n_cued = int(self.counts[..., 1].sum())
         name = "accuracy" if score == "accuracy" else f"{average} F1"
         return ShortcutTradeoff(
@@ -177,8 +181,13 @@ def shortcut_tradeoff(
     )
 
 
-def _parts(counts: NDArray[np.int64], score: str, average: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN where a score is undefined."""
+def _parts(
+    counts: NDArray[np.int64], score: str, average: str, present: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN where a score is undefined.
+
+    The mean of macro F1 is over the classes `present` in the data, also where a resample lacks one: its F1 is 0.
+    """
     size = counts.sum(axis=(-3, -2, -1))
     rate = counts[..., 1].sum(axis=(-2, -1)) / size
     confusion = counts.sum(axis=-1)
@@ -192,7 +201,7 @@ def _parts(counts: NDArray[np.int64], score: str, average: str) -> tuple[NDArray
         return np.where(either[..., 1] > 0, f1[..., 1], np.nan), rate
     if average == "weighted":
         return np.asarray((f1 * support).sum(axis=-1) / size), rate
-    return np.asarray(f1.sum(axis=-1) / (either > 0).sum(axis=-1)), rate
+    return np.asarray(f1.sum(axis=-1) / present.sum()), rate
 
 
 def _ratio(value: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:

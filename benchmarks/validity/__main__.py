@@ -1,0 +1,96 @@
+"""Simulate every p-value and interval of the package, and write docs/validity.md.
+
+    python -m benchmarks.validity [--simulations 2000] [--only FUNCTION …] [--write]
+
+Each scenario draws data whose truth is known. A p-value must reject at .01, .05 and .1 no more often than that and,
+where it is not that of an exact test on few values, no less than half as often. An interval at .95 must hold the truth
+in at least .93 of the simulations and never have width zero. What chance makes rarer than one in ten thousand falls
+short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from benchmarks.validity.questions import EXEMPT
+from benchmarks.validity.registry import SCENARIOS
+from benchmarks.validity.scenario import LEVELS, Tally, simulate
+
+PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
+BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
+
+
+def run(place: int, n_simulations: int) -> list[Tally]:
+    """Run one scenario; its function cannot travel between processes, so it stays behind."""
+    tallies = simulate(SCENARIOS[place], n_simulations)
+    return [dataclasses.replace(one, scenario=dataclasses.replace(one.scenario, draw=len)) for one in tallies]
+
+
+def row(tally: Tally, figures: list[str]) -> str:
+    scenario = tally.scenario
+    cells = [
+        f"`{scenario.function}`",
+        tally.figure or "interval",
+        scenario.truth,
+        f"{tally.n:,}",
+        *figures,
+        tally.verdict,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def tables(tallies: list[Tally]) -> str:
+    tests = [
+        row(one, [f"{one.rejections[level]:.3f}" for level in LEVELS]) for one in tallies if one.rejections is not None
+    ]
+    intervals = [row(one, [f"{one.coverage:.3f}", f"{one.width:.3f}"]) for one in tallies if one.coverage is not None]
+    return "\n".join(
+        [
+            "| function | figure | simulated | n | at .01 | at .05 | at .1 | verdict |",
+            "|---|---|---|---:|---:|---:|---:|---|",
+            *tests,
+            "",
+            "| function | figure | simulated | n | coverage | mean width | verdict |",
+            "|---|---|---|---:|---:|---:|---|",
+            *intervals,
+        ]
+    )
+
+
+def exempt() -> str:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for (function, figure), why in EXEMPT.items():
+        reasons.setdefault((function, why), []).append(figure)
+    return "\n".join(f"- `{function}`, {', '.join(names)}: {why}" for (function, why), names in reasons.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simulations", type=int, default=2000)
+    parser.add_argument("--only", nargs="*", help="functions to simulate; all by default")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/validity.md")
+    options = parser.parse_args()
+    places = [n for n, one in enumerate(SCENARIOS) if not options.only or one.function in options.only]
+    started, tallies = time.perf_counter(), []
+    with ProcessPoolExecutor(2) as pool:
+        for place, part in zip(places, pool.map(run, places, [options.simulations] * len(places)), strict=True):
+            tallies += part
+            short = [f"{one.figure or 'interval'} {one.verdict}" for one in part if one.problem]
+            told = "; ".join(short) or "holds"
+            print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
+    print(tables(tallies))
+    print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
+    if options.write:
+        head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        tail = rest.partition(END)[2]
+        page = f"{head}{BEGIN}\n\n{tables(tallies)}\n\nNot simulated:\n\n{exempt()}\n\n{END}{tail}"
+        PAGE.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

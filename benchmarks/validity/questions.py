@@ -1,0 +1,442 @@
+"""The p-values and intervals of the six questions."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.validity.general import ends, few
+from benchmarks.validity.scenario import Outcome, Scenario
+from scipy import stats
+
+from rightreasons.analysis import (
+    accuracy_by_difficulty,
+    answer_scores,
+    calibration_error,
+    causal_shortcuts,
+    choice_paralysis,
+    choices_only,
+    compare_generalization,
+    consistency,
+    contrast_consistency,
+    cue_classifier,
+    cue_statistics,
+    detection_quality,
+    distribution_overlap,
+    easy_hard_gap,
+    flip_rates,
+    human_calibration,
+    lmi,
+    paired_difficulty,
+    pass_rates,
+    prior_bias,
+    shortcut_reliance,
+    shortcut_tradeoff,
+    worst_group_accuracy,
+)
+from rightreasons.foundations.suite_table import SuiteTable
+
+# --------------------------------------------------------------------------------------------------------- calibration
+
+
+def errors(over: float, n_items: int):
+    """Confidences that are all too high by one amount: the true error by the l1 norm is that amount."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        p = 0.5 + 0.5 * rng.beta(1.5, 1.5, n_items)
+        labels = (rng.random(n_items) >= p - over).astype(int)
+        rows = np.column_stack((p, 1 - p))
+        return {"interval": ends(calibration_error(rows, labels, resampling=few(seed)).interval, over)}
+
+    return draw
+
+
+def calibrated(rng: np.random.Generator, seed: int) -> Outcome:
+    p = rng.random(150)
+    rows = np.column_stack((1 - p, p))
+    result = calibration_error(rows, (rng.random(150) < p).astype(int), n_bins=10)
+    return {"p_value": consistency(result, resampling=few(seed)).p_value}
+
+
+def answers(rng: np.random.Generator, seed: int) -> Outcome:
+    right = rng.random(60) < 0.8
+    result = answer_scores(["one" if hit else "two" for hit in right], [["one"]] * 60, resampling=few(seed))
+    return {
+        "exact_match_interval": ends(result.exact_match_interval, 0.8),
+        "f1_interval": ends(result.f1_interval, 0.8),
+    }
+
+
+def people(rng: np.random.Generator, seed: int) -> Outcome:
+    # Each item's model and votes are drawn alike, so the truth is the expectation, known from a large sample.
+    rows, votes = _votes(rng, 150)
+    result = human_calibration(rows, votes, resampling=few(seed))
+    return {
+        "interval": ends(result.interval, _PEOPLE["dist_ce"]),
+        "ent_ce_interval": ends(result.ent_ce_interval, _PEOPLE["ent_ce"]),
+        "entropy_gap_interval": ends(result.entropy_gap_interval, _PEOPLE["entropy_gap"]),
+        "rank_cs_interval": ends(result.rank_cs_interval, _PEOPLE["rank_cs"]),
+    }
+
+
+def _votes(rng: np.random.Generator, n_items: int):
+    truth = rng.dirichlet(np.ones(3), size=n_items)
+    rows = 0.7 * truth + 0.3 * rng.dirichlet(np.ones(3), size=n_items)
+    return rows, np.array([rng.multinomial(20, shares) for shares in truth])
+
+
+def _population() -> dict[str, float]:
+    result = human_calibration(*_votes(np.random.default_rng(1), 40_000), resampling=few(0))
+    return {name: getattr(result, name) for name in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
+
+
+# ----------------------------------------------------------------------------------------------------------- shortcuts
+
+
+def tokens(rng: np.random.Generator, seed: int) -> Outcome:
+    """Words without any relation to the label; the p-value of a frequent one."""
+    words = np.array(["the", "a", "film", "plot"])
+    data = [list(rng.choice(words, size=6)) for _ in range(120)]
+    result = lmi(data, rng.permutation([0] * 60 + [1] * 60), tokenizer="none")
+    table = result[0]
+    return {"by_label.p_value": float(table.p_value[table.tokens.index("film")]) if "film" in table.tokens else None}
+
+
+def blind(rng: np.random.Generator, seed: int) -> Outcome:
+    """Attributions that have nothing to do with the head."""
+    rows = [[f"w{word}" for word in rng.integers(40, size=rng.integers(4, 14))] for _ in range(80)]
+    heads = {0: [f"w{word}" for word in range(5)]}
+    weights = [rng.random(len(row)) for row in rows]
+    gold = (rng.random(80) < 0.3).astype(int)
+    result = shortcut_reliance(
+        rows, weights, [0] * 80, heads, references=gold, top_n=2, resampling=few(seed),
+        frequencies={f"w{word}": word + 1 for word in range(40)},
+    )  # fmt: skip
+    # Blind picks hit with the null's own chance, whatever the texts.
+    return {
+        "null.p_value": result.null["random"].p_value,
+        "null.interval": ends(result.null["random"].interval, 0.0),
+    }
+
+
+def cued(rng: np.random.Generator, seed: int) -> Outcome:
+    """Predictions that are shortcut-cued with known rates among right and wrong ones."""
+    right = rng.random(90) < 0.7
+    hit = rng.random(90) < np.where(right, 0.3, 0.8)
+    result = shortcut_reliance(
+        [["cue", "rest"]] * 90, [[1.0, 0.5] if flag else [0.5, 1.0] for flag in hit], [0] * 90, {0: ["cue"]},
+        references=np.where(right, 0, 1), top_n=1, resampling=few(seed),
+    )  # fmt: skip
+    return {
+        "interval": ends(result.interval, 0.7 * 0.3 + 0.3 * 0.8),
+        "correct.interval": ends(result.correct.interval, 0.3) if right.any() else None,
+        "wrong.interval": ends(result.wrong.interval, 0.8) if not right.all() else None,
+    }
+
+
+def tradeoff(priors: tuple[float, ...], n_items: int):
+    """Right with 0.8 in every class, errors spread evenly, cued with 0.6."""
+    rates = np.array(priors)
+    k = len(rates)
+    confusion = rates[:, None] * np.where(np.eye(k, dtype=bool), 0.8, 0.2 / (k - 1))
+    f1 = 2 * np.diag(confusion) / (confusion.sum(axis=0) + confusion.sum(axis=1))
+    truth = float(f1.mean()) / 0.6
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        gold = rng.choice(k, size=n_items, p=rates)
+        wrong = (gold + rng.integers(1, k, size=n_items)) % k
+        predicted = np.where(rng.random(n_items) < 0.8, gold, wrong)
+        result = shortcut_tradeoff(predicted, gold, rng.random(n_items) < 0.6, n_classes=k, resampling=few(seed))
+        return {"interval": ends(result.interval, truth)}
+
+    return draw
+
+
+def detected(rng: np.random.Generator, seed: int) -> Outcome:
+    found, planted = [], []
+    for _ in range(60):
+        truth = rng.random(rng.integers(5, 12)) < 0.2
+        planted.append(truth)
+        found.append(rng.random(len(truth)) < np.where(truth, 0.7, 0.1))
+    result = detection_quality(found, planted, resampling=few(seed))
+    precision = 0.2 * 0.7 / (0.2 * 0.7 + 0.8 * 0.1)
+    return {
+        "precision_interval": ends(result.precision_interval, precision),
+        "recall_interval": ends(result.recall_interval, 0.7),
+    }
+
+
+def interventions(n_items: int, cue: float, control: float, n_removals: int):
+    """Each item has its own readiness to change, which its removals share."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        def table(rate: float) -> np.ndarray:
+            own = rng.beta(rate, 1 - rate, size=(n_items, 1)) if 0 < rate < 1 else np.full((n_items, 1), rate)
+            return rng.random((n_items, n_removals)) < own
+
+        before = np.tile([0.8, 0.2], (n_items, 1))
+        changes = {"cue": table(cue), "control": table(control)}
+        sides = [
+            {f"removal {n}": np.where(flags[:, n : n + 1], before[:, ::-1], before) for n in range(n_removals)}
+            for flags in changes.values()
+        ]
+        put_in = [np.where(table(rate)[:, :1], before[:, ::-1], before) for rate in (cue, control)]
+        result = causal_shortcuts(
+            before, *sides, ["cue"] * n_items, inserted=(before, *put_in, np.ones(n_items, int)), resampling=few(seed)
+        )
+        outcome: dict[str, float | tuple[float, float, float] | None] = {}
+        for name, effect in (
+            ("removal", result.removal), ("insertion", result.insertion)
+        ):  # fmt: skip
+            outcome[f"{name}.interval"] = ends(effect.interval, cue)
+            outcome[f"{name}.control_interval"] = ends(effect.control_interval, control)
+            outcome[f"{name}.excess_interval"] = ends(effect.excess_interval, cue - control)
+            outcome[f"{name}.confidence_interval"] = ends(effect.confidence_interval, 0.6 * (cue - control))
+            if cue == control:
+                outcome[f"{name}.p_value"] = effect.p_value
+        return outcome
+
+    return draw
+
+
+def groups(rng: np.random.Generator, seed: int) -> Outcome:
+    """Four groups of unequal size and accuracy; the truth of the worst is that of the group which came out worst."""
+    gold = np.repeat([0, 1, 0, 1], [15, 40, 80, 25])
+    cue = np.repeat([0, 0, 1, 1], [15, 40, 80, 25]).astype(bool)
+    rates = {(True, 0): 0.9, (True, 1): 0.7, (False, 0): 0.8, (False, 1): 0.75}
+    own = np.array([rates[bool(flag), int(label)] for flag, label in zip(cue, gold, strict=True)])
+    predicted = np.where(rng.random(len(gold)) < own, gold, 1 - gold)
+    result = worst_group_accuracy(predicted, gold, {0: cue})
+    worst = (result.group.cue_label is not None, result.group.label)
+    first = result.groups[0]
+    return {
+        "interval": ends(result.interval, rates[worst]),
+        "accuracy_interval": ends(result.accuracy_interval, float(own.mean())),
+        "groups.interval": ends(first.interval, rates[first.cue_label is not None, first.label]),
+        "group.interval": None,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------- cues
+
+
+def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
+    data = [
+        ["a word here", "word not here"] if flag else ["word here", "a not here"] for flag in rng.integers(2, size=60)
+    ]
+    result = cue_statistics(data, rng.integers(2, size=60))
+    row = next(cue for cue in result.cues if cue.cue == "not")
+    return {"cues.p_value": row.p_value}
+
+
+def cue_votes(rng: np.random.Generator, seed: int) -> Outcome:
+    words = [f"w{n}" for n in range(12)]
+    data = [[" ".join(rng.choice(words, size=4)) for _ in range(2)] for _ in range(40)]
+    result = cue_classifier(
+        data, rng.integers(2, size=40), features=("unigram",), n_folds=4, n_permutations=39, resampling=few(seed)
+    )
+    return {"p_value": result.p_value}
+
+
+def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
+    easy = np.arange(120) < 40
+    runs = (rng.random((120, 1)) < 0.7) ^ (rng.random((120, 3)) < 0.1)
+    result = easy_hard_gap(runs.astype(int), np.ones(120, int), easy, n_permutations=199, resampling=few(seed))
+    rate = 0.7 * 0.9 + 0.3 * 0.1
+    return {
+        "p_value": result.p_value,
+        "interval": ends(result.interval, 0.0),
+        "accuracy_interval": ends(result.accuracy_interval, rate),
+        "easy_accuracy_interval": ends(result.easy_accuracy_interval, rate),
+        "hard_accuracy_interval": ends(result.hard_accuracy_interval, rate),
+        "runs.p_value": result.runs[0].p_value,
+    }
+
+
+# -------------------------------------------------------------------------------------------------------------- probes
+
+
+def preferences(rng: np.random.Generator, seed: int) -> Outcome:
+    scores = rng.normal(size=(60, 3))
+    result = prior_bias(
+        scores, rng.integers(3, size=60), scores="logits", n_permutations=39, seed=seed, resampling=few(seed)
+    )
+    return {
+        "null.p_value": result.null.p_value,
+        "pseudo_correct.p_value": result.pseudo_correct.p_value,
+        "pseudo_correct.confidence_p_value": result.pseudo_correct.confidence_p_value,
+        "interval": ends(result.interval, _BIAS),
+    }
+
+
+def added_choices(rng: np.random.Generator, seed: int) -> Outcome:
+    """Scores before and after that differ by exchangeable noise; the added choice is hopeless."""
+    level = rng.normal(size=(60, 3))
+    before, after = level + rng.normal(0, 0.5, (60, 3)), level + rng.normal(0, 0.5, (60, 3))
+    right = rng.integers(3, size=60)
+    result = choice_paralysis(
+        before, np.column_stack((after, np.full(60, -60.0))), right, right, [[0, 1, 2]] * 60, scores="logits",
+        resampling=few(seed),
+    )  # fmt: skip
+    outcome: dict[str, float | tuple[float, float, float] | None] = {}
+    for name, drop in (("drop", result.drop), ("restricted_drop", result.restricted_drop)):
+        outcome[f"{name}.t_p_value"] = drop.t_p_value
+        outcome[f"{name}.wilcoxon_p_value"] = drop.wilcoxon_p_value
+        outcome[f"{name}.interval"] = ends(drop.interval, 0.0)
+    return outcome
+
+
+def without_prompts(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"p_value": choices_only(rng.integers(2, size=150), rng.integers(2, size=150)).p_value}
+
+
+# ---------------------------------------------------------------------------------------------------------- difficulty
+
+
+def harder(rng: np.random.Generator, seed: int) -> Outcome:
+    original = rng.gamma(2, size=50)
+    result = paired_difficulty(original, original + rng.normal(0, 0.5, 50), resampling=few(seed))
+    return {"p_value": result.p_value, "interval": ends(result.interval, 0.0)}
+
+
+def overlaps(n_items: int, shift: float):
+    truth = 2 * float(stats.norm.cdf(-shift / 2))
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        result = distribution_overlap(rng.normal(size=n_items), rng.normal(shift, 1, n_items), resampling=few(seed))
+        return {"interval": ends(result.interval, truth), "kde_interval": ends(result.kde_interval, truth)}
+
+    return draw
+
+
+def flips(rng: np.random.Generator, seed: int) -> Outcome:
+    own = rng.beta(1, 3, size=50)
+    items = np.repeat(np.arange(50), rng.integers(1, 8, size=50))
+    result = flip_rates(rng.random(len(items)) < own[items], items, rng.normal(size=50), resampling=few(seed))
+    return {"interval": ends(result.interval, 0.25), "correlation.p_value": result.correlation.p_value}
+
+
+def contrasts(rng: np.random.Generator, seed: int) -> Outcome:
+    sizes = rng.integers(2, 5, size=60)
+    sets = np.repeat(np.arange(60), sizes)
+    own = rng.choice([0.6, 1.0], size=60)
+    right = rng.random(len(sets)) < own[sets]
+    first = np.r_[True, sets[1:] != sets[:-1]]
+    result = contrast_consistency(right.astype(int), np.ones(len(sets), int), sets, first)
+    return {
+        "original_interval": ends(result.original_interval, 0.8),
+        "contrast_interval": ends(result.contrast_interval, 0.8),
+        "interval": ends(result.interval, float(np.mean([(0.6**n + 1) / 2 for n in (2, 3, 4)]))),
+    }
+
+
+def groups_of_difficulty(rng: np.random.Generator, seed: int) -> Outcome:
+    result = accuracy_by_difficulty(rng.normal(size=90), rng.integers(2, size=90), rng.integers(2, size=90))
+    return {"correlation.p_value": result.correlation.p_value}
+
+
+# ------------------------------------------------------------------------------------------------------------ behavior
+
+
+def suite(sizes: tuple[int, ...], rates: tuple[float, ...]):
+    rate = np.array(rates)
+    n_cases = sum(sizes)
+    table = SuiteTable(
+        functionalities=tuple(f"f{n}" for n in range(len(sizes))),
+        classes=tuple("AB"[n % 2] for n in range(len(sizes))),
+        test_types=("MFT",) * len(sizes),
+        expectations=({"name": "equal"},) * len(sizes),
+        case_ids=tuple(map(str, range(n_cases))),
+        case_functionality=np.repeat(np.arange(len(sizes)), sizes),
+        case_offsets=np.arange(n_cases + 1),
+        labels=(1,) * n_cases,
+    )
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        passed = rng.random(n_cases) < np.repeat(rate, sizes)
+        result = pass_rates(passed.astype(int), table, outputs="labels")
+        return {
+            "interval": ends(result.interval, float(rate.mean())),
+            "classes.interval": ends(result.classes["A"].interval, float(rate[::2].mean())),
+            "test_types.interval": ends(result.test_types["MFT"].interval, float(rate.mean())),
+        }
+
+    return draw
+
+
+def functionality(rng: np.random.Generator, seed: int) -> Outcome:
+    rate, n_cases = rng.random(), 12
+    outcome = suite((n_cases,), (rate,))
+    return {"functionalities.interval": outcome(rng, seed)["interval"]}
+
+
+def generalization(rng: np.random.Generator, seed: int) -> Outcome:
+    def pair(n: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        return (rng.random(n) < rate).astype(float), (rng.random(n) < rate).astype(float)
+
+    test = compare_generalization(
+        pair(80, 0.8), [pair(12, 0.6), pair(30, 0.9), pair(5, 0.4)], n_permutations=199, seed=seed
+    )
+    return {"p_value": test.p_value}
+
+
+_PEOPLE = _population()
+_BIAS = prior_bias(np.random.default_rng(2).normal(size=(200_000, 3)), scores="logits", n_permutations=0).prior_bias
+_DEGENERATE = "No model with unequal scores has a variance of 0; the test is reported because the paper uses it."
+_ALIKE = "The same code as `removal`, over some of its items."
+
+SCENARIOS = (
+    *(
+        Scenario("calibration_error", f"confidence too high by {over:g} everywhere, {n} items", errors(over, n))
+        for over, n in ((0.0, 200), (0.05, 200), (0.1, 1000))
+    ),
+    Scenario("consistency", "a calibrated model, 150 items", calibrated, conservative=True),
+    Scenario("answer_scores", "right on 0.8 of 60 questions", answers),
+    Scenario("human_calibration", "150 items of three classes, 20 votes each", people),
+    Scenario("lmi", "120 texts of words that have nothing to do with their labels", tokens),
+    Scenario("shortcut_reliance", "80 texts of unequal length, attributions at random", blind, conservative=True),
+    Scenario("shortcut_reliance", "90 predictions, cued more often where wrong", cued),
+    Scenario("shortcut_tradeoff", "three classes alike, 150 items", tradeoff((1 / 3, 1 / 3, 1 / 3), 150)),
+    Scenario("shortcut_tradeoff", "one class of 0.02, 150 items", tradeoff((0.6, 0.38, 0.02), 150)),
+    Scenario("detection_quality", "60 texts, a fifth of the words planted", detected),
+    Scenario(
+        "causal_shortcuts", "40 items, no effect, three removals", interventions(40, 0.1, 0.1, 3), conservative=True
+    ),
+    Scenario("causal_shortcuts", "12 items, cues decide nine of ten", interventions(12, 0.9, 0.1, 2)),
+    Scenario("causal_shortcuts", "25 items, nothing ever changes", interventions(25, 0.0, 0.0, 2), conservative=True),
+    Scenario("worst_group_accuracy", "four groups of 15 to 80 items", groups),
+    Scenario(
+        "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
+    ),
+    Scenario("cue_classifier", "words and labels at random, 40 items", cue_votes, conservative=True),
+    Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
+    Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
+    Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
+    Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
+    Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
+    Scenario(
+        "distribution_overlap",
+        "two Gaussians one deviation apart, 100 values each",
+        overlaps(100, 1.0),
+        known=dict.fromkeys(("interval", "kde_interval"), "both estimates are biased downwards; said in the docstring"),
+    ),
+    Scenario("flip_rates", "50 items of one to seven attempts, unrelated to difficulty", flips),
+    Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
+    Scenario("accuracy_by_difficulty", "difficulty unrelated to being right, 90 items", groups_of_difficulty),
+    Scenario("pass_rates", "one functionality of 12 cases, rate uniform in [0, 1]", functionality),
+    Scenario("pass_rates", "five functionalities of one case each", suite((1,) * 5, (0.9, 0.5, 0.8, 1.0, 0.3))),
+    Scenario("pass_rates", "six functionalities that nearly always pass", suite((2, 5, 20, 3, 8, 1), (0.98,) * 6)),
+    Scenario("pass_rates", "every case passes", suite((1, 3, 20), (1.0, 1.0, 1.0))),
+    Scenario("compare_generalization", "two models alike", generalization, conservative=True),
+)
+
+EXEMPT = {
+    ("prior_bias", "t_p_value"): _DEGENERATE,
+    ("prior_bias", "wilcoxon_p_value"): _DEGENERATE,
+    **{
+        ("causal_shortcuts", f"{part}.{figure}"): _ALIKE
+        for part in ("cues.effect", "removals")
+        for figure in ("confidence_interval", "control_interval", "excess_interval", "interval", "p_value")
+    },
+    ("mcnemar", "interval"): "McNemar's test gives no interval.",
+    ("worst_group_accuracy", "group.interval"): "It is one of `groups`; the interval of the worst is `interval`.",
+}
+"""Figures that are not simulated, and why."""

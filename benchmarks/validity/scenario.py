@@ -1,0 +1,122 @@
+"""A scenario draws data whose truth is known and asks one function about it; a tally says how often it was right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy import stats
+
+LEVELS = (0.01, 0.05, 0.1)
+NOMINAL = 0.95
+SLACK = 0.02
+"""Points below the nominal coverage that still count as right."""
+
+Interval = tuple[float, float, float]
+"""Lower end, upper end, truth."""
+
+Outcome = Mapping[str, float | Interval | None]
+"""Figure of the result -> p-value under its null, or interval with its truth; None where the figure is undefined."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """One function on data of one kind.
+
+    Attributes:
+        function: Its name in `rightreasons.analysis`.
+        truth: What is simulated, in words.
+        draw: Maps a random generator and a seed to the outcome of one simulation.
+        known: Figure -> why it falls short here, where that is known and said in its documentation.
+        conservative: Whether the p-values are of an exact test on few values, which rejects less often than its level.
+    """
+
+    function: str
+    truth: str
+    draw: Callable[[np.random.Generator, int], Outcome]
+    known: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    conservative: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """What the simulations of one figure of a scenario say.
+
+    Attributes:
+        scenario: The scenario.
+        figure: The figure.
+        n: Simulations in which it was defined.
+        rejections: Level -> share of p-values at most the level; None for an interval.
+        coverage: Share of intervals that hold the truth; None for a p-value.
+        width: Mean width of the intervals; None for a p-value.
+        n_empty: Intervals of width zero.
+        problem: What is wrong beyond chance; "" where nothing is.
+    """
+
+    scenario: Scenario
+    figure: str
+    n: int
+    rejections: Mapping[float, float] | None
+    coverage: float | None
+    width: float | None
+    n_empty: int
+    problem: str
+
+    @property
+    def verdict(self) -> str:
+        """The problem with its known reason, or that there is none."""
+        if not self.problem:
+            return "holds"
+        return f"falls short: {self.scenario.known.get(self.figure, self.problem)}"
+
+
+def simulate(scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: float = 1e-4) -> list[Tally]:
+    """Run a scenario and judge each of its figures.
+
+    Args:
+        scenario: The scenario.
+        n_simulations: Number of simulations.
+        seed: Their seed.
+        doubt: Probability below which a deviation counts as a problem and not as chance.
+    """
+    outcomes: dict[str, list[float | Interval]] = {}
+    for number in range(n_simulations):
+        drawn = scenario.draw(np.random.default_rng([seed, number]), number)
+        for figure, value in drawn.items():
+            if value is not None:
+                outcomes.setdefault(figure, []).append(value)
+    return [_tally(scenario, figure, values, doubt) for figure, values in outcomes.items()]
+
+
+def _tally(scenario: Scenario, figure: str, values: list[float | Interval], doubt: float) -> Tally:
+    if isinstance(values[0], tuple):
+        rows = np.array(values, dtype=np.float64)
+        tolerance = 1e-9
+        hits = (rows[:, 0] <= rows[:, 2] + tolerance) & (rows[:, 2] <= rows[:, 1] + tolerance)
+        n_empty = int(np.count_nonzero(rows[:, 1] <= rows[:, 0]))
+        # Few hits would be chance if intervals covered a little less than nominal.
+        short = stats.binom.cdf(int(hits.sum()), len(rows), NOMINAL - SLACK) < doubt
+        problem = f"covers {hits.mean():.2f} of {NOMINAL}" if short else ""
+        if n_empty:
+            problem = f"{problem or 'covers'}; {n_empty} of width zero" if short else f"{n_empty} of width zero"
+        return Tally(
+            scenario,
+            figure,
+            len(rows),
+            None,
+            float(hits.mean()),
+            float((rows[:, 1] - rows[:, 0]).mean()),
+            n_empty,
+            problem,
+        )
+    p_values = np.array(values, dtype=np.float64)
+    rejections = {level: float((p_values <= level + 1e-12).mean()) for level in LEVELS}
+    problems = []
+    for level, rate in rejections.items():
+        count = round(rate * len(p_values))
+        if stats.binom.sf(count - 1, len(p_values), level) < doubt:
+            problems.append(f"rejects {rate:.3f} at {level}")
+        elif not scenario.conservative and stats.binom.cdf(count, len(p_values), level / 2) < doubt:
+            problems.append(f"rejects only {rate:.3f} at {level}")
+    return Tally(scenario, figure, len(p_values), rejections, None, None, 0, ", ".join(problems))
