@@ -127,12 +127,12 @@ def test_counts_of_other_classes_or_of_nothing():
 
 
 def test_resamples_without_a_rare_class_do_not_raise_macro_f1():
-    # Two items of class 2, both wrong: F1 is 1, 38/39 and 0 or so, about .65 on average. Without them it would be near 1.
+    # Two items of class 2, both wrong: F1 is 1, 36/38 and 0, on average .649. Over two classes it would be near 1.
     gold = [0] * 40 + [1] * 18 + [2] * 2
     predicted = [0] * 40 + [1] * 20
     result = shortcut_tradeoff(predicted, gold, [True] * 60)
     assert result.score == pytest.approx((1 + 36 / 38 + 0) / 3)
-    assert result.interval.low < result.score < result.interval.high < 0.85
+    assert result.interval.low < result.score < result.interval.high < 0.9
 
 
 def test_a_rare_class_without_errors_may_err():
