@@ -5,7 +5,8 @@ import pytest
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.difficulty import DifficultyMeasurement, TrainingDynamics
+from rightreasons.measuring.difficulty import REVERSED, DifficultyMeasurement, ExtremeFlips, TrainingDynamics
+from rightreasons.measuring.substitutions import Attempt, SubstitutionTests
 from rightreasons.models.gradients.fisher import FisherInformation
 
 RESAMPLING = Resampling(resamples=50)
@@ -98,3 +99,33 @@ def test_choices_of_different_numbers():
     np.testing.assert_allclose(measured.margin, [0.4, 0.4, 0.2])
     assert measured.labels.tolist() == [-1, -1, -1]
     assert measured.groups() is None
+
+
+def test_flips_are_two_figures():
+    def attempt(item, kind, flipped):
+        return Attempt(item, str(item), kind, (), "", flipped, 0, int(flipped), 0.9, 0.4)
+
+    # Two hard items (0, 1) and two easy ones (2, 3): a synonym flips 0, antonyms flip 1 and 2, item 3 has no synonym.
+    attempts = (
+        attempt(0, "synonym", True),
+        attempt(0, "neighbor", True),
+        attempt(0, "antonym", False),
+        attempt(1, "neighbor", False),
+        attempt(1, "antonym", True),
+        attempt(2, "synonym", False),
+        attempt(2, "antonym", True),
+        attempt(3, "antonym", False),
+    )
+    tests = SubstitutionTests("single", attempts, (1, 1, 1, None), (1, 1, 1, 1), 4, 0, "")
+    flips = ExtremeFlips([3, 2, 0, 1], 2, tests, "lists", ("synonym", "name", "neighbor"))
+    assert flips.n_flipped(True, flips.kept) == (1, 2)
+    assert flips.n_flipped(True, REVERSED) == (1, 2)
+    assert flips.n_flipped(False, flips.kept) == (0, 1)
+    assert flips.n_flipped(False, REVERSED) == (1, 2)
+    assert flips.items(True, flips.kept, Resampling()).value == 0.5
+    assert flips.items(False, ("name",), Resampling()) is None
+    # Neighbors of any class may be opposites: they are in neither figure then.
+    assert ExtremeFlips([3, 2, 0, 1], 2, tests, "lists", ("synonym", "name")).n_flipped(True, ("synonym", "name")) == (
+        1,
+        1,
+    )

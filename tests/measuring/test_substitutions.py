@@ -86,6 +86,17 @@ def test_nothing_can_be_replaced(model):
     assert found.to_dict()["n_items"] == 1
 
 
+def test_words_that_the_model_does_not_know_are_left_out_and_counted(model):
+    lookups = {
+        "synonym": (lambda word: {"good": ["relentless", "fine"], "bad": ["inexorable"]}.get(word, []), "a list")
+    }
+    found = substitution_tests(
+        model, ["a good film", "the film is bad"], lookups, top_k=1, n_candidates=2, names=False, progress=False
+    )
+    assert [attempt.text for attempt in found.attempts] == ["a fine film"]
+    assert found.n_unknown == 2
+
+
 class TestSources:
     TEXTS = ("a good film", "the film is fine", "the movie is bad", "a poor movie")
 

@@ -42,6 +42,9 @@ CORRELATION_RESAMPLES = 300
 KINDS = ("synonym", "name", "neighbor", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
+REVERSED = ("antonym",)
+"""Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Correlation:
@@ -316,27 +319,37 @@ class ExtremeFlips:
         n_hard: How many of them are the hardest; as many are the easiest.
         tests: The substitution tests.
         sources: Where the replacements come from.
+        kept: Kinds of replacements that keep the meaning of a word: synonyms, names, and neighbors of the same class.
     """
 
     places: list[int]
     n_hard: int
     tests: SubstitutionTests
     sources: str
+    kept: tuple[str, ...]
 
-    def items(self, hard: bool, resampling: Resampling) -> Estimate:
-        """Return the share of the hardest, or the easiest, items that one replaced word flips."""
-        estimate = share(self.n_flipped(hard), self.n_hard, resampling)
-        return Estimate(None) if estimate is None else estimate
+    def items(self, hard: bool, kinds: Sequence[str], resampling: Resampling) -> Estimate | None:
+        """Return the share of the hardest, or the easiest, items that one replacement of some kinds flips.
 
-    def n_flipped(self, hard: bool) -> int:
-        """Count the hardest, or the easiest, items that one replaced word flips."""
-        needed = self.tests.needed[: self.n_hard] if hard else self.tests.needed[self.n_hard :]
-        return sum(count is not None for count in needed)
+        Args:
+            hard: Whether the hardest or the easiest items are meant.
+            kinds: Kinds of replacements: `kept`, where a flip is a fault, or `REVERSED`, where it is right as a rule.
+            resampling: Level of the interval.
 
-    def attempts(self, hard: bool) -> tuple[int, int]:
-        """Count the flips and the attempts among the hardest, or the easiest, items."""
-        flipped = [attempt.flipped for attempt in self.tests.attempts if (attempt.item < self.n_hard) == hard]
-        return sum(flipped), len(flipped)
+        Returns:
+            The share of the items with such a replacement; None without any.
+        """
+        flipped, tested = self.n_flipped(hard, kinds)
+        return share(flipped, tested, resampling)
+
+    def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
+        """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
+        attempts = self.attempts(hard, kinds)
+        return len({one.item for one in attempts if one.flipped}), len({one.item for one in attempts})
+
+    def attempts(self, hard: bool, kinds: Sequence[str]) -> list[Attempt]:
+        """Return the replacements of some kinds in the hardest, or the easiest, items."""
+        return [one for one in self.tests.attempts if (one.item < self.n_hard) == hard and one.kind in kinds]
 
     def of_place(self, place: int) -> tuple[list[Attempt], Attempt | None] | None:
         """Return the attempts on an item, and the most informative one.
@@ -408,7 +421,8 @@ def measure_flips(
         seed=seed,
         progress=progress,
     )
-    return ExtremeFlips(places, n_hard, tests, sources.described)
+    kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
+    return ExtremeFlips(places, n_hard, tests, sources.described, kept)
 
 
 def _correlation(first: Floats, second: Floats, resampling: Resampling) -> Correlation:

@@ -71,6 +71,7 @@ class SubstitutionTests(Result):
         needed: For each item, the fewest replaced words of an attempt that flips it; None where no attempt does.
         n_chosen: For each item, the number of words chosen.
         n_items: Number of items.
+        n_unknown: Number of replacements that are left out because the model's vocabulary lacks them.
         definition: How words were chosen and replaced.
     """
 
@@ -79,6 +80,7 @@ class SubstitutionTests(Result):
     needed: tuple[int | None, ...]
     n_chosen: tuple[int, ...]
     n_items: int
+    n_unknown: int
     definition: str
 
     def of_kind(self, kind: str) -> tuple[Attempt, ...]:
@@ -109,7 +111,8 @@ def substitution_tests(
     Words are chosen by integrated gradients a_t of the predicted class: those with |a_t| >= mean + 1 standard deviation
     over the words of the text, or the `top_k` largest; English function words and punctuation are never replaced. In
     mode "single" each attempt replaces one word by one candidate, or one name. In mode "joint" attempt k replaces the k
-    most attributed words that have a candidate of the kind, k = 1, 2, …, `max_changes`.
+    most attributed words that have a candidate of the kind, k = 1, 2, …, `max_changes`. A replacement that the
+    tokenizer reads as its unknown token would test that token and not the word, so it is left out and counted.
 
     Args:
         classifier: A sequence classifier.
@@ -154,7 +157,8 @@ def substitution_tests(
     check_same_length(texts=rows, attributions=attributions)
     before = softmax(np.asarray(attributions.logits, dtype=np.float64))
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
-    n_chosen = []
+    n_chosen, n_unknown = [], 0
+    knows = _vocabulary(classifier)
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
         n_chosen.append(len(spans))
@@ -162,9 +166,12 @@ def substitution_tests(
         found = word_substitutions(
             text, spans, known, item_id=key, seed=seed, n_candidates=n_candidates if mode == "single" else 1
         )
+        if mode == "single" and names:
+            found += name_substitutions(text, item_id=key, seed=seed, pool=name_pool)
+        n_found = len(found)
+        found = [change for change in found if knows(change.replacement)]
+        n_unknown += n_found - len(found)
         if mode == "single":
-            if names:
-                found += name_substitutions(text, item_id=key, seed=seed, pool=name_pool)
             plans += [(item, change.kind, (change,)) for change in found]
         else:
             for kind in known:
@@ -173,7 +180,7 @@ def substitution_tests(
     changed = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
     options: dict[str, Any] = {"max_length": max_length, "batch_size": batch_size, "progress": progress}
     after = softmax(np.asarray(predict(classifier, changed, **options).logits)) if changed else before[:0]
-    return _assemble(mode, keys, plans, changed, before, after, tuple(n_chosen), top_k)
+    return _assemble(mode, keys, plans, changed, before, after, tuple(n_chosen), n_unknown, top_k)
 
 
 def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int | None) -> list[tuple[int, int]]:
@@ -194,6 +201,22 @@ def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int |
     return spans if top_k is None else spans[:top_k]
 
 
+def _vocabulary(classifier: Classifier) -> Callable[[str], bool]:
+    """Return a function that tells whether the tokenizer reads a word without its unknown token."""
+    tokenizer = classifier.tokenizer
+    known: dict[str, bool] = {}
+    unknown = getattr(tokenizer, "unk_token_id", None)
+
+    def knows(word: str) -> bool:
+        if unknown is None:
+            return True
+        if word not in known:
+            known[word] = unknown not in tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+        return known[word]
+
+    return knows
+
+
 def _content(word: str) -> bool:
     return any(letter.isalpha() for letter in word) and word.lower() not in STOP_WORDS
 
@@ -206,6 +229,7 @@ def _assemble(
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     n_chosen: tuple[int, ...],
+    n_unknown: int,
     top_k: int | None,
 ) -> SubstitutionTests:
     attempts = []
@@ -236,6 +260,7 @@ def _assemble(
         needed=tuple(needed),
         n_chosen=n_chosen,
         n_items=len(keys),
+        n_unknown=n_unknown,
         definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
         "function words are never replaced.",
     )

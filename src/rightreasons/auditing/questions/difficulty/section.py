@@ -6,7 +6,8 @@ The section has two measures: the eigenvalue, which needs gradients, and contras
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -31,6 +32,9 @@ MIN_ITEMS = 20
 N_EXAMPLES = 6
 TOP_K = 6
 """Words of each tested item that are replaced, those of largest attribution."""
+
+FRAGILE = 0.1
+"""Single words flip items where the interval of the share that a word with the same meaning flips begins above this."""
 
 MARKED = 0.2
 """Words are marked if they move at least this share as far as the most moved one."""
@@ -237,23 +241,42 @@ def _headlines(items: DifficultyItems) -> dict[str, p.Headline]:
                 f"{name}_accuracy", text, items.accuracies[place], split=split, n=n
             )
         if flips is not None:
-            n = flips.n_hard
-            text = p.FigureText(
-                f"Flipped by one word, {name} {n}",
-                f"Share of the {n} items of {size} eigenvalue whose predicted class at least one replacement of one of "
-                f"their {TOP_K} most attributed words changes.",
-                f"{DATTA}, section 4.2.1",
-                better="lower",
-            )
-            estimate = flips.items(name == "hardest", resampling)
-            headlines[f"{name}_flipped"] = p.Headline.of(f"{name}_flipped", text, estimate, split=split, n=n)
+            for which, kinds, what, better in _flips(flips):
+                estimate = flips.items(name == "hardest", kinds, resampling)
+                if estimate is None:
+                    continue
+                text = p.FigureText(
+                    f"{what.capitalize()}: flipped by one word, {name}",
+                    f"Share of the {flips.n_hard} items of {size} eigenvalue whose predicted class at least one "
+                    f"replacement of one of their {TOP_K} most attributed words changes, by a word with the {what}.",
+                    f"{DATTA}, section 4.2.1",
+                    better=better,
+                )
+                n = flips.n_flipped(name == "hardest", kinds)[1]
+                key = f"{name}_{which}"
+                headlines[key] = p.Headline.of(key, text, estimate, split=split, n=n)
     text = p.FigureText("Median eigenvalue", DEFINITION, DATTA, "ratio", "lower")
     median = items.measured.median(resampling)
     headlines["median_difficulty"] = p.Headline.of(
         "median_difficulty", text, median, split=split, n=len(items.measured)
     )
-    order = ("hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty", "easiest_flipped")
+    order = (
+        "hardest_accuracy",
+        "easiest_accuracy",
+        "hardest_flipped",
+        "median_difficulty",
+        "easiest_flipped",
+        "hardest_reversed",
+        "easiest_reversed",
+    )
     return {key: headlines[key] for key in order if key in headlines}
+
+
+def _flips(flips: ExtremeFlips) -> tuple[tuple[str, Sequence[str], str, Literal["higher", "lower"]], ...]:
+    """Return the two figures about replaced words: key, kinds, what becomes of the meaning, and which way is better."""
+    from rightreasons.measuring.difficulty import REVERSED
+
+    return ("flipped", flips.kept, "meaning kept", "lower"), ("reversed", REVERSED, "meaning reversed", "higher")
 
 
 def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Part:
@@ -344,12 +367,20 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
 def _example_part(context: AuditContext, items: DifficultyItems) -> p.Part:
     order, flips, text = items.measured.order, items.flips, ""
     if flips is not None:
-        (hard, of_hard), (easy, of_easy) = flips.attempts(True), flips.attempts(False)
         text = (
             f"The {TOP_K} most attributed words of the {flips.n_hard} hardest and the {flips.n_hard} easiest items "
-            f"were replaced one at a time, by words from {flips.sources}: {hard:,} of {of_hard:,} replacements flip a "
-            f"hard item, {easy:,} of {of_easy:,} an easy one."
+            f"were replaced one at a time, by words from {flips.sources}."
         )
+        for _, kinds, what, _ in _flips(flips):
+            counts = [
+                f"{sum(one.flipped for one in attempts):,} of {len(attempts):,} replacements flip {name} item"
+                for name, hard in (("a hard", True), ("an easy", False))
+                if (attempts := flips.attempts(hard, kinds))
+            ]
+            if counts:
+                text += f" With the {what}, {' and '.join(counts)}."
+        if flips.tests.n_unknown:
+            text += f" {flips.tests.n_unknown:,} replacements that the model's vocabulary lacks are left out."
     lists = tuple(
         p.ExampleList(
             key=f"{name}_examples",
@@ -409,21 +440,23 @@ def _marks(context: AuditContext, items: DifficultyItems, row: int) -> tuple[p.M
 
 def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verdict:
     summary, errs_where_fragile = "", False
-    hard_flips, easy_flips = (
-        (0, 0) if items.flips is None else (items.flips.n_flipped(True), items.flips.n_flipped(False))
-    )
     if items.groups is not None:
         hard, easy = headlines["hardest_accuracy"].estimate, headlines["easiest_accuracy"].estimate
         summary = f"Right on {with_interval(hard)} of the hardest group and {with_interval(easy)} of the easiest. "
         errs_where_fragile = (hard.high or 0.0) < (easy.low or 0.0)
+    fragile = {}
     if items.flips is not None:
-        n = items.flips.n_hard
-        summary += f"One replaced word flips {hard_flips} of the {n} hardest items and {easy_flips} of the {n} easiest."
-        if easy_flips * 2 >= n:
-            return p.Verdict("bad", "Single words flip even easy items", summary)
+        for name, hard_ones in (("hardest", True), ("easiest", False)):
+            flipped, tested = items.flips.n_flipped(hard_ones, items.flips.kept)
+            estimate = items.flips.items(hard_ones, items.flips.kept, items.resampling)
+            fragile[name] = estimate is not None and (estimate.low or 0.0) > FRAGILE
+            summary += f"A word that keeps the meaning flips {flipped} of {tested} of the {name} items. "
+    summary = summary.strip()
+    if fragile.get("easiest"):
+        return p.Verdict("bad", "Single words flip even easy items", summary)
     if errs_where_fragile:
         return p.Verdict("warn", "Errs where it is fragile", summary)
-    if items.flips is not None and hard_flips * 2 >= items.flips.n_hard:
+    if fragile.get("hardest"):
         return p.Verdict("warn", "Single words flip the hardest", summary)
     return p.Verdict("neutral", "Ranked by fragility", summary or f"{len(items.measured):,} items are ranked.")
 
@@ -436,8 +469,8 @@ def _limits(context: AuditContext, items: DifficultyItems) -> tuple[str, ...]:
     ]
     if items.flips is not None:
         limits.append(
-            "Replacements are neither inflected nor read by a person: an antonym should flip some items, and a synonym "
-            "may be of another sense. No item is relabeled."
+            "Replacements are neither inflected nor read by a person: a synonym may be of another sense, and an "
+            "antonym need not reverse the whole text. No item is relabeled."
         )
     if n_items < len(context.primary):
         limits.append(f"{n_items:,} of {len(context.primary):,} items were measured, chosen by the seed.")
