@@ -101,8 +101,8 @@ def calibration_error(
 
     The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and the
     debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample is the
-    truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`, and it may lie below the
-    plain error, which is biased. Its low end is 0 also where a calibrated model with the same scores would have so
+    truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`. Its high end is at least
+    the plain error, or, where that is 0, the error that so many items may well show nothing of. Its low end is 0 also where a calibrated model with the same scores would have so
     large an error in more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
     labels of the classes are dependent). For norm="l2" the same is done with the squares; norm="max" has no debiased
     form, and takes 2θ̂ - θ*. docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level
@@ -393,6 +393,11 @@ def _interval(
         errors = raw_error(own[0], own[1], null, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
+    # A sample that fits better than chance does would end below its own error, down to a width of zero. Where it fits
+    # perfectly, the end is the error that so many items show none of in `tail` of the samples (the rule of three).
+    n_items = max(int(np.sum(sums.counts)), 1)
+    shown = float(finished_error(np.asarray(plain), norm=options.norm))
+    ends[1] = max(ends[1], shown if shown > 0 else 1.0 - tail ** (1.0 / n_items))
     return Interval(
         low=float(min(ends[0], 1.0)),
         high=float(min(ends[1], 1.0)),
