@@ -207,8 +207,7 @@ def check_votes(references: Any, votes: str, name: str = "references") -> Floats
         >>> check_votes([[0.5, 0.5]], "counts")
         Traceback (most recent call last):
         ...
-        ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5; for shares say \
-votes='distributions'.
+        ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
     table = as_floats(references, name)
