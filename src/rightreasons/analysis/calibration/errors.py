@@ -99,18 +99,19 @@ def calibration_error(
     lower is better. It is biased upward, more so with fewer items per bin: even a perfectly calibrated model
     scores above 0; `debias` corrects for most of it.
 
-    The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and the
-    debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample is the
-    truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`. Its high end is at least
-    the plain error, or, where that is 0, the error that so many items may well show nothing of. Its low end is 0 also where a calibrated model with the same scores would have so
-    large an error in more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
-    labels of the classes are dependent). For norm="l2" the same is done with the squares; norm="max" has no debiased
-    form, and takes 2θ̂ - θ*. docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level
-    of 95 %. Resamples are drawn from the bins, not from the rows: the counts of right and wrong items in the bins
-    follow exactly the multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of
-    the confidences in a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the
-    ends agree with those of a row bootstrap to within its own Monte Carlo error. For kind="classwise", where an item
-    is in one bin of every class, rows are resampled, in 2,000 random groups of rows when there are more rows than that.
+    The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and
+    the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample
+    is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`. Its high end is at
+    least the plain error, or, where that is 0, the error that so many items may well show nothing of. Its low end is 0
+    also where a calibrated model with the same scores would have so large an error in more than a share (1 -
+    confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
+    norm="l2" the same is done with the squares; norm="max" has no debiased form, and takes 2θ̂ - θ*.
+    docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level of 95 %. Resamples are drawn
+    from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the multinomial law
+    of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in a cell, given
+    its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with those of a row
+    bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of every class,
+    rows are resampled, in 2,000 random groups of rows when there are more rows than that.
 
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
