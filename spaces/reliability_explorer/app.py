@@ -28,8 +28,12 @@ or choose a bundled run, and see how the figure depends on its definition. Nothi
 FORMAT = f"""
 A table with a column of **labels** (`label`, `references`, …) and either one column per class (`p_negative,
 p_positive`, `logit0, logit1, …`) or one column with a list of **scores** (`predictions`, `probabilities`, `logits`).
+Or one with the **confidence** in each given answer and whether it was right (`confidence`, `correct`).
 Files: {", ".join(SUFFIXES)}.
 """
+
+KINDS = {"top_label": TABLE_KINDS, "confidence": ("confidence",)}
+"""What can be compared: of class scores, and of the confidence in given answers."""
 
 PASTED = "p_negative,p_positive,label\n0.95,0.05,negative\n0.08,0.92,positive\n0.35,0.65,negative\n0.20,0.80,positive\n"
 
@@ -100,7 +104,7 @@ def build() -> gr.Blocks:
             event(
                 handler,
                 [given, *controls],
-                [run, source, scores, shown_class, fitted, *page],
+                [run, source, kind, scores, shown_class, fitted, *page],
                 show_progress="hidden",
                 trigger_mode="always_last",
             )
@@ -120,14 +124,19 @@ def _open(read: Callable[[], Predictions], about: str, values: tuple[Any, ...]) 
     try:
         run = read()
     except MISTAKES as error:
-        return [None, problem(error), gr.skip(), gr.skip(), "", "", "", ""]
+        return [None, problem(error), gr.skip(), gr.skip(), gr.skip(), "", "", "", ""]
     names = class_names(run)
     settings = _settings(values)
-    settings = dataclasses.replace(settings, scores=run.scores or settings.scores, shown_class=0)
+    kinds = KINDS[run.kind]
+    kind = settings.kind if settings.kind in kinds else kinds[0]
+    settings = dataclasses.replace(settings, scores=run.scores or settings.scores, shown_class=0, kind=kind)
     classes = f"{len(names)} classes" if names else "rows of different lengths"
+    if run.kind == "confidence":
+        classes = "the confidence in given answers"
     return [
         run,
         f'<p class="rr-small">{html.escape(about)} {len(run):,} items, {classes}.</p>',
+        gr.update(choices=list(kinds), value=kind),
         settings.scores,
         gr.update(choices=[(name, k) for k, name in enumerate(names)], value=0 if names else None),
         "",

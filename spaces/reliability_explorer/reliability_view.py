@@ -23,6 +23,7 @@ LEVEL = 0.95
 FIGURE = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calibration error"}
 CAPTIONS = {
     "top_label": "How often the answers of a bin are right, against how sure the model is of them.",
+    "confidence": "How often the given answers of a bin are right, against how sure the model was of them.",
     "positive": "How often the label is class 1, against P(class 1).",
     "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over all classes.",
 }
@@ -35,7 +36,7 @@ class Settings:
     Attributes:
         n_bins: Bins of confidence.
         strategy: "uniform" or "quantile".
-        kind: "top_label", "positive" or "classwise".
+        kind: "top_label", "positive" or "classwise"; "confidence" for the confidence in given answers.
         norm: "l1", "l2" or "max".
         scores: "probabilities", "logits" or "log_probabilities".
         debias: Whether to take the noise of the accuracies out.
@@ -92,9 +93,10 @@ def view(run: Predictions, settings: Settings) -> View:
             shown = calibration_error(of_class, is_class, kind="positive", **{**options, "scores": "probabilities"})
         elif settings.norm != "l1" or settings.debias:
             shown = calibration_error(predictions, run.references, kind=settings.kind, **options)
+    whole = {"scores": scores, "kind": "confidence" if run.kind == "confidence" else "multiclass"}
     losses = (
-        negative_log_likelihood(predictions, run.references, scores=scores).nll,
-        None if is_ragged(predictions) else brier_score(predictions, run.references, scores=scores).brier,
+        negative_log_likelihood(predictions, run.references, **whole).nll,
+        None if is_ragged(predictions) else brier_score(predictions, run.references, **whole).brier,
     )
     null = consistency(shown, resampling=Resampling(LEVEL))
     return View(
@@ -106,11 +108,13 @@ def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
     """Return the scores at the chosen temperature, and their kind; at 1 they are unchanged."""
     if settings.temperature == 1:
         return run.predictions, settings.scores
+    _check_classes(run)
     return apply_temperature(run.predictions, settings.temperature, scores=settings.scores), "probabilities"
 
 
 def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
     """Fit the temperature on a random half of the items, and describe its effect on the other half."""
+    _check_classes(run)
     if len(run) < 2:
         raise ValueError("Expected at least two items to fit a temperature on one half of them, but got 1.")
     order = np.random.default_rng(0).permutation(len(run))
@@ -125,6 +129,14 @@ def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
     return fitted.temperature, words
 
 
+def _check_classes(run: Predictions) -> None:
+    if run.kind == "confidence":
+        raise ValueError(
+            "Expected class scores for a temperature, which divides those of all classes, but got the confidence in "
+            "given answers."
+        )
+
+
 def _rows(run: Predictions, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     predictions = run.predictions
     chosen = [predictions[row] for row in rows] if isinstance(predictions, list) else predictions[rows]
@@ -136,6 +148,7 @@ def _figures(
 ) -> str:
     right = round(result.accuracy * result.n_items)
     name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
+    brier = "in [0, 1]" if settings.kind == "confidence" else "in [0, 2]"
     entries = [
         (name, figure(result.ece), _between(result.interval)),
         ("Accuracy", figure(result.accuracy), _between(wilson(right, result.n_items))),
@@ -144,7 +157,7 @@ def _figures(
         ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
         ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
         ("Largest gap", figure(result.mce), "of any bin"),
-        ("Brier score", figure(losses[1]), "in [0, 2]" if losses[1] is not None else "needs one number of classes"),
+        ("Brier score", figure(losses[1]), brier if losses[1] is not None else "needs one number of classes"),
     ]
     words = [result.definition]
     if settings.temperature != 1:
@@ -215,6 +228,8 @@ def _bins(shown: CalibrationResult, run: Predictions, settings: Settings) -> str
 
 def class_names(run: Predictions) -> list[str]:
     """Name the classes of a run; empty where rows differ in their number of choices."""
+    if run.kind == "confidence":
+        return []
     if run.label_names:
         return list(run.label_names)
     if is_ragged(run.predictions):

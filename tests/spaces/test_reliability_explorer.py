@@ -140,12 +140,29 @@ def test_pasted_predictions(visit):
     expect(page.locator("#diagram")).to_contain_text("How often the label is class 1")
 
 
+def test_confidence_in_given_answers(visit):
+    page = open_page(visit)
+    page.get_by_role("tab", name="Paste").click()
+    page.locator("#pasted textarea").fill("answer,confidence,correct\nRome,0.9,1\nBonn,0.3,1\nOslo,0.7,0\n")
+    page.get_by_role("button", name="Show these").click()
+    expect(page.locator("#source")).to_contain_text("3 items, the confidence in given answers")
+    # 0.9 right, 0.3 right, 0.7 wrong, in bins of their own: (0.1 + 0.7 + 0.7)/3.
+    expect(page.locator("#figures dd").first).to_have_text("0.5000")
+    expect(page.locator("#kind label")).to_have_count(1)
+    page.get_by_role("button", name="Fit the temperature").click()
+    expect(page.locator("#fitted")).to_contain_text("a temperature, which divides those of all classes")
+
+
 BAD_FILES = (
     ("a.csv", "text,label\nfine,1\n", "its columns are: text, label; name them"),
     ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
-    ("c.csv", "p0,p1,label\n0.5,0.5,2\n", "Expected each label in `references` to be between 0 and 1, but item 0 is 2"),
+    (
+        "c.csv",
+        "p0,p1,label\n0.5,0.5,2\n",
+        "Expected labels from 0 to 1 (0, 1) in the column 'label' of c.csv, but row 0",
+    ),
     ("d.parquet", "no parquet", "Expected a parquet table in d.parquet, but it cannot be read as such."),
-    ("e.jsonl", "{", "Expected a JSON object in each line of e.jsonl, but line 1 is none."),
+    ("e.jsonl", "{", "Expected JSON in e.jsonl, but line 1, column 2 cannot be read as such"),
 )
 
 

@@ -390,7 +390,7 @@ def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
         "role": split.role,
         "n_items": len(split),
         "n_available": split.n_available,
-        "n_truncated": int(context.scores(split).truncated),
+        "n_truncated": None if context.stored else int(context.scores(split).truncated),
         "fingerprint": split.fingerprint,
         "predictions": predictions_file(split.name),
     }

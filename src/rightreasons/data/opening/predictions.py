@@ -513,8 +513,10 @@ def _labels(
     if names is None or len(names) == 1:
         names = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
     known = names
+    if names is not None and _are_numbers(names):
+        first = 0  # the columns say which numbers are meant
     if known is None and not isinstance(table, list) and table.ndim == 1:
-        known = ("0", "1")  # P(class 1) says which numbers are meant
+        known, first = ("0", "1"), 0  # so does P(class 1)
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))

@@ -19,6 +19,9 @@ from rightreasons.foundations.validation import check_scores, unknown_name
 from rightreasons.measuring.options import CalibrationOptions
 from rightreasons.measuring.votes import VOTE_FIGURES, VotesMeasurement, measure_votes
 
+LOW_MAJORITY = 0.6
+"""Below this share of labels with the most votes, the report asks whether the votes are in the order of the classes."""
+
 FEW_VOTES = 20
 """With fewer votes per item than this, the report says that the votes themselves are coarse."""
 
@@ -66,10 +69,9 @@ def votes_part(context: AuditContext, measured: VotesMeasurement) -> p.Part:
         if each < FEW_VOTES:
             text += " So few votes are a coarse picture of what people think."
     if measured.majority is not None:
-        text += (
-            f"\n\nThe label has the most votes in {fraction(measured.majority)} of the labeled items; where this is "
-            "low, see that the columns of the votes are in the order of the classes."
-        )
+        text += f"\n\nThe label has the most votes in {fraction(measured.majority)} of the labeled items"
+        low = measured.majority < LOW_MAJORITY
+        text += ": see whether the columns of the votes are in the order of the classes." if low else "."
     names = context.label_names or tuple(f"choice {k + 1}" for k in range(len(measured.shares)))
     table = p.Table(
         key="votes",
