@@ -1,0 +1,1 @@
+"""Fuzzing: every input ends in the right figure or one sentence."""
