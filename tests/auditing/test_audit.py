@@ -7,17 +7,26 @@ import datasets
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertTokenizerFast
 
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.classification import classification_scores
-from rightreasons.auditing import audit, available_questions, read_audit
-from rightreasons.auditing.context import choose_splits
+from rightreasons.auditing import audit, available_questions, compare, read_audit
+from rightreasons.auditing.context import AuditContext, choose_splits
 from rightreasons.auditing.predictions import read_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.runner import short_name
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.loading import load_classifier
-from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_encoder,
+    save_tiny_multiple_choice,
+    tiny_texts,
+    tiny_tokenizer,
+)
+from tiny_suites import behavior_suite
 
 OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
 KEYS = {"accuracy", "macro_f1", "mean_confidence", "ece", "smooth_ece", "macro_ce", "brier", "nll", "aurc", "auroc"}
@@ -291,6 +300,14 @@ def test_a_multiple_choice_model_with_differing_numbers_of_choices(tmp_path):
         ({"confidence_level": 1.0}, "strictly between 0 and 1, but got 1.0"),
         ({"task": "regression"}, "Expected `task` to be one of 'classification' or 'multiple_choice'"),
         ({"out": __file__}, "Expected `out` to be a folder, but .* is a file"),
+        ({"out": f"{__file__}/report"}, "Expected `out` to be a folder, but .*test_audit.py is a file"),
+        ({"out": "/proc/report"}, "Expected `out` to be a folder that can be written, but /proc/report cannot"),
+        ({"out": ""}, "Expected `out` to be a folder, but got ''"),
+        (
+            {"out": "a" * 300},
+            "Expected `out` to be a folder that can be written, but aaa.*a cannot: file name too long",
+        ),
+        ({"questions": []}, "Expected at least one question, but there is none"),
     ],
 )
 def test_bad_options(tiny, rows, tmp_path, options, message):
@@ -326,13 +343,91 @@ def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
 def test_a_question_that_fails_does_not_lose_the_others(tiny, rows, tmp_path, monkeypatch):
     section = load_sections(["calibration"])[0]
     monkeypatch.setattr(section, "run", lambda context, options: 1 / 0)
-    with pytest.warns(UserWarning, match="calibration failed"):
-        result = audit(tiny, rows, out=tmp_path, **OPTIONS)
-    assert result.failed[0].reason == "Failed: ZeroDivisionError: division by zero"
-    assert "ZeroDivisionError" in result.page.read_text("utf-8")
-    assert (tmp_path / "predictions" / "data.parquet").is_file()
+    behavior_suite().write(tmp_path / "suite.jsonl")
+    both = {**OPTIONS, "questions": ["calibration", "behavior"]}
+    both["options"] = {"behavior": {"suite": str(tmp_path / "suite.jsonl")}}
+    with pytest.warns(UserWarning, match="'calibration' could not be answered") as warned:
+        result = audit(tiny, rows, out=tmp_path / "report", **both)
+    sentence = "An error inside rightreasons: ZeroDivisionError: division by zero."
+    assert "\n" not in str(warned[0].message)
+    assert result.failed[0].reason == sentence
+    assert sentence in result.page.read_text("utf-8")
+    assert result["behavior"].status == "answered"
+    assert (tmp_path / "report" / "predictions" / "data.parquet").is_file()
     with pytest.raises(ZeroDivisionError):
-        audit(tiny, rows, out=tmp_path, raise_errors=True, **OPTIONS)
+        audit(tiny, rows, out=tmp_path / "report", raise_errors=True, **OPTIONS)
+
+
+def spoil(model):
+    """Make the weights of a saved model NaN."""
+    file = model / "model.safetensors"
+    weights = {name: torch.full_like(weight, torch.nan) for name, weight in load_file(file).items()}
+    save_file(weights, file, metadata={"format": "pt"})
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".work" not in path.parts}
+
+
+def test_when_no_question_can_be_answered_an_older_report_stays_as_it_was(rows, tmp_path):
+    model = save_tiny_classifier(tmp_path / "model")
+    out = audit(model, rows, out=tmp_path / "report", **OPTIONS).out
+    before = contents(out)
+    spoil(model)
+    with pytest.warns(UserWarning, match="'calibration'"), pytest.raises(ValueError, match="Expected finite") as error:
+        audit(model, rows, out=out, **OPTIONS)
+    assert "\n" not in str(error.value)
+    assert contents(out) == before
+
+
+def test_questions_that_need_no_scores_are_answered_without_them(tiny, rows, tmp_path, monkeypatch):
+    def refuse(context, split):
+        raise ValueError("Expected finite logits, but the model gave NaN for item '7'.")
+
+    monkeypatch.setattr(AuditContext, "_predict", refuse)
+    behavior_suite().write(tmp_path / "suite.jsonl")
+    both = {**OPTIONS, "questions": ["calibration", "behavior"]}
+    both["options"] = {"behavior": {"suite": str(tmp_path / "suite.jsonl")}}
+    with pytest.warns(UserWarning, match="could not be answered"):
+        result = audit(tiny, rows, out=tmp_path / "report", **both)
+    assert [outcome.status for outcome in result.outcomes] == ["failed", "answered"]
+    split = read_audit(result.out)["dataset"]["splits"][0]
+    assert (split["predictions"], split["n_truncated"]) == (None, None)
+    assert not (result.out / "predictions").exists()
+    with pytest.raises(ValueError, match="Expected two reports of the same splits"):
+        compare(result.out, result.out)
+
+
+def test_another_tokenizer_replaces_the_report(rows, tmp_path):
+    model = save_tiny_classifier(tmp_path / "model")
+    audit(model, rows, out=tmp_path / "report", **OPTIONS)
+    words = list(tiny_tokenizer().get_vocab())
+    tokenizer = BertTokenizerFast(
+        vocab={word: index for index, word in enumerate([*words[:5], *words[:4:-1]])}, model_max_length=32
+    )
+    tokenizer.save_pretrained(model)
+    result = audit(model, rows, out=tmp_path / "report", **OPTIONS)
+    fresh = audit(model, rows, out=tmp_path / "fresh", **OPTIONS)
+    assert calibration_of(result).data == calibration_of(fresh).data
+    assert len(list((tmp_path / "report" / ".work").iterdir())) == 1
+
+
+@pytest.mark.parametrize("where", ["model", "data"])
+def test_a_folder_of_something_else_is_not_filled(rows, tmp_path, where):
+    model = save_tiny_classifier(tmp_path / "model")
+    (tmp_path / "data").mkdir()
+    rows.to_csv(tmp_path / "data" / "test.csv")
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match="to be a new folder or that of an earlier result, but .* holds"):
+        audit(model, tmp_path / "data", out=tmp_path / where, **OPTIONS)
+    assert contents(tmp_path) == before
+
+
+def test_a_control_character_does_not_stand_in_the_page(tiny, rows, tmp_path):
+    odd = rows.map(lambda row: {"text": f"the\0 {row['text']}\x85 \ufffe"})
+    page = audit(tiny, odd, out=tmp_path, **OPTIONS).page.read_text("utf-8")
+    assert "the\u2400 " in page
+    assert not {"\0", "\x85", "\ufffe"} & set(page)
 
 
 # --------------------------------------------------------------------------------------------------------------- pieces

@@ -31,7 +31,7 @@ class Target:
     Attributes:
         name: Its name.
         inputs: A strategy of hypothesis for plain values.
-        check: Takes an input and an empty folder. It raises what the code raises, and AssertionError for a wrong figure.
+        check: Takes an input and an empty folder; raises what the code raises, and AssertionError for a wrong figure.
         examples: Inputs of the short form in the tests.
     """
 

@@ -20,7 +20,7 @@ from rightreasons.auditing.page.words import fraction, p_equals, short_name
 from rightreasons.auditing.predictions import Predictions, read_predictions
 from rightreasons.auditing.runner import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
-from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -150,6 +150,7 @@ def compare(
             report and another in the other.
     """
     how = Resampling(confidence_level, n_resamples, seed)
+    target = None if out is None else _check_out(out)
     folders = tuple(_folder(path) for path in (first, second))
     audits = tuple(read_audit(folder) for folder in folders)
     for folder, one in zip(folders, audits, strict=True):
@@ -183,15 +184,24 @@ def compare(
         )
     compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
     comparison = Comparison(*names, compared, how.resamples, how.seed)
-    if out is not None:
-        _write(Path(out), comparison, pairs, audits, folders)
+    if target is not None:
+        _write(target, comparison, pairs, audits, folders)
     return comparison
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
+def _check_out(out: str | os.PathLike[str]) -> Path:
+    folder = check_folder(out, own=(COMPARISON_FILE, PAGE, "figures"))
+    if (folder / AUDIT_FILE).exists():
+        raise ValueError(f"Expected a folder without an audit for the comparison, but {folder} holds {AUDIT_FILE}.")
+    return folder
+
+
 def _folder(report: str | os.PathLike[str]) -> Path:
+    if not isinstance(report, (str, os.PathLike)):
+        raise TypeError(f"Expected the folder of a report, but got {report!r} ({type(report).__name__}).")
     path = Path(report)
     return path.parent if path.name == AUDIT_FILE else path
 
@@ -324,9 +334,6 @@ def _write(
         )
         for number, compared in enumerate(comparison.splits)
     ]
-    for outcome in outcomes:
-        for plot in outcome.result.plots if outcome.result else ():
-            write_bytes(out / "figures" / f"{plot.key}.png", plot.png)
     page = render_page(
         title=f"{comparison.first} and {comparison.second}",
         heading=f"{comparison.first} or {comparison.second}?",
@@ -340,6 +347,9 @@ def _write(
             ("Beside this page", f"{COMPARISON_FILE}, figures/ (PNG)"),
         ],
     )
+    for outcome in outcomes:
+        for plot in outcome.result.plots if outcome.result else ():
+            write_bytes(out / "figures" / f"{plot.key}.png", plot.png)
     write_text(out / PAGE, page)
     write_json(out / COMPARISON_FILE, comparison.to_dict())
 

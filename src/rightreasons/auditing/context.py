@@ -176,7 +176,7 @@ class AuditContext:
         self.batch_size = batch_size
         self.data_dir = data_dir
         self.progress = progress
-        self.model_fingerprint = _fingerprint_of(classifier)
+        self.model_fingerprint, self._tokenizer_fingerprint = _fingerprints_of(classifier)
         self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
         self._suite: Suite | None = None
         self._scores: dict[str, Scores] = {}
@@ -264,7 +264,7 @@ class AuditContext:
         return self._scores[found.name]
 
     def folder(self, purpose: str, *depends: str) -> Path:
-        """Return a folder for results under way, one for each model and each set of things they depend on.
+        """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
 
         Args:
             purpose: What is kept there, such as the name of a question.
@@ -273,7 +273,8 @@ class AuditContext:
         Returns:
             A folder that a later run of the same audit finds again; it need not exist yet.
         """
-        digest = hashlib.blake2b("|".join((self.model_fingerprint, *depends)).encode(), digest_size=8).hexdigest()
+        whole = (self.model_fingerprint, self._tokenizer_fingerprint, *depends)
+        digest = hashlib.blake2b("|".join(whole).encode(), digest_size=8).hexdigest()
         name = f"{purpose}-{digest}"
         self._used.add(name)
         return self.out / WORK / name
@@ -402,8 +403,12 @@ def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     return digest.hexdigest()
 
 
-def _fingerprint_of(classifier: Classifier | StoredModel) -> str:
+def _fingerprints_of(classifier: Classifier | StoredModel) -> tuple[str, str]:
+    """Digest the model, and its tokenizer where it has one of its own."""
     from rightreasons.auditing.stored import StoredModel
-    from rightreasons.models.running.fingerprint import fingerprint_model
+    from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_tokenizer
 
-    return classifier.fingerprint if isinstance(classifier, StoredModel) else fingerprint_model(classifier.model)
+    if isinstance(classifier, StoredModel):
+        return classifier.fingerprint, ""
+    tokenizer = getattr(classifier, "tokenizer", None)
+    return fingerprint_model(classifier.model), "" if tokenizer is None else fingerprint_tokenizer(tokenizer)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing.runner import AuditResult, audit
+from rightreasons.auditing.runner import OWN, AuditResult, audit
+from rightreasons.foundations.atomic_write import check_folder
 
 PLANTED: Mapping[str, Any] = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05, "train_size": 2500}
 """The options of `planted_shortcuts`: 7 of 10 texts carry the cue, and it agrees with the label in 9 of 10 of them."""
@@ -61,6 +62,8 @@ def audit_demo(
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.finetune import fine_tune
 
+    check_folder(out, own=OWN)
+    check_folder(model_dir, "model_dir")
     folder = Path(model_dir) if seed == 0 else Path(f"{model_dir}-{seed}")
     source = demo_encoder() if encoder is None else encoder
     say("Making reviews with a planted cue …")

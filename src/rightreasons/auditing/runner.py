@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import shlex
-import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -33,8 +32,9 @@ from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
-from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.atomic_write import check_folder, json_text, write_bytes, write_text
 from rightreasons.foundations.options import Options, listed, one_or_more
+from rightreasons.foundations.sentences import in_one_sentence
 from rightreasons.foundations.validation import check_options
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 _ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
+
+OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "ranking.csv")
+"""What is in the folder of a report."""
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -115,7 +118,8 @@ def audit(
         options: Question -> its options (`rightreasons.measuring.options`).
         name: What the report calls the data; None for its name or path.
         progress: Whether to show progress bars.
-        raise_errors: Whether an error inside a question is raised; else the report says so and the others go on.
+        raise_errors: Whether an error inside a question is raised; else the report says so in one sentence and the
+            others go on.
         command: What the report names as the command that makes it again; None to compose it.
         tell: Called before the model reads anything with what a person should know then, such as which label is which
             class; None to leave it to the report.
@@ -127,8 +131,8 @@ def audit(
 
     Raises:
         TypeError: If an argument is of the wrong kind.
-        ValueError: If an option is unknown, the model is no classifier, a column is missing, or the data's labels are
-            not the model's.
+        ValueError: If an option is unknown, the model is no classifier, a column is missing, the data's labels are not
+            the model's, or no question could be answered because of errors; an earlier report is then as it was.
         FileNotFoundError: If the data is not there.
     """
     sections = load_sections(questions)
@@ -140,7 +144,7 @@ def audit(
     given = AuditOptions.read(settings, "audit")
     chosen = question_options(asked, options)
     _check_source(model, dataset, stored)
-    folder = _check_out(out)
+    folder = check_folder(out, own=OWN)
     if name is None:
         own = stored.predictions if dataset is None else dataset
         name = os.fspath(own) if isinstance(own, (str, os.PathLike)) else "the data"
@@ -163,6 +167,7 @@ def audit(
     outcomes = tuple(
         _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
     )
+    _check_answered(outcomes)
     record = _record(context, outcomes, {**given.to_dict(), **stored.to_dict()}, chosen)
     check_audit(record)
     is_main = _is_main()
@@ -195,15 +200,6 @@ def audit_command(
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _check_out(out: str | os.PathLike[str]) -> Path:
-    if not isinstance(out, (str, os.PathLike)):
-        raise TypeError(f"Expected `out` to be a folder, but got {out!r} ({type(out).__name__}).")
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"Expected `out` to be a folder, but {folder} is a file.")
-    return folder
 
 
 def _task(model: Any, given: AuditOptions) -> str:
@@ -344,8 +340,21 @@ def _ask(
         if raise_errors:
             raise
         # One question that fails must not lose what the model said, nor the answers to the others.
-        warnings.warn(f"{section.question} failed:\n{traceback.format_exc()}", stacklevel=2)
-        return Outcome(section.question, section.title, "failed", f"Failed: {type(error).__name__}: {error}")
+        sentence = in_one_sentence(error)
+        warnings.warn(f"The question {section.question!r} could not be answered. {sentence}", stacklevel=3)
+        return Outcome(section.question, section.title, "failed", sentence)
+
+
+def _check_answered(outcomes: Sequence[Outcome]) -> None:
+    """Refuse to write a report in which errors left no answer; what is common to the errors is told once."""
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    if not failed or any(outcome.status == "answered" for outcome in outcomes):
+        return
+    reasons = dict.fromkeys(outcome.reason for outcome in failed)
+    if len(reasons) == 1:
+        raise ValueError(next(iter(reasons)))
+    told = " ".join(f"{outcome.question}: {outcome.reason}" for outcome in failed)
+    raise ValueError(f"Expected an answer to at least one question, but each failed. {told}")
 
 
 def _record(
@@ -384,15 +393,25 @@ def _all_splits(context: AuditContext) -> tuple[AuditSplit, ...]:
     return (*context.splits, *([context.validation] if context.validation else []))
 
 
+def _has_scores(context: AuditContext, split: AuditSplit) -> bool:
+    """Say whether the model has scores for a split: where it has none, the questions that ask for them have failed."""
+    try:
+        context.scores(split)
+    except ValueError:
+        return False
+    return True
+
+
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
+    scored = _has_scores(context, split)
     return {
         "name": split.name,
         "role": split.role,
         "n_items": len(split),
         "n_available": split.n_available,
-        "n_truncated": None if context.stored else int(context.scores(split).truncated),
+        "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
         "fingerprint": split.fingerprint,
-        "predictions": predictions_file(split.name),
+        "predictions": predictions_file(split.name) if scored else None,
     }
 
 
@@ -407,9 +426,13 @@ def _environment() -> dict[str, str]:
 
 
 def _write(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> None:
+    # Whatever can fail comes before the first file of an earlier report is replaced.
     out = context.out
+    page = _page(context, record, outcomes, command)
+    audit_json = json_text(record)
     for split in _all_splits(context):
-        save_predictions(out / predictions_file(split.name), split, context.scores(split))
+        if _has_scores(context, split):
+            save_predictions(out / predictions_file(split.name), split, context.scores(split))
     drawn = set()
     for outcome in outcomes:
         for plot in outcome.result.plots if outcome.result else ():
@@ -417,9 +440,9 @@ def _write(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Out
     for stale in (out / "figures").glob("*.png"):
         if stale.name not in drawn:
             stale.unlink()
-    write_text(out / PAGE, _page(context, record, outcomes, command))
+    write_text(out / PAGE, page)
     # Last, as it says that the report is whole.
-    write_json(out / AUDIT_FILE, record)
+    write_text(out / AUDIT_FILE, audit_json)
     context.forget_others()
 
 

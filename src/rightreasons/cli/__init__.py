@@ -7,6 +7,8 @@ their command or the help is asked for, so they import nothing heavy at the top.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import os
 import pkgutil
 import sys
@@ -19,11 +21,11 @@ import typer.core
 import typer.main
 
 import rightreasons
+from rightreasons.foundations.sentences import EXPECTED, in_one_sentence
 
 TRACEBACK = "--traceback"
 
-# What users can cause and understand; anything else is a mistake of ours and keeps its traceback.
-_USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
+_wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 
 
 class _Commands(typer.core.TyperGroup):
@@ -42,7 +44,10 @@ class _Commands(typer.core.TyperGroup):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 when all went well, 2 on a user's error, told in one sentence.
+    """Run the command line and exit.
+
+    The exit code is 0 when all went well; 2 on a user's error, told in one sentence; 1 when a question of an audit
+    failed, or after an error that is a mistake of ours; 130 after Ctrl-C.
 
     Args:
         arguments: The arguments; None for those of this process.
@@ -51,20 +56,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Accepted anywhere, as one adds it to the end of the line that failed.
     show_traceback = TRACEBACK in words or bool(os.environ.get("RIGHTREASONS_TRACEBACK"))
     words = [word for word in words if word != TRACEBACK]
+    _wants_traceback.set(show_traceback)
+    _never_fail_to_print()
     try:
+        _check_words(words)
         code = typer.main.get_command(_app)(args=words, prog_name="rightreasons", standalone_mode=False)
     except typer.Abort:  # Ctrl-C
         typer.echo("Stopped. What was computed is kept, and the same command goes on from there.", err=True)
         raise SystemExit(130) from None
+    except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
+        raise SystemExit(0) from None
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a misspelt option, which typer explains itself
             error.show()
             raise SystemExit(error.exit_code) from None
-        if show_traceback or not isinstance(error, _USER_ERRORS):
+        if show_traceback:
             raise
-        typer.echo(f"Error: {_sentence(error)}", err=True)
-        raise SystemExit(2) from None
+        expected = isinstance(error, EXPECTED)
+        more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
+        typer.echo(f"Error: {in_one_sentence(error)}{more}", err=True)
+        raise SystemExit(2 if expected else 1) from None
     raise SystemExit(code or 0)
+
+
+def wants_traceback() -> bool:
+    """Say whether the command line asks for the traceback of an error."""
+    return _wants_traceback.get()
 
 
 def command_line() -> typer.Typer:
@@ -104,6 +122,19 @@ def _root(
     """Is your language model right for the right reasons?"""
 
 
-def _sentence(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text or type(error).__name__
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse an empty word: as a path it would be the current folder, and as a list of names, none."""
+    for word, before in zip(words, ("", *words), strict=False):
+        name, equals, value = word.partition("=")
+        if word and not (name.startswith("--") and equals and not value):
+            continue
+        option = name if word else before
+        what = option if option.startswith("--") else "an argument"
+        raise ValueError(f"Expected a value of {what}, but it is empty.")
+
+
+def _never_fail_to_print() -> None:
+    """Let a terminal that has not all characters show a question mark for them."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]

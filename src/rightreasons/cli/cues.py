@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +34,7 @@ def cues(
     options: Any,
     config: ConfigName = None,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
-    top: Annotated[int, typer.Option(help="Number of cues to print.")] = 20,
+    top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
     prompt_column: PromptColumn = None,
     choices_column: ChoicesColumn = None,
     label_column: RightChoiceColumn = None,
@@ -49,10 +48,13 @@ def cues(
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.cli._shared.choices import open_items
+    from rightreasons.foundations.atomic_write import check_file, write_json
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.results import plain
     from rightreasons.measuring.cues import GROUPS, ChoiceItems, measure_cues
 
+    if out is not None:
+        check_file(out)
     data, taken = open_items(
         dataset,
         config,
@@ -75,8 +77,7 @@ def cues(
     _show_classifier(figures, None if items.groups is None else column)
     if out is not None:
         record = {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier}
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(plain(record), ensure_ascii=False, indent=1), "utf-8")
+        write_json(out, plain(record))
         typer.echo(f"\nFigures: {out}")
 
 

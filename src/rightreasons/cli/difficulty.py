@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.audit import Out, run_audit
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model
+from rightreasons.foundations.atomic_write import write_text
 from rightreasons.measuring.options import DifficultyOptions
 
 if TYPE_CHECKING:
@@ -48,10 +50,11 @@ def _show(result: AuditResult, top: int) -> None:
     if not rows:
         return
     file = result.page.parent / RANKING
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows({**row, "words": " ".join(row["words"])} for row in rows)
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows({**row, "words": " ".join(row["words"])} for row in rows)
+    write_text(file, stream.getvalue())
     shown = {
         example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
     }

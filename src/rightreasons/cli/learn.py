@@ -31,9 +31,11 @@ def plan(
     options: PlanOptions,
 ) -> None:
     """Plan the runs of an experiment and store them in a folder."""
+    from rightreasons.foundations.atomic_write import check_folder
     from rightreasons.training.behavior.plan import Plan, plan_runs
     from rightreasons.training.behavior.sources import describe_sources, open_task
 
+    check_folder(folder, "PLAN", own=("plan.jsonl", "results"))
     source = describe_sources(model, suite, data, options)
     task = open_task(source)
     runs = plan_runs(
@@ -75,10 +77,12 @@ def collect(
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
     from rightreasons.cli._shared.show import show_scores
-    from rightreasons.foundations.atomic_write import write_json
+    from rightreasons.foundations.atomic_write import check_file, write_json
     from rightreasons.training.behavior.plan import Plan, collect_scores
 
-    scores = collect_scores(Plan.open(folder))
-    file = write_json(out or folder / "collected.json", scores.to_dict())
+    opened = Plan.open(folder)
+    file = check_file(out or folder / "collected.json")
+    scores = collect_scores(opened)
+    write_json(file, scores.to_dict())
     show_scores(scores)
     typer.echo(f"Pass rates and scores: {file}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,9 +54,11 @@ def split(
     seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
+    from rightreasons.foundations.atomic_write import check_folder, write_json
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
+    check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
     found = _open(dataset, config, task, prompt_column, choices_column, label_column, data_dir, limit, seed)
     test_name, test = _test(found, test_split, dataset)
     train_name, train = _train(found, train_split, test_name, dataset)
@@ -81,9 +82,8 @@ def split(
         "easy": [key for key, easy in parted if easy],
         "hard": [key for key, easy in parted if not easy],
     }
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "easy_hard_subsets.json").write_text(json.dumps(subsets, ensure_ascii=False, indent=1), "utf-8")
-    (out / "split.json").write_text(json.dumps(result.to_dict(), ensure_ascii=False, indent=1), "utf-8")
+    write_json(out / "easy_hard_subsets.json", subsets)
+    write_json(out / "split.json", result.to_dict())
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
     trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {n_folds} folds"
     share = result.n_easy / len(result.ids)

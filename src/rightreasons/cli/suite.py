@@ -31,7 +31,7 @@ def show(
     suite: SuiteName,
     data_dir: DataDir = None,
     text_columns: TextColumns = None,
-    cases: Annotated[int, typer.Option(help="Cases shown per functionality.")] = 2,
+    cases: Annotated[int, typer.Option(help="Cases shown per functionality.", min=0)] = 2,
 ) -> None:
     """Show the functionalities of a suite, with the first cases of each."""
     opened = _open(suite, data_dir, text_columns)
@@ -64,6 +64,9 @@ def write(
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
     if not out.name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
         raise ValueError(f"Expected OUT to end in .jsonl, .jsonl.gz or .parquet, but got {out.name!r}.")
+    from rightreasons.foundations.atomic_write import check_file
+
+    check_file(out, "OUT")
     opened = _open(suite, data_dir, text_columns)
     opened.write(out)
     _show_size(opened)

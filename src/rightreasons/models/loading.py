@@ -217,6 +217,8 @@ def check_model(name_or_path: object) -> str:
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise TypeError(f"Expected the model as a folder or a hub id, but got {kind_of(name_or_path)}.")
     name = os.fspath(name_or_path)
+    if not name.strip() or "\0" in name:
+        raise ValueError(f"Expected the model as a folder or a hub id, but got {name!r}.")
     folder = Path(name).expanduser()
     if folder.is_dir():
         _check_folder(folder)

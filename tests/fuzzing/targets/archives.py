@@ -20,12 +20,14 @@ from rightreasons.data.benchmarks.copa_files import read_items
 from rightreasons.data.opening.splits import open_splits
 from rightreasons.data.suites.plain_pickle import load_plain
 
-XML = (
-    b'<?xml version="1.0" encoding="utf-8"?>\n<copa-corpus version="1.0">\n'
-    b'<item id="1" asks-for="cause" most-plausible-alternative="1"><p>It was wet.</p><a1>It rained.</a1><a2>No.</a2></item>\n'
-    b'<item id="2" asks-for="effect" most-plausible-alternative="2"><p>He fell.</p><a1>Yes.</a1><a2>He cried.</a2></item>\n'
-    b"</copa-corpus>\n"
-)
+XML = b"""<?xml version="1.0" encoding="utf-8"?>
+<copa-corpus version="1.0">
+<item id="1" asks-for="cause" most-plausible-alternative="1">
+<p>It was wet.</p><a1>It rained.</a1><a2>No.</a2></item>
+<item id="2" asks-for="effect" most-plausible-alternative="2">
+<p>He fell.</p><a1>Yes.</a1><a2>He cried.</a2></item>
+</copa-corpus>
+"""
 CSV = b"id,premise,question,choice1,choice2,label\n1,It was wet.,cause,It rained.,No.,0\n"
 
 
@@ -161,8 +163,20 @@ def saved():
 
 SAVED = saved()
 CARD = b"---\nconfigs:\n- config_name: one\n  data_files: train.csv\n---\n# Data\n"
-NAMES = ("train.csv", "test.csv", "train.jsonl", "data.parquet", "README.md", "state.json", "dataset_dict.json",
-         "dataset_info.json", "a.tar", "b.zip", "x.txt", "validation-00000-of-00001.parquet")  # fmt: skip
+NAMES = (
+    "train.csv",
+    "test.csv",
+    "train.jsonl",
+    "data.parquet",
+    "README.md",
+    "state.json",
+    "dataset_dict.json",
+    "dataset_info.json",
+    "a.tar",
+    "b.zip",
+    "x.txt",
+    "validation-00000-of-00001.parquet",
+)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Every command of the command line, found by listing it: exit codes, one sentence, and an older result left as it was."""
+"""Every command, found by listing: exit codes, one sentence, and an older result left as it was."""
 
 import contextlib
 import functools
@@ -70,8 +70,19 @@ def world():
 
 def paths():
     """The things of the world by name, and some that are not there."""
-    return st.sampled_from([*sorted(path.name for path in world().iterdir()), "nope", "no/such/path", "", ".", "/proc/x",
-                            "data.csv/x", "\x00", "a" * 300])  # fmt: skip
+    return st.sampled_from(
+        [
+            *sorted(path.name for path in world().iterdir()),
+            "nope",
+            "no/such/path",
+            "",
+            ".",
+            "/proc/x",
+            "data.csv/x",
+            "\x00",
+            "a" * 300,
+        ]
+    )
 
 
 @st.composite
@@ -105,10 +116,17 @@ def lines(draw):
 def likely(name):
     """Things of the kind that an argument asks for."""
     known = {
-        "model": ["classifier", "chooser"], "models": ["classifier"], "dataset": ["data.csv", "items.jsonl", "planted_shortcuts"],
-        "suite": ["suite.jsonl"], "first": ["report"], "second": ["report"], "predictions": ["answers.csv", "scores.csv"],
-        "data": ["data.csv"], "file": ["scores.csv"], "name": ["sst2"],
-    }  # fmt: skip
+        "model": ["classifier", "chooser"],
+        "models": ["classifier"],
+        "dataset": ["data.csv", "items.jsonl", "planted_shortcuts"],
+        "suite": ["suite.jsonl"],
+        "first": ["report"],
+        "second": ["report"],
+        "predictions": ["answers.csv", "scores.csv"],
+        "data": ["data.csv"],
+        "file": ["scores.csv"],
+        "name": ["sst2"],
+    }
     return st.sampled_from(known.get(name, ["old"]))
 
 

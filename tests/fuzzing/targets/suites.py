@@ -97,8 +97,13 @@ TARGETS = [
             st.dictionaries(st.sampled_from(["a", "b", "a1", "0"]), st.lists(entries, max_size=4) | values, max_size=3)
             | values,
             st.fixed_dictionaries(
-                {}, optional={"n": st.sampled_from([None, 0, 1, 3, -1, 10**9, "x"]), "label": values,
-                              "across": st.sampled_from([None, "a", "b", 5]), "seed": st.sampled_from([0, -1, "x", 2**70])},
+                {},
+                optional={
+                    "n": st.sampled_from([None, 0, 1, 3, -1, 10**9, "x"]),
+                    "label": values,
+                    "across": st.sampled_from([None, "a", "b", 5]),
+                    "seed": st.sampled_from([0, -1, "x", 2**70]),
+                },
             ),
         ),
         check_template,
@@ -112,8 +117,14 @@ TARGETS = [
             st.lists(words, max_size=4) | values,
             st.fixed_dictionaries(
                 {},
-                optional={"label": values, "expectation": values, "perturbation": st.sampled_from(PERTURBATIONS),
-                          "tolerance": values, "seed": values, "copies": values},
+                optional={
+                    "label": values,
+                    "expectation": values,
+                    "perturbation": st.sampled_from(PERTURBATIONS),
+                    "tolerance": values,
+                    "seed": values,
+                    "copies": values,
+                },
             ),
         ),
         check_editor,
@@ -122,12 +133,14 @@ TARGETS = [
     Target(
         "perturbations",
         st.tuples(
-            st.lists(words | st.sampled_from(["I don't like it.", "Anna flew to Paris in 1999, not 3.50 km.", "It is."]))
-            .map(" ".join) | values,
+            st.lists(
+                words | st.sampled_from(["I don't like it.", "Anna flew to Paris in 1999, not 3.50 km.", "It is."])
+            ).map(" ".join)
+            | values,
             st.sampled_from(PERTURBATIONS),
             st.fixed_dictionaries({}, optional={"seed": st.sampled_from([0, 7, -1, "x"]), "copies": values}),
         ),
         check_perturbation,
         60,
     ),
-]  # fmt: skip
+]

@@ -24,14 +24,28 @@ ITEMS = [
 ]
 NAMED = [
     {"goal": "open a jar", "sol1": "twist", "sol2": "sing", "label": 1},
-    {"question": {"stem": "who?", "choices": [{"label": "A", "text": "he"}, {"label": "B", "text": "she"}]}, "answerKey": "B"},
+    {
+        "question": {"stem": "who?", "choices": [{"label": "A", "text": "he"}, {"label": "B", "text": "she"}]},
+        "answerKey": "B",
+    },
     {"obs1": "he ran", "obs2": "he fell", "hyp1": "a", "hyp2": "b", "label": "1"},
-]  # fmt: skip
+]
 QUESTIONS = [
     {"id": "q", "question": "who?", "context": "Ann sat.", "answers": {"text": ["Ann"], "answer_start": [0]}},
-    {"data": [{"title": "t", "paragraphs": [{"context": "Ann sat.", "qas": [
-        {"id": "q", "question": "who?", "answers": [{"text": "Ann", "answer_start": 0}]}]}]}]},
-]  # fmt: skip
+    {
+        "data": [
+            {
+                "title": "t",
+                "paragraphs": [
+                    {
+                        "context": "Ann sat.",
+                        "qas": [{"id": "q", "question": "who?", "answers": [{"text": "Ann", "answer_start": 0}]}],
+                    }
+                ],
+            }
+        ]
+    },
+]
 
 
 def table(rows, separator=","):
@@ -69,10 +83,14 @@ columns = st.none() | st.sampled_from(["text", "label", "id", "choices", "questi
 options = st.fixed_dictionaries(
     {},
     optional={
-        "label_column": columns, "id_column": columns, "split": st.sampled_from([None, "train", "x"]),
-        "require_labels": st.booleans(), "limit": st.sampled_from([None, 1, 2, 0, "x"]), "config": st.none() | words,
+        "label_column": columns,
+        "id_column": columns,
+        "split": st.sampled_from([None, "train", "x"]),
+        "require_labels": st.booleans(),
+        "limit": st.sampled_from([None, 1, 2, 0, "x"]),
+        "config": st.none() | words,
     },
-)  # fmt: skip
+)
 
 
 @st.composite

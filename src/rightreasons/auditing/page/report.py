@@ -23,6 +23,14 @@ from rightreasons.measuring.estimates import Estimate
 LONGEST_TEXT = 700
 """Characters of an example that the page shows; audit.json holds all."""
 
+# Characters that HTML does not allow, a NUL among them, as the pictures that Unicode has of them.
+_CONTROLS = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\f\r"},
+    **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
+    **{plane + low: 0xFFFD for plane in range(0, 0x110000, 0x10000) for low in (0xFFFE, 0xFFFF)},
+    **dict.fromkeys(range(0xFDD0, 0xFDF0), 0xFFFD),
+}
+
 _SCALES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -98,7 +106,7 @@ def render_page(
         version=rightreasons.__version__,
         footer=f"Made by rightreasons {rightreasons.__version__}. This page loads nothing from elsewhere.",
     )
-    return page
+    return page.translate(_CONTROLS)
 
 
 def scale_of(headline: Headline) -> dict[str, Any] | None:

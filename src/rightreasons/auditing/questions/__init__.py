@@ -57,12 +57,17 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
         The sections.
 
     Raises:
-        ValueError: If a name is unknown; the error gives the nearest known ones.
+        TypeError: If the names are not a list.
+        ValueError: If there is no name, or one is unknown; the error gives the nearest known ones.
     """
     known = available_questions()
-    names = known if questions is None else list(dict.fromkeys(questions))
+    if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
+        raise TypeError(f"Expected `questions` to be a list of names, but got {questions!r}.")
+    names = known if questions is None else list(questions)
+    if not names:
+        raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")
     for name in names:
         if name not in known:
             raise unknown_name("question", name, known)
-    sections: list[Section] = [import_module(f"{__name__}.{name}.section").SECTION for name in names]
+    sections: list[Section] = [import_module(f"{__name__}.{name}.section").SECTION for name in dict.fromkeys(names)]
     return sorted(sections, key=lambda section: section.order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.auditing.options import AuditOptions, StoredOptions
-from rightreasons.cli import command_line
+from rightreasons.cli import command_line, wants_traceback
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model, OptionalDataset, OptionalModel
 from rightreasons.foundations.options import Options
@@ -88,12 +89,27 @@ def run_audit(
     options: Mapping[str, Options],
     show: Callable[[AuditResult], None] | None = None,
 ) -> None:
-    """Audit, and print the verdicts; `show` prints more before them."""
+    """Audit, and print the verdicts; `show` prints more before them.
+
+    With --traceback, an error inside a question ends the audit where it arose.
+    """
     from rightreasons.auditing.runner import audit
     from rightreasons.cli._shared.show import show_audit
 
     tell = functools.partial(typer.echo, err=True)
-    result = audit(model, dataset, out=out, questions=questions, options=options, tell=tell, **settings)
+    with warnings.catch_warnings():
+        # What failed is printed in the place of its answer.
+        warnings.filterwarnings("ignore", message="The question '")
+        result = audit(
+            model,
+            dataset,
+            out=out,
+            questions=questions,
+            options=options,
+            tell=tell,
+            raise_errors=wants_traceback(),
+            **settings,
+        )
     if show is not None:
         show(result)
     show_audit(result)

@@ -13,6 +13,14 @@ from numpy.typing import NDArray
 
 # Entries of a configuration about the origin of a model, which do not change what it computes.
 _PROVENANCE = ("_name_or_path", "transformers_version")
+_TOKENIZER_PROVENANCE = (
+    "name_or_path",
+    "tokenizer_file",
+    "vocab_file",
+    "merges_file",
+    "special_tokens_map_file",
+    "vocab",
+)
 
 
 def fingerprint_model(model: torch.nn.Module) -> str:
@@ -33,6 +41,24 @@ def fingerprint_model(model: torch.nn.Module) -> str:
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
         flat = tensor.detach().cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def fingerprint_tokenizer(tokenizer: Any) -> str:
+    """Digest what a tokenizer does with a text: its class, its vocabulary, its rules and its settings.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+
+    Returns:
+        32 hexadecimal digits; equal wherever the tokenizer was saved.
+    """
+    digest = hashlib.blake2b(type(tokenizer).__name__.encode(), digest_size=16)
+    settings = {key: value for key, value in tokenizer.init_kwargs.items() if key not in _TOKENIZER_PROVENANCE}
+    rules: Any = getattr(tokenizer, "backend_tokenizer", None)
+    content = rules.to_str() if hasattr(rules, "to_str") else sorted(tokenizer.get_vocab().items())
+    bound = int(tokenizer.model_max_length)
+    digest.update(json.dumps([settings, content, bound], sort_keys=True, default=str).encode())
     return digest.hexdigest()
 
 

@@ -20,7 +20,7 @@ from rightreasons.auditing.questions.behavior.section import (
     pass_rate_headline,
 )
 from rightreasons.auditing.schema import AUDIT_FILE
-from rightreasons.foundations.atomic_write import write_bytes, write_json, write_text
+from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.measuring.estimates import estimate_of
@@ -34,11 +34,9 @@ def check_report_folder(out: str | os.PathLike[str]) -> Path:
     """Check that a folder can take this report, before anything long begins.
 
     Raises:
-        ValueError: If it is a file, or holds an audit, whose page would be lost.
+        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would be lost.
     """
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"Expected a folder for the report, but {folder} is a file.")
+    folder = check_folder(out, own=(RATES, PAGE, "figures", "predictions"))
     if (folder / AUDIT_FILE).exists():
         raise ValueError(f"Expected a folder without an audit for this report, but {folder} holds {AUDIT_FILE}.")
     return folder
@@ -86,8 +84,6 @@ def write_behavior_report(
             question, title, key = SECTION.question, SECTION.title, "behavior"
         result = behavior_result(each, resampling=resampling, examples=examples, key=key)
         outcomes.append(Outcome(question, title, "answered", "", result))
-    for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):
-        write_bytes(folder / "figures" / f"{plot.key}.png", plot.png)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     page = render_page(
         title=f"Behavior on {suite.name}",
@@ -114,6 +110,8 @@ def write_behavior_report(
     rates = [
         {"model": each.name, "suite": suite.name, "labels": each.matched, **each.result.to_dict()} for each in tested
     ]
+    for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):
+        write_bytes(folder / "figures" / f"{plot.key}.png", plot.png)
     write_json(folder / RATES, {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0])
     return write_text(folder / PAGE, page)
 
