@@ -21,6 +21,7 @@ import numpy as np
 
 from rightreasons.foundations.arrays import ingest, kind_of, to_numpy
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     as_ragged,
     check_bool,
@@ -78,6 +79,7 @@ def available_modules() -> dict[str, str]:
     return dict(sorted(types.items()))
 
 
+@checks_kinds
 def module_path(name: str) -> str:
     """Return the folder of a module, for `evaluate.load`.
 

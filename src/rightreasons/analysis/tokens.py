@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, check_texts
 
 WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
@@ -82,6 +83,7 @@ _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
 
+@checks_kinds
 def words(text: str) -> list[str]:
     """Split a text into lower-case words and single marks of punctuation.
 

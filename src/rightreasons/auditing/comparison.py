@@ -24,6 +24,7 @@ from rightreasons.foundations.atomic_write import check_folder, write_bytes, wri
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.calibration import FIGURES, TESTED, JudgedItems, measure_figures, paired_test, take_rows
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CalibrationOptions
@@ -118,6 +119,7 @@ class _Pair:
     n_only: tuple[int, int]
 
 
+@checks_kinds
 def compare(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],

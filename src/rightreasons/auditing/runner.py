@@ -34,7 +34,7 @@ from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.foundations.atomic_write import check_folder, json_text, write_bytes, write_text
 from rightreasons.foundations.options import Options, listed, one_or_more
-from rightreasons.foundations.sentences import in_one_sentence
+from rightreasons.foundations.sentences import checks_kinds, in_one_sentence
 from rightreasons.foundations.validation import check_options
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class AuditResult:
         return self.audit
 
 
+@checks_kinds
 def audit(
     model: str | os.PathLike[str] | Scorer | None = None,
     dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
@@ -346,7 +347,7 @@ def _ask(
 
 
 def _check_answered(outcomes: Sequence[Outcome]) -> None:
-    """Refuse to write a report in which errors left no answer; what is common to the errors is told once."""
+    """Refuse to write a report in which errors left no answer; an error that all have in common is reported once."""
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     if not failed or any(outcome.status == "answered" for outcome in outcomes):
         return

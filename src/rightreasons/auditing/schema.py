@@ -13,6 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rightreasons.foundations.sentences import checks_kinds
+
 SCHEMA_VERSION = "1.0"
 
 AUDIT_FILE = "audit.json"
@@ -59,6 +61,7 @@ def check_audit(audit: object) -> None:
         raise ValueError(f"Expected {place} to fit its schema, but {message}.")
 
 
+@checks_kinds
 def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the audit.json of a report, and check it.
 

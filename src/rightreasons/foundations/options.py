@@ -7,7 +7,9 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
+
+from rightreasons.foundations.sentences import one_line
 
 Self = TypeVar("Self", bound="Options")
 T = TypeVar("T")
@@ -79,13 +81,16 @@ class Options:
             where: What the options belong to, for the error.
 
         Raises:
+            TypeError: If the values are no mapping.
             ValueError: If a name is unknown; the nearest known one is given.
         """
         from rightreasons.foundations.validation import check_options
 
         if isinstance(given, cls):
             return given
-        values = dict(cast("Mapping[str, Any]", given or {}))
+        if not isinstance(given, (Mapping, type(None))):
+            raise TypeError(f"Expected the options of {where} by name, but got {one_line(given)}.")
+        values = dict(given or {})
         check_options(values, cls.names(), where)
         return cls(**{name: _plain(value) for name, value in values.items()})
 
@@ -174,7 +179,7 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
                 raise TypeError(
                     f"Expected `options` or keywords of {where}, but got `options` and {', '.join(values)}."
                 )
-            return function(*arguments, options=options.read(whole or values, where), **keywords)
+            return function(*arguments, options=options.read(values if whole is None else whole, where), **keywords)
 
         call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return call

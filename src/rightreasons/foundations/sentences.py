@@ -1,6 +1,16 @@
-"""Errors as a person reads them: one sentence, whoever raised them."""
+"""Errors as a person reads them: one sentence, whoever raised them, also on arguments of the wrong kind."""
 
 from __future__ import annotations
+
+import functools
+import inspect
+import os
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 LONGEST = 1000
 """Characters of an error; of a longer one, the middle is left out."""
@@ -36,3 +46,112 @@ def in_one_sentence(error: BaseException) -> str:
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
     return text or type(error).__name__
+
+
+def checks_kinds(function: F) -> F:
+    """Let a public function refuse an argument of the wrong kind in one sentence, as its annotations say.
+
+    Texts, paths, mappings, lists, functions and instances of classes are checked. Numbers and arrays are not: whoever
+    reads them knows their range and says it. A name that is imported for type checking alone says nothing.
+
+    Args:
+        function: A function whose annotations are texts (`from __future__ import annotations`).
+
+    Returns:
+        The function with the same signature.
+
+    Example:
+        >>> @checks_kinds
+        ... def repeat(text: str, times: int = 2, *, between: list[str] | None = None) -> str:
+        ...     return (between or [""])[0].join([text] * times)
+        >>> repeat("ab"), repeat("ab", between=["-"])
+        ('abab', 'ab-ab')
+        >>> repeat(7)
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected `text` to be a text, but got 7 (int).
+    """
+    signature = inspect.signature(function)
+
+    @functools.cache
+    def hints() -> dict[str, Any]:
+        resolved = {}
+        for name, parameter in signature.parameters.items():
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                continue
+            try:
+                resolved[name] = eval(parameter.annotation, function.__globals__)  # noqa: S307 - our own source
+            except NameError:
+                continue
+        return resolved
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            bound = signature.bind(*arguments, **keywords).arguments
+        except TypeError:  # Python says it when the function is called
+            bound = {}
+        for name, hint in hints().items():
+            if name in bound and not _is_kind(bound[name], hint):
+                raise TypeError(
+                    f"Expected `{name}` to be {_kind(hint)}, but got {one_line(bound[name])} "
+                    f"({type(bound[name]).__name__})."
+                )
+        return function(*arguments, **keywords)
+
+    return cast(F, call)
+
+
+def one_line(value: object, longest: int = 80) -> str:
+    r"""Write a value for an error: in one line, and not endless.
+
+    Example:
+        >>> one_line("a\nb"), one_line([1] * 99, longest=20)
+        ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"an object of {type(value).__name__}"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _is_kind(value: object, hint: Any) -> bool:
+    origin = typing.get_origin(hint) or hint
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_kind(value, part) for part in typing.get_args(hint))
+    if hint is Any:
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if origin is Callable:
+        return callable(value)
+    if not isinstance(origin, type) or origin in (int, float, bool, object) or origin.__module__.startswith("numpy"):
+        return True
+    if getattr(origin, "_is_protocol", False) and origin.__module__.startswith("rightreasons"):
+        return True
+    if origin in (str, os.PathLike) or issubclass(origin, Mapping) or not issubclass(origin, Iterable):
+        return isinstance(value, origin)
+    if origin.__module__ in ("builtins", "collections.abc"):  # a list in any form: an array, a column, a series
+        return not isinstance(value, (bytes, type)) and (hasattr(value, "__iter__") or hasattr(value, "__getitem__"))
+    return isinstance(value, origin)
+
+
+def _kind(hint: Any) -> str:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        parts = dict.fromkeys(_kind(part) for part in typing.get_args(hint) if part is not type(None))
+        *others, last = parts
+        return f"{', '.join(others)} or {last}" if others else last
+    origin = typing.get_origin(hint) or hint
+    if origin is str:
+        return "a text"
+    if origin is os.PathLike:
+        return "a path"
+    if origin is Callable:
+        return "a function"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "a mapping"
+    if isinstance(origin, type) and origin.__module__ in ("builtins", "collections.abc"):
+        return {"int": "a whole number", "float": "a number", "bool": "True or False"}.get(origin.__name__, "a list")
+    name = getattr(origin, "__name__", str(origin))
+    return f"a{'n' if name[:1] in 'AEIO' else ''} {name}"

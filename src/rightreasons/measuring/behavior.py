@@ -30,6 +30,7 @@ from rightreasons.foundations.label_names import BY_NUMBER, listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import SCORE_KINDS, check_scores, check_vector
 
@@ -134,6 +135,7 @@ class JudgedCase:
     examples: tuple[JudgedExample, ...]
 
 
+@checks_kinds
 def measure_behavior(
     classifier: Classifier,
     suite: Suite,
@@ -185,6 +187,7 @@ def measure_behavior(
     return _classified(classifier.name, suite, probabilities, match, resampling)
 
 
+@checks_kinds
 def score_stored(
     name: str, suite: Suite, answers: ModelAnswers, *, resampling: Resampling = Resampling()
 ) -> SuiteAnswers:
@@ -241,6 +244,7 @@ def score_stored(
     )
 
 
+@checks_kinds
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
     """Return failing cases of a functionality, with the outcome of each example.
 
@@ -261,6 +265,7 @@ def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None
     return judged_cases(tested, number, failed)
 
 
+@checks_kinds
 def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None = None) -> list[JudgedCase]:
     """Compare the answers to cases of a functionality with what is expected of them.
 

@@ -7,6 +7,7 @@ import os
 from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.models.loading import Classifier
 from rightreasons.models.scoring.spans import predict_answers
@@ -37,6 +38,7 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
     return questions, contexts
 
 
+@checks_kinds
 def measure_reading(
     classifier: Classifier,
     suite: Suite,

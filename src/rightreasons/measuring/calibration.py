@@ -26,6 +26,7 @@ from rightreasons.analysis.calibration.temperature import Temperature, fit_tempe
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, mean, share
 from rightreasons.measuring.options import CalibrationOptions
 
@@ -247,6 +248,7 @@ class PlantedCueFigures:
     follows: Estimate | None
 
 
+@checks_kinds
 def measure_calibration(
     items: JudgedItems,
     *,

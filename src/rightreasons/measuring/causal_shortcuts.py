@@ -20,6 +20,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
 from rightreasons.models.loading import Classifier
 from rightreasons.models.scoring.classes import predict
@@ -88,6 +89,7 @@ class CausalMeasurement:
     left_out: Mapping[str, str]
 
 
+@checks_kinds
 def named_cues(cues: Sequence[Cue]) -> list[Cue]:
     """Return the cues that cue more predictions than blind picks would, by a test at 0.05 for each.
 
@@ -97,6 +99,7 @@ def named_cues(cues: Sequence[Cue]) -> list[Cue]:
     return [cue for cue in cues if cue.p_value < NAMED_P]
 
 
+@checks_kinds
 def measure_causal_shortcuts(
     classifier: Classifier,
     texts: Sequence[str],
@@ -186,6 +189,7 @@ def measure_causal_shortcuts(
     )
 
 
+@checks_kinds
 def cue_groups(
     texts: Sequence[str],
     predictions: Any,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.difficulty.contrast import ContrastConsistency, contrast_consistency
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_same_length
 from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, share
 
@@ -216,6 +217,7 @@ class ContrastMeasurement:
         }
 
 
+@checks_kinds
 def measure_contrast_sets(
     items: ContrastItems,
     predicted: NDArray[Any],

@@ -19,6 +19,7 @@ from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ragged
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CuesOptions
@@ -154,6 +155,7 @@ class CueFigures(Result):
         return (*self.significant, *others)[:limit]
 
 
+@checks_kinds
 def measure_cues(
     items: ChoiceItems,
     *,

@@ -23,6 +23,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import plain
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate, estimate_of, share
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
@@ -281,6 +282,7 @@ class DifficultyMeasurement:
         return result
 
 
+@checks_kinds
 def measure_difficulty(
     classifier: Classifier,
     texts: Sequence[str],
@@ -373,6 +375,7 @@ class ExtremeFlips:
         return attempts, best
 
 
+@checks_kinds
 def measure_flips(
     classifier: Classifier,
     texts: Sequence[str],

@@ -19,6 +19,7 @@ from rightreasons.analysis.probes.option_order import (
 )
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_fraction,
     check_labels,
@@ -83,6 +84,7 @@ class OrderFigures(Result):
         return self.n_items - self.n_estimation
 
 
+@checks_kinds
 def measure_option_order(
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],

@@ -22,6 +22,7 @@ from rightreasons.analysis.probes.prior_bias import PriorBias, prior_bias
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import as_ragged, check_count, check_ragged
 
 if TYPE_CHECKING:
@@ -279,6 +280,7 @@ def spare_choices(choices: Sequence[Sequence[str]]) -> int:
     return len(different) - max(len(row) for row in choices)
 
 
+@checks_kinds
 def probe_tables(
     items: datasets.Dataset,
     *,
@@ -320,6 +322,7 @@ def probe_tables(
     return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original))
 
 
+@checks_kinds
 def measure_probes(
     scores: ProbeScores, *, joint: bool = False, resampling: Resampling = Resampling(), n_permutations: int = 200
 ) -> ProbeFigures:

@@ -21,6 +21,7 @@ from rightreasons.analysis.shortcuts.tradeoff import ShortcutTradeoff, shortcut_
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_labels
 from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
@@ -298,6 +299,7 @@ class ShortcutRecord(Result):
         return cls(**fields)
 
 
+@checks_kinds
 def measure_shortcuts(
     classifier: Classifier,
     texts: Sequence[str],

@@ -19,6 +19,7 @@ from rightreasons.data.perturbing.substitutions import (
 )
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_same_length, check_texts
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier
@@ -88,6 +89,7 @@ class SubstitutionTests(Result):
         return tuple(attempt for attempt in self.attempts if attempt.kind == kind)
 
 
+@checks_kinds
 def substitution_tests(
     classifier: Classifier,
     texts: Sequence[str],

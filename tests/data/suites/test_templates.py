@@ -118,7 +118,7 @@ def test_braces_are_written_twice():
         ("{x}", {"x": ["a"], "across": "y"}, ValueError, "`across` to name one slot"),
         ("{x}", {"x": ["a"], "n": 0}, ValueError, "`n` to be at least 1"),
         (["{x}", "b"], {"x": ["a"], "label": [1]}, ValueError, "one label for each of the 2 examples"),
-        (3, {}, TypeError, "a template to be a text or a list"),
+        (3, {}, TypeError, "Expected `template` to be a text or a list"),
         ([["a"], 3], {}, TypeError, "each example of a template"),
     ],
 )

@@ -26,6 +26,7 @@ from rightreasons.foundations.expectation_specs import (
     expectation_parameters,
     skips_first,
 )
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_number
 
 Results = NDArray[np.float64]
@@ -308,6 +309,7 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
 """Every expectation by the name that a suite gives it; their parameters are in `expectation_specs`."""
 
 
+@checks_kinds
 def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, Results]:
     """Evaluate an expectation on answers.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     MOST_DRAWS,
     check_count,
@@ -58,6 +59,7 @@ def harmonic_mean(first: float, second: float) -> float:
     return 0.0 if first <= 0 or second <= 0 else 2 * first * second / (first + second)
 
 
+@checks_kinds
 def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mapping[str, float]) -> GeneralizationScore:
     r"""Join a model's score on independent data with its scores on a behavioral suite.
 
@@ -127,6 +129,7 @@ class Randomization(Result):
     n_permutations: int
 
 
+@checks_kinds
 def compare_generalization(
     iid: tuple[object, object],
     suites: Sequence[tuple[object, object]],

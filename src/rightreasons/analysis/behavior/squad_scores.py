@@ -12,6 +12,7 @@ from rightreasons.analysis.behavior.normalization import normalize_answer
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, wilson
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_same_length, check_texts
 
 
@@ -65,6 +66,7 @@ def token_f1(prediction: str, reference: str, *, normalization: str = "squad") -
     return _f1(*words)
 
 
+@checks_kinds
 def answer_scores(
     predictions: Sequence[str],
     references: Sequence[Sequence[str]],

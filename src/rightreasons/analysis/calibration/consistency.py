@@ -9,6 +9,7 @@ import numpy as np
 from rightreasons.analysis.calibration.errors import CalibrationResult
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ConsistencyResult(Result):
     n_resamples: int
 
 
+@checks_kinds
 def consistency(result: CalibrationResult, *, resampling: Resampling = Resampling()) -> ConsistencyResult:
     r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
 

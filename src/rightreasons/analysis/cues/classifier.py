@@ -13,6 +13,7 @@ from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.foundations import validation
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,7 @@ class CueClassifier(Result):
     credits: tuple[float, ...]
 
 
+@checks_kinds
 def cue_classifier(
     data: Sequence[Sequence[str]],
     labels: object,
@@ -139,6 +141,7 @@ def cue_classifier(
     )
 
 
+@checks_kinds
 def cue_transfer(
     train: Sequence[Sequence[str]],
     train_labels: object,

@@ -12,6 +12,7 @@ from rightreasons.analysis.intervals import Interval, bootstrap_sums
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import as_ragged, check_same_length
 
 
@@ -44,6 +45,7 @@ class DetectionQuality(Result):
     n_both: int
 
 
+@checks_kinds
 def detection_quality(
     found: Any,
     planted: Any,

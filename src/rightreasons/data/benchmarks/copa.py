@@ -19,6 +19,7 @@ from rightreasons.data.builders.builder import Builder, Config, Hub
 from rightreasons.data.builders.sources import Source
 from rightreasons.data.perturbing.mirror import check_mirrored, choices_of
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, check_seed
 
 _COPA = "Roemmele, Bejan and Gordon (2011). Choice of Plausible Alternatives. AAAI Spring Symposium."
@@ -342,6 +343,7 @@ def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
     return frozenset(order[: len(order) // 2])
 
 
+@checks_kinds
 def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") -> datasets.Dataset:
     """Turn items of the COPA family into the common multiple-choice schema of this package.
 

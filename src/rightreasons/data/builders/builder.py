@@ -52,6 +52,7 @@ import datasets
 
 from rightreasons.data.builders.sources import Source, sha256_of
 from rightreasons.foundations.code_version import code_version
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
 DATA_DIR_VARIABLE = "RIGHTREASONS_DATA_DIR"
@@ -389,6 +390,7 @@ class ClassificationBuilder(Builder):
         return {"id": f"{split}-{number}", "text": text, "label": row["label"]} if text else None
 
 
+@checks_kinds
 def classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
     """Return the columns id, text and label with named labels, and those that a data set adds.
 
@@ -406,6 +408,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
     )
 
 
+@checks_kinds
 def multiple_choice_features(**extra: Any) -> datasets.Features:
     """Return the columns id, prompt, choices and label, and those that a data set adds."""
     return datasets.Features(

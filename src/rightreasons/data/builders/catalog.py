@@ -10,6 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_options, unknown_name
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def builder_class(name: str) -> type[Builder]:
     return builder
 
 
+@checks_kinds
 def load_builder(
     name: str,
     config: str | None = None,
@@ -87,6 +89,7 @@ def load_builder(
     return builder(config_name=config, data_dir=data_dir, revision=revision, **options)
 
 
+@checks_kinds
 def load_dataset(
     name: str,
     config: str | None = None,

@@ -18,10 +18,12 @@ from huggingface_hub import DatasetCardData
 
 from rightreasons.data.builders.builder import Builder
 from rightreasons.data.builders.catalog import builder_class, load_builder
+from rightreasons.foundations.sentences import checks_kinds
 
 _HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
 
 
+@checks_kinds
 def publish(
     name: str,
     folder: str | os.PathLike[str],

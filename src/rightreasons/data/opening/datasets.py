@@ -24,11 +24,13 @@ from rightreasons.data.opening.labels import read_labels
 from rightreasons.data.opening.nested import with_nested
 from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.label_names import LabelColumn
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 
 
+@checks_kinds
 def open_dataset(
     name_or_path: Any,
     config: str | None = None,
@@ -116,6 +118,7 @@ def open_dataset(
     return _each(tables, split, make, name)
 
 
+@checks_kinds
 def open_multiple_choice(
     name_or_path: Any,
     config: str | None = None,
@@ -199,6 +202,7 @@ def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Da
     return data.select(chosen_rows(data["id"][:], limit, seed=seed))
 
 
+@checks_kinds
 def chosen_rows(
     ids: Sequence[str], limit: int, *, seed: int = 0, groups: Sequence[Any] | None = None
 ) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import takes
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import unknown_name
 
 LABEL_COLUMNS = (
@@ -153,6 +154,7 @@ class ModelAnswers:
 
 
 @takes(PredictionOptions)
+@checks_kinds
 def read_predictions(
     path: str | Path,
     *,
@@ -192,6 +194,7 @@ def read_predictions(
     )
 
 
+@checks_kinds
 def read_answers(path: str | Path) -> ModelAnswers:
     """Read a file of predictions without labels; a label column is ignored.
 

@@ -14,9 +14,11 @@ from rightreasons.data.opening.splits import choose_split
 from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.schemas import EXTRACTIVE_ANSWERS
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ids
 
 
+@checks_kinds
 def open_questions(
     name_or_path: Any,
     *,

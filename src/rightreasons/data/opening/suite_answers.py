@@ -28,6 +28,7 @@ from rightreasons.data.opening.predictions import ANSWER_COLUMNS, CLASS_COLUMNS,
 from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.label_names import match_labels
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import ROW_SUM_TOLERANCE, check_one_of
 
 FORMATS = ("pred_only", "softmax", "binary_conf", "pred_and_conf", "pred_and_softmax")
@@ -40,6 +41,7 @@ _WHOLE = re.compile(r"\d+(?:\.0*)?")
 _PREFIX = re.compile(rf"(?i)(?:{'|'.join(CLASS_COLUMNS)}|conf|softmax)(?:[_:. ]|(?=\d)|$)")
 
 
+@checks_kinds
 def read_suite_answers(path: str | os.PathLike[str], suite: Suite, *, file_format: str | None = None) -> ModelAnswers:
     """Read stored answers to a suite.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ids, check_texts
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
+@checks_kinds
 def mirror_dataset(
     dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[Any, str], *, prompt_column: str | None = None
 ) -> datasets.Dataset:

@@ -23,6 +23,7 @@ import datasets
 import pyarrow as pa
 
 from rightreasons.data.builders.builder import multiple_choice_features
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_seed
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
@@ -101,6 +102,7 @@ class Pool:
         return [self.choice(item, draw) for draw in range(self._starts[item + 1] - self._starts[item])]
 
 
+@checks_kinds
 def perturb(
     dataset: datasets.Dataset | datasets.IterableDataset,
     probe: str,

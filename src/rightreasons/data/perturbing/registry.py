@@ -33,6 +33,7 @@ from rightreasons.data.perturbing import entities, phrases, spelling
 from rightreasons.data.perturbing.negation import negation
 from rightreasons.data.perturbing.text import Change
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_options, unknown_name
 
 MAX_COPIES = 1000
@@ -96,6 +97,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
 """Every perturbation by its name."""
 
 
+@checks_kinds
 def find_perturbation(name: str | Perturbation) -> Perturbation:
     """Return a perturbation.
 
@@ -162,6 +164,7 @@ def changes(
     return list(made.values())
 
 
+@checks_kinds
 def perturb_text(
     text: str, perturbation: str | Perturbation, *, item_id: object = None, seed: int = 0, **options: Any
 ) -> list[str] | None:

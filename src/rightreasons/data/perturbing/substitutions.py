@@ -12,6 +12,7 @@ from rightreasons.data.perturbing.wordnet import Thesaurus
 from rightreasons.data.perturbing.words import LAST_NAMES, NAMES
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_same_length, check_seed
 
 KINDS = ("synonym", "antonym", "neighbor", "name")
@@ -49,6 +50,7 @@ Lookups = Mapping[str, tuple[Lookup, str]]
 """For each kind of substitution where its candidates come from, and the name of that source."""
 
 
+@checks_kinds
 def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str:
     """Make substitutions in a text.
 
@@ -78,6 +80,7 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
     return "".join((*parts, text[at:]))
 
 
+@checks_kinds
 def substitution_lookups(
     thesaurus: Thesaurus | None,
     neighbors: Lookup | None = None,
@@ -102,6 +105,7 @@ def substitution_lookups(
     return lookups
 
 
+@checks_kinds
 def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Assign the words of texts to classes: each word goes to the class with the largest share of texts that hold it.
 
@@ -133,6 +137,7 @@ def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[
     }
 
 
+@checks_kinds
 def word_substitutions(
     text: str,
     spans: Sequence[tuple[int, int]],
@@ -195,6 +200,7 @@ def find_names(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+@checks_kinds
 def name_substitutions(text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()) -> list[Substitution]:
     """Replace each name of a person with another: one of the same text where there is one, or else one of a list.
 

@@ -21,6 +21,7 @@ from typing import Any
 from rightreasons.data.perturbing.registry import Perturbation, changes, find_perturbation
 from rightreasons.data.suites.cases import TEST_TYPES, Case, Functionality
 from rightreasons.data.suites.templates import fill
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_number, check_one_of, check_options, check_seed, unknown_name
 
 __all__ = ["directional", "fill", "functionality_from_row", "inv", "mft"]
@@ -34,6 +35,7 @@ _DATA = ("data",)
 _WORD_LISTS = ("names", "places", "phrases")
 
 
+@checks_kinds
 def mft(
     name: str,
     functionality_class: str,
@@ -93,6 +95,7 @@ def mft(
     return Functionality(name, functionality_class, "MFT", spec, tuple(cases))
 
 
+@checks_kinds
 def inv(
     name: str,
     functionality_class: str,
@@ -142,6 +145,7 @@ def inv(
     return Functionality(name, functionality_class, "INV", spec, tuple(changed))
 
 
+@checks_kinds
 def directional(
     name: str,
     functionality_class: str,

@@ -8,12 +8,14 @@ import os
 from rightreasons.data.suites.cases import Case, Functionality
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.bounds import MAX_CELL_CHARACTERS
+from rightreasons.foundations.sentences import checks_kinds
 
 COLUMNS = ("functionality", "test_case", "label_gold")
 LABEL_NAMES = ("non-hateful", "hateful")
 """The words of `label_gold`, in the order of the numbers 0 and 1 that other releases of this format have."""
 
 
+@checks_kinds
 def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
     """Read a suite in HateCheck's format: a CSV with functionality, test_case and label_gold, one text per case.
 

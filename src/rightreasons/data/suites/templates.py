@@ -29,6 +29,7 @@ from typing import Any
 from rightreasons.data.perturbing.text import with_article
 from rightreasons.data.suites.cases import Case
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_seed, unknown_name
 
 MAX_EXAMPLES = 100_000
@@ -38,6 +39,7 @@ _PERMUTED = 1 << 16  # up to this number of combinations, a sample is the beginn
 _SLOT = re.compile(r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<slot>[A-Za-z_]\w*)(?:\.(?P<field>\w+))?\}|[{}]")
 
 
+@checks_kinds
 def fill(
     template: str | Sequence[Any],
     /,
@@ -111,6 +113,7 @@ def fill(
     return cases
 
 
+@checks_kinds
 def checklist_lexicons(data_dir: str | os.PathLike[str]) -> dict[str, list[Any]]:
     """Read CheckList's lexicons: male, female, first_name, last_name, country, nationality, city, religion and others.
 

@@ -22,6 +22,7 @@ from rightreasons.auditing.questions.behavior.section import (
 from rightreasons.auditing.schema import AUDIT_FILE
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import BehaviorOptions
@@ -42,6 +43,7 @@ def check_report_folder(out: str | os.PathLike[str]) -> Path:
     return folder
 
 
+@checks_kinds
 def write_behavior_report(
     tested: Sequence[SuiteAnswers],
     out: str | os.PathLike[str],
