@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from rightreasons.data.perturbing.substitutions import Lookups, class_words, substitution_lookups
 from rightreasons.data.perturbing.wordnet import Thesaurus, find_wordnet
 from rightreasons.foundations.choices import NEIGHBORS
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.gradients.neighbors import EmbeddingNeighbors, NoWordError, class_neighbors
 from rightreasons.models.loading import Classifier
@@ -26,6 +27,7 @@ class ReplacementSources:
     described: str
 
 
+@checks_kinds
 def replacement_sources(
     classifier: Classifier, texts: Sequence[str], labels: Sequence[int], *, neighbors: str = "same_class"
 ) -> ReplacementSources:

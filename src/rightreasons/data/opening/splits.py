@@ -10,12 +10,14 @@ import datasets
 from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
 from rightreasons.data.opening.tables import splits_of
 from rightreasons.foundations.choices import TASKS
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
 """The names of the splits to evaluate on, the preferred one first."""
 
 
+@checks_kinds
 def open_splits(
     name_or_path: Any, config: str | None = None, *, task: str = "classification", **options: Any
 ) -> dict[str, datasets.Dataset]:
@@ -46,6 +48,7 @@ def open_splits(
     return splits_of(opened(name_or_path, config, **options))
 
 
+@checks_kinds
 def choose_split(
     splits: Mapping[str, datasets.Dataset],
     split: str | None = None,
@@ -94,6 +97,7 @@ def has_labels(data: datasets.Dataset) -> bool:
     return "label" in data.column_names and any(label >= 0 for label in data["label"])
 
 
+@checks_kinds
 def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
     """Return the items that have a label, in their order.
 
