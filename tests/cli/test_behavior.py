@@ -89,6 +89,23 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
     assert (said.code, "2 or more cells in each line of numbers.txt" in said.err) == (2, True)
 
 
+def test_labels_are_named_on_the_command_line(world, tmp_path, capsys):
+    rows = ["p_good,p_bad", *["0.1,0.9"] * behavior_suite().n_examples]
+    (tmp_path / "surely.csv").write_text("\n".join(rows))
+    words = ("behavior", world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
+    said = run(capsys, *words, "--label-names", "bad,good")
+    assert said.code == 2  # the suite has a third label
+    assert "has the label 2 and the 2 names are bad, good" in said.err
+    (tmp_path / "surely.csv").write_text("\n".join(["p_so_so,p_good,p_bad", *["0.1,0,0.9"] * len(rows[1:])]))
+    said = run(capsys, *words, "--label-names", "bad, so-so, good")
+    assert said.code == 0, said.err
+    written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
+    # One answer to everything: it is right of four negative words in ten, never "not negative", and never changes.
+    assert [each["pass_rate"] for each in written["functionalities"]] == [0.4, 0.0, 1.0, 1.0, 1.0]
+    said = run(capsys, *words, "--label-names", "bad")
+    assert (said.code, "two or more different names of labels" in said.err) == (2, True)
+
+
 def test_one_argument_is_not_enough(world, capsys):
     said = run(capsys, "behavior", world / "suite.jsonl")
     assert (said.code, "a suite and --predictions, but got only one argument" in said.err) == (2, True)

@@ -37,6 +37,12 @@ def behavior(
             "pred_and_conf or pred_and_softmax; found out by default."
         ),
     ] = None,
+    label_names: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
     max_cases: MaxCases = None,
@@ -51,6 +57,7 @@ def behavior(
     from rightreasons.cli._shared.show import show_pass_rates
     from rightreasons.data.opening.suite_answers import read_suite_answers
     from rightreasons.data.suites.opening import open_suite
+    from rightreasons.foundations.options import listed
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.foundations.validation import check_count
     from rightreasons.measuring.behavior import measure_behavior, score_stored
@@ -61,7 +68,8 @@ def behavior(
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
     check_count(examples, "examples", minimum=0)
     check_report_folder(out)
-    opened = open_suite(suite, data_dir=data_dir, max_cases=max_cases, seed=seed)
+    names = listed(label_names)
+    opened = open_suite(suite, data_dir=data_dir, label_names=names, max_cases=max_cases, seed=seed)
     resampling = Resampling(confidence_level, n_resamples, seed)
     tested = []
     for file in predictions or ():

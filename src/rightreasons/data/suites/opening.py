@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rightreasons.data.builders.catalog import available_datasets, load_builder
+from rightreasons.data.suites.cases import check_label_names
 from rightreasons.data.suites.checklist_pickle import SUFFIXES, read_pickled_suite
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Functionality, Suite
@@ -22,6 +24,7 @@ def open_suite(
     data_dir: str | os.PathLike[str] | None = None,
     paper_labels: bool = False,
     text_columns: Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
@@ -35,6 +38,7 @@ def open_suite(
         paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
         text_columns: The names of the texts of an example of a saved suite, in their order, such as ("context",
             "question"); None for text and text_pair.
+        label_names: The names of the labels 0, 1, …, where the suite has none or other ones; None for its own.
         max_cases: The maximum number of cases per functionality; None for all.
         seed: The seed of their choice.
 
@@ -42,7 +46,7 @@ def open_suite(
         The suite.
 
     Raises:
-        TypeError: If the argument is neither a name nor a path.
+        TypeError: If the argument is neither a name nor a path, or the names of labels are no list of texts.
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.
     """
@@ -60,6 +64,9 @@ def open_suite(
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
         raise unknown_name("suite", name_or_path, known)
+    if label_names is not None:
+        check_label_names(label_names, suite.name)
+        suite = dataclasses.replace(suite, label_names=tuple(label_names))
     if max_cases is None:
         return suite
     check_count(max_cases, "max_cases")
