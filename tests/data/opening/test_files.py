@@ -182,7 +182,7 @@ def test_records_in_every_wrapping(tmp_path):
 
 
 def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_CHUNK", 2)
+    monkeypatch.setattr(files, "_TEXT", 20)
     rows = [{"a": None}, {"a": 1, "q": {"x": []}}, {"a": 2.5}, {"b": [1], "q": {"y": 1}}, {}, {"q": {"x": ["z"]}}]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")

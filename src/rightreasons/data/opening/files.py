@@ -7,9 +7,10 @@ file has no quoting.
 from __future__ import annotations
 
 import csv
+import gc
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,12 +37,14 @@ LABELS_SUFFIX = "-labels.lst"
 """The end of the name of a file of labels, one per line, beside a file of items: `dev-labels.lst` and `dev.jsonl`."""
 
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
+_TEXT = 1 << 22  # characters of JSON lines that are parsed at a time
 _BLOCK = 1 << 25  # bytes that Arrow parses at a time
 _EXPANSION = 100  # a file may hold this many times its size, or _SMALL if that is more
 _SMALL = 1 << 28
 _MAX_DIGITS = 30  # of a number that an error shows
 
 Record = dict[str, Any]
+Chunk = tuple[Sequence[int], list[Any]]  # the numbers of the records in the file, and the records
 
 
 def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table:
@@ -79,8 +82,15 @@ def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> dataset
     Raises:
         ValueError: If the file describes its columns in a way that `datasets` does not know.
     """
+    fingerprint = None
+    if path.is_file():
+        # Otherwise datasets would pickle and digest the whole table, which takes longer than reading it.
+        status = path.stat()
+        state = (str(path.resolve()), status.st_mtime_ns, status.st_size, str(table.schema), table.num_rows)
+        fingerprint = datasets.fingerprint.Hasher.hash(state)
     try:
-        return datasets.Dataset(table, split=None if split is None else datasets.NamedSplit(split))
+        name = None if split is None else datasets.NamedSplit(split)
+        return datasets.Dataset(table, split=name, fingerprint=fingerprint)
     except Exception as error:  # the description is a part of a parquet file, and may hold anything
         raise ValueError(
             f"Expected columns that `datasets` can hold in {path}, but it cannot: {short_reason(error)}."
@@ -123,10 +133,14 @@ def _utf8(path: Path) -> Iterator[IO[str]]:
 def _lines(stream: IO[str], path: Path) -> Iterator[str]:
     for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
         if len(line) > MAX_LINE_CHARACTERS:
-            raise ValueError(
-                f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {path}, but line {number} has more."
-            )
+            raise _long_line(path, number)
         yield line
+
+
+def _long_line(path: Path, number: int) -> ValueError:
+    return ValueError(
+        f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {path}, but line {number} has more."
+    )
 
 
 # ------------------------------------------------------------------------------------------------- csv and tsv
@@ -238,10 +252,12 @@ def _json(path: Path, *, lines: bool) -> pa.Table:
     with _utf8(path) as stream:
         if lines or _is_json_lines(stream, path):
             stream.seek(0)
-            return _table(_records(_lines(stream, path), path), path, "line")
+            return _table(_records(stream, path), path, "line")
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1).removeprefix("\ufeff"), str(path))
-    return _table(enumerate(_listed(content, path)), path, "record")
+    records = _listed(content, path)
+    starts = range(0, len(records), _CHUNK)
+    return _table(((range(n, n + _CHUNK), records[n : n + _CHUNK]) for n in starts), path, "record")
 
 
 def _is_json_lines(stream: IO[str], path: Path) -> bool:
@@ -272,35 +288,52 @@ def _listed(content: Any, path: Path) -> list[Record]:
     return content
 
 
-def _records(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Any]]:
-    decode: Callable[[str], tuple[Any, int]] = json.JSONDecoder().raw_decode
-    for number, line in enumerate(lines, start=1):
+def _records(stream: IO[str], path: Path) -> Iterator[Chunk]:
+    """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
+    scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+    first, rest = 1, ""
+    while True:
+        text = stream.read(_TEXT)
+        lines = (rest + text).removeprefix("\ufeff" if first == 1 else "").replace("\r\n", "\n").split("\n")
+        rest = lines.pop() if text else ""
+        if len(rest) > MAX_LINE_CHARACTERS:
+            raise _long_line(path, first + len(lines))
+        collects = gc.isenabled()
+        gc.disable()  # the search for circles, which JSON cannot hold, would take as long as the parsing
         try:
-            record, end = decode(line)
-            if line[end:] in ("\n", "\r\n", ""):
-                yield number, record
-                continue
+            scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
         except (ValueError, RecursionError):
-            pass
-        text = line.strip().removeprefix("\ufeff")
-        if text:
-            yield number, parse_json(text, str(path), line=number)
+            scanned = []
+        finally:
+            if collects:
+                gc.enable()
+        if [end for _, end in scanned] == list(map(len, lines)):
+            yield range(first, first + len(lines)), [record for record, _ in scanned]
+        else:
+            full = [(number, line.strip()) for number, line in enumerate(lines, start=first) if line.strip()]
+            yield (
+                [number for number, _ in full],
+                [parse_json(line, str(path), line=number) for number, line in full],
+            )
+        first += len(lines)
+        if not text:
+            return
 
 
-def _table(records: Iterator[tuple[int, Any]], path: Path, unit: str) -> pa.Table:
+def _table(chunks: Iterable[Chunk], path: Path, unit: str) -> pa.Table:
     """Make a table of numbered records; every key of any record is a column, and what a record lacks is null."""
-    chunks: list[pa.Table] = []
+    tables: list[pa.Table] = []
     keys: dict[str, None] = {}
     n_rows, n_bytes = 0, path.stat().st_size
-    while chunk := list(itertools.islice(records, _CHUNK)):
-        for number, record in chunk:
-            if not isinstance(record, dict):
-                raise ValueError(
-                    f"Expected each {unit} of {path} to be an object, but {unit} {number} is {type(record).__name__}."
-                )
-        own = dict.fromkeys(itertools.chain.from_iterable(record for _, record in chunk))
+    for numbers, records in chunks:
+        if set(map(type, records)) - {dict}:
+            number, record = next((n, r) for n, r in zip(numbers, records, strict=False) if not isinstance(r, dict))
+            raise ValueError(
+                f"Expected each {unit} of {path} to be an object, but {unit} {number} is {type(record).__name__}."
+            )
+        own = dict.fromkeys(itertools.chain.from_iterable(records))
         keys |= own
-        n_rows += len(chunk)
+        n_rows += len(records)
         if len(keys) > MAX_COLUMNS:
             raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but its records have more keys.")
         if 8 * n_rows * len(keys) > max(_SMALL, 8 * n_bytes):
@@ -308,37 +341,39 @@ def _table(records: Iterator[tuple[int, Any]], path: Path, unit: str) -> pa.Tabl
                 f"Expected records with the same keys in {path}, but {n_rows:,} records have {len(keys):,} keys, most "
                 "of which are missing from most of them."
             )
-        chunks.append(pa.table({key: _column(chunk, key, path, unit) for key in own} or {"": pa.nulls(len(chunk))}))
+        if own:
+            tables.append(pa.table({key: _column(numbers, records, key, path, unit) for key in own}))
+        elif records:
+            tables.append(pa.table({"": pa.nulls(len(records))}))
     try:
-        return pa.concat_tables(chunks, promote_options="permissive").select(list(keys)) if chunks else pa.table({})
+        return pa.concat_tables(tables, promote_options="permissive").select(list(keys)) if tables else pa.table({})
     except (pa.ArrowException, UnicodeEncodeError):
-        raise _mixed(chunks, path) from None
+        raise _mixed(tables, path) from None
 
 
-def _column(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str) -> pa.Array:
-    values = [record.get(key) for _, record in chunk]
+def _column(numbers: Sequence[int], records: Sequence[Record], key: str, path: Path, unit: str) -> pa.Array:
+    values = [record.get(key) for record in records]
     try:
         key.encode()
         column = pa.array(values)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        raise _odd_value(chunk, key, path, unit) from None
+        raise _odd_value(numbers, values, key, path, unit) from None
     if _depth(column.type) > MAX_NESTING:
         raise ValueError(f"Expected at most {MAX_NESTING} levels in {path}, but the column {key!r} is nested deeper.")
     return column
 
 
-def _odd_value(chunk: Sequence[tuple[int, Record]], key: str, path: Path, unit: str) -> ValueError:
+def _odd_value(numbers: Sequence[int], values: Sequence[Any], key: str, path: Path, unit: str) -> ValueError:
     """Tell which value does not fit into a column: the first one that Arrow refuses, alone or after those before it."""
-    low, high = 0, len(chunk)  # the first `low` values fit together, the first `high` do not
+    low, high = 0, len(values)  # the first `low` values fit together, the first `high` do not
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            pa.array([record.get(key) for _, record in chunk[:middle]])
+            pa.array(values[:middle])
             low = middle
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             high = middle
-    number, record = chunk[high - 1]
-    value = record.get(key)
+    number, value = numbers[high - 1], values[high - 1]
     shown = repr(value)
     shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
     try:
