@@ -13,9 +13,11 @@ from rightreasons.data.opening.datasets import limited
 from rightreasons.data.opening.splits import choose_split
 from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.bounds import parse_json
-from rightreasons.foundations.schemas import EXTRACTIVE_ANSWERS
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ids
+
+EXTRACTIVE_ANSWERS = ("id", "question", "context", "answers")
+"""The columns of a question on a context, with the spans that answer it: {text, answer_start}, a list each."""
 
 
 @checks_kinds
