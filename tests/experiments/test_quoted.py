@@ -1,0 +1,107 @@
+"""The numbers that README quotes are those of the committed results."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rightreasons.analysis.intervals import bootstrap_mean
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+
+
+def results(name):
+    return json.loads((ROOT / "experiments" / name / "results.json").read_text("utf-8"))
+
+
+def answer(folder):
+    """The answer in the table of experiments."""
+    return next(line for line in README.splitlines() if line.startswith("| [") and f"({folder})" in line)
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+
+
+def test_balanced_copa():
+    rows = {(row["training_set"], row["frozen_encoder"]): row["gap"] for row in results("balanced_copa")["rows"]}
+    original, balanced = rows["original", False], rows["balanced", False]
+    quoted = numbers(answer("experiments/balanced_copa"))
+    gaps = [original[key] for key in ("easy_accuracy", "hard_accuracy", "easy_hard_gap")] + [balanced["easy_hard_gap"]]
+    assert quoted == [round(100 * value, 1) for value in gaps]
+
+
+def test_reliability_paradox():
+    data = {name: each["after"] for name, each in results("reliability_paradox")["data"].items()}
+    beyond = {name: after["excess"]["value"] for name, after in data.items() if after["excess"]["low"] > 0}
+    text = answer("experiments/reliability_paradox")
+    assert len(beyond) == 5
+    assert "On five of eight sets" in text
+    assert f"(excess {100 * min(beyond.values()):.0f} to {100 * max(beyond.values()):.0f} points)" in text
+    falls = [
+        name
+        for name, each in results("reliability_paradox")["data"].items()
+        if all(
+            after < before
+            for before, after in zip(each["before"]["ece"]["by_seed"], each["after"]["ece"]["by_seed"], strict=True)
+        )
+    ]
+    assert falls == ["Sentiment"]
+    assert "lower in both seeds on one set alone" in text
+
+
+def test_fim():
+    groups = results("fim")["encoder"]["groups"]
+    text = answer("experiments/fim")
+    assert f"flips {100 * groups['difficult']['single_rate']:.0f} % of the attempts" in text
+    assert f"{100 * groups['easy']['single_rate']:.1f} % on the easiest" in text
+
+
+def steps(task, first, second):
+    rows = [row["scores"] for row in results("beluga")[task]["rows"] if row["configuration"] != "IID"]
+    pairs = [(row[first], row[second]) for row in rows if None not in (row.get(first), row.get(second))]
+    return 100 * np.array([one - two for one, two in pairs])
+
+
+def test_beluga():
+    quoted = []
+    for task in ("SENT", "PARA", "READ"):
+        differences = steps(task, "seen", "functionality")
+        interval = bootstrap_mean(differences)
+        quoted += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]
+    assert numbers(answer("experiments/beluga"))[:9] == quoted
+
+
+@pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
+def test_steps_of_beluga(task):
+    page = (ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+    row = next(line for line in page.splitlines() if re.match(rf"\| {task} \(\d+ rows\)", line))
+    expected = []
+    for first, second in (("seen", "functionality"), ("functionality", "class"), ("class", "type")):
+        differences = steps(task, first, second)
+        interval = bootstrap_mean(differences)
+        up, down = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
+        p_value = stats.binomtest(up, up + down).pvalue
+        expected += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]
+        expected.append(float(p_value))
+    # Half a unit of the last printed digit.
+    assert numbers(row) == pytest.approx(expected, abs=0.005 + 1e-9)
+    assert f"({len(steps(task, 'seen', 'functionality'))} rows)" in row
+
+
+def test_detector():
+    rows = [row for row in results("shortcut_ground_truth")["rows"] if row["varied"] == "strength"]
+    table = [
+        numbers(line.replace(" %", " %.0"))
+        for line in README.splitlines()
+        if re.match(r"\| \d+ %( \(no cue\))? \|", line)
+    ]
+    assert len(table) == 4
+    for quoted, row in zip(table, sorted(rows, key=lambda row: row["value"]), strict=True):
+        keys = ("decided_by_cue", "shortcut_rate", "null_frequency", "excess_over_frequency", "precision", "recall")
+        digits = (2, 3, 3, 3, 2, 2)
+        assert quoted == [round(row[key], places) for key, places in zip(keys, digits, strict=True)]
