@@ -20,7 +20,7 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
-        P(positive), or the texts of answers.
+        P(positive), or (outputs="texts") the texts of answers or the names of labels.
     suite: A `rightreasons.data.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
         HateCheck's format), or a name such as checklist_sentiment.
 

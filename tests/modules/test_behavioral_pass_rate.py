@@ -25,3 +25,19 @@ def test_the_module_takes_labels_and_texts_in_every_way():
     assert metric.compute()["passed"] == [False]
     with pytest.raises(TypeError, match="Expected `suite` to be a Suite, a path or a name, but got int"):
         rightreasons.load("behavioral_pass_rate", suite=5).compute(predictions=["Ann"])
+
+
+def test_words_are_the_labels_of_the_suite():
+    cases = tuple(Case(str(n), ((text,),), (n,)) for n, text in enumerate(("It is kind.", "It is mean.")))
+    part = Functionality("slurs", "Slurs", "MFT", {"name": "equal"}, cases)
+    named = Suite("mine", ("text",), (part,), ("non-hateful", "hateful"))
+    metric = rightreasons.load("behavioral_pass_rate", suite=named, outputs="texts")
+    assert metric.compute(predictions=["non-hateful", "hateful"])["passed"] == [True, True]
+    metric.add_batch(predictions=["hateful", "hateful"])
+    assert metric.compute()["passed"] == [False, True]
+    with pytest.raises(ValueError, match="the labels non-hateful, hateful in predictions, .* row 1 holds 'maybe'"):
+        metric.compute(predictions=["hateful", "maybe"])
+    unnamed = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (part,)), outputs="texts")
+    with pytest.raises(ValueError, match="the suite does not name its labels .* but the answers are hateful, non-hate"):
+        unnamed.compute(predictions=["non-hateful", "hateful"])
+    assert unnamed.compute(predictions=["0", "1"])["passed"] == [True, True]
