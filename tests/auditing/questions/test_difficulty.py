@@ -245,6 +245,23 @@ class TestContrastSets:
         said = verdict(measure_contrast_sets(pairs, right, np.ones(len(right), dtype=np.int64)))
         assert (said.tone, said.label) == (tone, label)
 
+    def test_of_stored_predictions(self, tmp_path, capsys):
+        rows = [
+            ("good", "positive", "s1", "original", 0.2, 0.8),
+            ("bad", "negative", "s1", "revised", 0.3, 0.7),
+            ("fine", "positive", "s2", "original", 0.1, 0.9),
+            ("dull", "negative", "s2", "revised", 0.6, 0.4),
+        ]
+        file = tmp_path / "stored.csv"
+        lines = (",".join(map(str, row)) for row in [("text", "label", "set", "kind", "negative", "positive"), *rows])
+        file.write_text("\n".join(lines), "utf-8")
+        columns = ("--score-columns", "negative,positive", "--groups-column", "set", "--difficulty-original-column")
+        code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
+                            "--out", tmp_path / "out")  # fmt: skip
+        assert code == 0
+        assert "On 2 contrast sets it is right on 1.000" in " ".join(said.split())
+        assert "right throughout on 0.500" in " ".join(said.split())
+
     def test_pairs_of_multiple_choice(self, tmp_path):
         model = save_tiny_multiple_choice(tmp_path / "model")
         rows = [
