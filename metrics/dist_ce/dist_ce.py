@@ -4,6 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.calibration.human import human_calibration
+from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -62,6 +63,11 @@ class DistCe(KernelModule, evaluate.Metric):
             ],
             reference_urls=["https://aclanthology.org/2022.emnlp-main.124", "https://arxiv.org/abs/2210.16133"],
         )
+
+    def _checked(self, inputs):
+        # Arrow would turn predicted classes into floats, and hide what they are.
+        check_no_classes(inputs["predictions"])
+        return super()._checked(inputs)
 
     @kernel_options(human_calibration)
     def _compute(self, predictions, references, **options):

@@ -228,6 +228,8 @@ def test_scores_meet_the_labels_of_a_data_set_by_name(tmp_path):
         ({"model": "m", "dataset": "d", "scores": "logits"}, "Expected `predictions`, a file, where `scores` is given"),
         ({"model": "m", "predictions": "p.csv"}, "a model or `predictions`, but got both: m and p.csv"),
         ({"predictions": "p.xlsx"}, "a file that ends in .csv"),
+        ({"predictions": "p.csv", "split": "test"}, "Expected no `split` for p.csv alone, but got 'test'"),
+        ({"predictions": "p.csv", "dataset": "d", "method": "sum"}, "Expected no `method` for p.csv, but got 'sum'"),
         ({"prediction": "p.csv"}, "Did you mean 'predictions'"),
     ],
 )

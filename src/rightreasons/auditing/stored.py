@@ -123,6 +123,11 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     path = str(stored.predictions)
+    unread = ("method", "revision", *(("split", "config", "data_dir") if dataset is None else ()))
+    odd = next((name for name in unread if getattr(settings, name) is not None), None)
+    if odd is not None:
+        alone = " alone" if dataset is None else ""
+        raise ValueError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.")
     read = _read(path, stored, settings, with_labels=dataset is None)
     if dataset is None:
         task, items = _own_items(read, path, settings)
@@ -184,10 +189,7 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     from rightreasons.data.opening.columns import TEXT_COLUMNS, named_column, usual_column
     from rightreasons.data.opening.datasets import open_multiple_choice
 
-    try:
-        table = datasets.Dataset.from_dict({name: list(column) for name, column in read.columns.items()})
-    except (TypeError, ValueError, OverflowError) as error:  # pyarrow's errors are ValueErrors too
-        raise ValueError(f"Expected values of one type in each column of {path}, but {error}.") from error
+    table = _as_dataset(read.columns)
     if read.references is None:
         items = open_multiple_choice(
             table,
@@ -217,6 +219,19 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     items = items.add_column("label", read.references.tolist(), feature=label)
     further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
     return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
+
+
+def _as_dataset(columns: Mapping[str, Any]) -> datasets.Dataset:
+    """Return the columns that Arrow can hold; no question reads the others, such as a column of unlike objects."""
+    import datasets
+
+    held = {}
+    for name, column in columns.items():
+        try:
+            held[name] = datasets.Dataset.from_dict({name: list(column)})
+        except (TypeError, ValueError, OverflowError, NotImplementedError):  # pyarrow's errors are among these
+            continue
+    return datasets.concatenate_datasets(list(held.values()), axis=1)
 
 
 def _items_of(

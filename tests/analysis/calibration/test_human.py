@@ -125,6 +125,7 @@ def test_no_ranking_interval_collapses():
         ([[0.7, 0.3]], [[1, 2], [1, 2, 3]], {}, "rows of one length in `references`"),
         ([[0.7, 0.3]], [[1, 2], [1, 2]], {}, "of one length"),
         ([[0.7, 0.3]], [[1, 2]], {"votes": "shares"}, "`votes`"),
+        ([0, 1], [[1, 2], [2, 1]], {}, "got whole numbers, as if they were predicted classes"),
     ],
 )
 def test_what_is_no_vote(predictions, references, options, sentence):

@@ -395,6 +395,10 @@ def test_confidence_goes_beside_correctness():
             "answer,confidence,label\nx,.5,X\n",
             "but got 'x' and 'X': say which answers were right with `correct_column`",
         ),
+        (
+            "answer,confidence,correct\nx,85.5,1\n",
+            "from 0 to 1, in column 'confidence' .*, but row 0 holds 85.5",
+        ),
         ("answer,confidence\nx,.5\n", "says whether each answer was right"),
         ("answer,confidence,conf,correct\nx,.5,.5,1\n", "one column of confidence in the text, but got confidence and"),
         (
@@ -440,6 +444,12 @@ def test_texts_of_a_tsv_may_begin_with_a_quotation_mark():
 def test_rows_as_numpy_prints_them():
     read = parse_predictions("probs,label\n[0.9 0.1],0\n[ 2.e-01  8.e-01 ],1\n")
     assert read.predictions.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_numbers_as_people_write_them():
+    assert parse_predictions("probs,label\n.9,1\n 1e-1,0\n").predictions.tolist() == [0.9, 0.1]
+    with pytest.raises(ValueError, match="numbers in column 'probs', but it holds values of the type complex128"):
+        find_predictions({"probs": np.ones((2, 2)) * 0.5j, "label": [0, 1]})
 
 
 def test_records_in_an_object(tmp_path):

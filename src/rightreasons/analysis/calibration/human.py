@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, cluster_wilson
 from rightreasons.foundations.arrays import as_floats
 from rightreasons.foundations.resampling import Resampling
@@ -148,6 +149,8 @@ def human_gaps(
             raise ValueError(
                 f"Expected rows of one length in `{name}`, the same classes in each item, but they differ."
             )
+    if scores == "probabilities":
+        check_no_classes(predictions)
     table = check_scores(predictions, scores=scores)
     given = check_votes(references, votes)
     check_same_length(predictions=table, references=given)

@@ -11,6 +11,7 @@ from scipy import optimize
 
 from rightreasons.analysis.calibration.proper_scores import label_log_probability
 from rightreasons.analysis.calibration.summary import CalibrationSummary, calibration_summary
+from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
@@ -135,6 +136,8 @@ def apply_temperature(
     temperature = check_number(temperature, "temperature")
     if temperature <= 0:
         raise ValueError(f"Expected `temperature` to be above 0, but got {temperature}.")
+    if scores == "probabilities":
+        check_no_classes(predictions)
     logits = check_logits(predictions, scores=scores)
     if isinstance(logits, Ragged):
         return list(_softmax_rows(logits, 1.0 / temperature))
@@ -186,6 +189,8 @@ def temperature_report(
 
 
 def _checked(predictions: Any, references: Any, scores: str) -> tuple[Floats | Ragged, NDArray[np.int64]]:
+    if scores == "probabilities":
+        check_no_classes(predictions)
     logits = check_logits(predictions, scores=scores, name="predictions")
     labels = check_labels(references)
     check_same_length(predictions=logits, references=labels)

@@ -425,6 +425,8 @@ def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[
 
 
 def _numbers(column: Column, name: str) -> NDArray[np.float64]:
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
+        raise ValueError(f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}.")
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -468,6 +470,8 @@ def _score_row(row: Any, name: str, item: int) -> float | list[float]:
 
 def _row_in(cell: str, name: str, item: int) -> Any:
     """Read a cell that holds a number or a list: as JSON, or as numpy prints it, "[0.9 1.e-01]"."""
+    if _is_number(cell):
+        return float(cell)
     try:
         return parse_json(cell, "the cell")
     except ValueError:
@@ -563,6 +567,12 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
+        )
+    beyond = np.flatnonzero((confidence < 0) | (confidence > 1))
+    if beyond.size and options.scores in (None, "probabilities"):
+        raise ValueError(
+            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but row {beyond[0]} "
+            f"holds {confidence[beyond[0]]:g}."
         )
     right, used = _right(columns, where, labels, options)
     return Predictions(
