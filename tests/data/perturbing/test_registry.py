@@ -288,7 +288,7 @@ def test_numbers_change_within_a_fifth_and_alike_in_a_pair():
 
 @pytest.mark.parametrize(
     "text",
-    ["a 5", "at 10:30 on 12/11", "1,000", "3.14", "24-26", "UA80", "007", "in 1999", "call 911", "50%", "1234567"],
+    ["a 1", "at 10:30 on 12/11", "1,000", "3.14", "24-26", "UA80", "007", "in 1999", "call 911", "50%", "1234567"],
 )
 def test_what_is_no_plain_number(text):
     assert perturb_text(text, "numbers") is None
@@ -341,6 +341,28 @@ def test_negation_goes_in_and_out(plain, negated):
     assert perturb_text(negated, "negation", how="add") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "within", "numbers"),
+    [
+        # A fifth of a small number is less than 1, and 1 it is; half of 5 is 2.
+        ("Ann has 3 sisters", 0.2, {2, 4}),
+        ("I waited 5 hours", 0.2, {4, 6}),
+        ("I waited 5 hours", 0.5, {3, 4, 6, 7}),
+        # Not 1, and not 10.
+        ("I waited 2 hours", 0.5, {3}),
+        ("I waited 9 hours", 0.2, {8}),
+    ],
+)
+def test_small_numbers_change_by_one_at_least(text, within, numbers):
+    made = perturb_text(text, "numbers", within=within, copies=50)
+    assert {int(word) for each in made for word in each.split() if word.isdigit()} == numbers
+
+
+def test_no_number_becomes_another_of_the_item():
+    assert set(perturb_text("2 or 3 or 4", "numbers", copies=50)) == {"2 or 3 or 5"}
+    assert perturb_text("2 or 3", "numbers", copies=50) == ["2 or 4"]
+
+
 def test_negation_that_has_no_way_back():
     assert perturb_text("We had a nice time.", "negation") == ["We did not have a nice time."]
     assert perturb_text("It did well", "negation") == ["It did not do well"]
@@ -362,12 +384,24 @@ def test_negation_that_has_no_way_back():
         "Nice looks are rare",
         "I used to like it",
         "It is good. It is short.",
+        "The food was good, the staff was rude.",
+        "The food was not good, the staff was rude.",
+        "I like it, you hate it",
+        "It's good, it's cheap",
+        "The food was good (the staff was rude)",
+        "The food was good - the staff wasn't",
         "Good",
         "",
     ],
 )
 def test_where_the_reach_of_not_is_in_doubt_nothing_is_done(text):
     assert perturb_text(text, "negation") is None
+
+
+def test_a_comma_alone_makes_no_second_clause():
+    assert perturb_text("Honestly, it was good.", "negation") == ["Honestly, it was not good."]
+    assert perturb_text("The film, a comedy, was good", "negation") == ["The film, a comedy, was not good"]
+    assert perturb_text("It is good, cheap.", "negation") == ["It is not good, cheap."]
 
 
 def test_a_pair_is_negated_in_both_texts_or_not_at_all():

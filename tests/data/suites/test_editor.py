@@ -270,3 +270,22 @@ def test_any_line_makes_a_suite_or_one_sentence(tmp_path, line, data):
 def test_an_expectation_is_no_text(kind):
     with pytest.raises(TypeError, match="expectation.* to be .* but got 'equal'"):
         functionality_from_row(row(kind, data=["a"], expectation="equal"))
+
+
+def test_a_label_with_slots_in_a_line():
+    made = functionality_from_row(
+        row(
+            "MFT",
+            template=[["Who is {a:job}?", "{name} is {a:job}."]],
+            lexicons={"name": ["Ann", "Bob"], "job": ["poet"]},
+            label="{name}",
+        ),
+        text_columns=("question", "context"),
+    )
+    assert [case.labels for case in made.cases] == [("Ann",), ("Bob",)]
+    changed = functionality_from_row(
+        row("MFT", template="It was {x}.", lexicons={"x": ["good"]}, label="not {x}", perturbation="negation")
+    )
+    assert (changed.cases[0].examples, changed.cases[0].labels) == ((("It was not good.",),), ("not good",))
+    with pytest.raises(ValueError, match=r"the label '\{x\}' of the MFT 'f', which has a slot, with its template"):
+        mft("f", "C", fill("It is {x}.", x=["fine"]), label="{x}")

@@ -20,7 +20,7 @@ _ALONE = r"(?! (?:[A-Z]\w|of\b))"  # "New York Times", "Bank of England" are no 
 
 _BEFORE_NUMBER = r"(?<![\w.,:/+-])"
 _AFTER_NUMBER = r"(?![\w%/-]|[.,:]\d| %)"
-_NUMBER = re.compile(rf"{_BEFORE_NUMBER}[1-9]\d{{1,5}}{_AFTER_NUMBER}")
+_NUMBER = re.compile(rf"{_BEFORE_NUMBER}(?:[2-9]|[1-9]\d{{1,5}}){_AFTER_NUMBER}")
 _EMERGENCY = frozenset({"911", "999", "112"})  # emergency calls, not quantities
 _YEARS = range(1900, 2100)
 
@@ -54,12 +54,13 @@ def numbers(
 ) -> Iterator[Change]:
     """Replace one whole number with another near it, everywhere in the item.
 
-    This changes numbers of two to six digits that are not part of a date, time, range, percentage or decimal.
+    This changes numbers from 2 to 999,999 that are not part of a date, time, range, percentage or decimal. The number 1
+    stays, and no number becomes it: "1 hour" is no "2 hour".
 
     Args:
         texts: The texts of an item.
         rng: The source of the random choices.
-        within: The maximum distance, as a share of the number; the number of digits stays.
+        within: The maximum distance, as a share of the number, or 1 where that is less; the number of digits stays.
         years: Whether 1900 to 2099 count as numbers.
     """
     share = check_fraction(within, "within", open_ends=True)
@@ -73,9 +74,9 @@ def numbers(
     for old in olds:
         value, digits = int(old), len(old)
         step = max(1, math.floor(value * share))
-        low, high = max(value - step, 10 ** (digits - 1)), min(value + step, 10**digits - 1)
-        near = [str(other) for other in range(low, high + 1) if str(other) not in olds] if high - low < 1000 else None
-        candidates[old] = near or [str(other) for other in rng.integers(low, high + 1, size=100) if other != value]
+        low, high = max(value - step, 10 ** (digits - 1), 2), min(value + step, 10**digits - 1)
+        others = range(low, high + 1) if high - low < 1000 else rng.integers(low, high + 1, size=100).tolist()
+        candidates[old] = [str(other) for other in others if str(other) not in olds]
     yield from _drawn(texts, rng, candidates, _BEFORE_NUMBER, _AFTER_NUMBER)
 
 

@@ -33,6 +33,7 @@ _OTHER_NEGATION = frozenset("never no none nobody nothing nowhere neither nor ha
 _NEEDS_NOT = frozenset("any anything anyone anybody anywhere ever yet anymore".split())
 _WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
 _SHORT_BE = re.compile(r"(?:it|he|she|that|there)'s|i'm|(?:you|we|they)'re")
+_BETWEEN = re.compile(r"[,()–—]| - ")  # where another clause may begin
 _NT = re.compile(r"(\w+?)n['’]t")
 
 
@@ -59,6 +60,8 @@ def _turned(text: str, how: str) -> str | None:
     lowered = [word.lower().replace("’", "'") for word, _, _ in words]
     if not 2 <= len(words) <= 25 or re.search(r"[.?!;:\"“”\n]", body) or body.endswith("?"):
         return None
+    if sum(map(_has_verb, _BETWEEN.split(body))) > 1:
+        return None
     if _DOUBTFUL & set(lowered) or "that" in lowered[1:] or _OTHER_NEGATION & set(lowered):
         return None
     negated = [at for at, word in enumerate(lowered) if word in ("not", "cannot") or word.endswith("n't")]
@@ -76,6 +79,19 @@ def _turned(text: str, how: str) -> str | None:
     if not new:  # remove the space with the word
         start = words[first - 1][2]
     return f"{body[:start]}{new.upper() if body.isupper() else new}{body[end:]}{text[len(body) :]}"
+
+
+def _has_verb(part: str) -> bool:
+    """Tell whether a part of a sentence has a finite verb, and so is a clause."""
+    words = [match.group().lower().replace("’", "'") for match in _WORD.finditer(part)]
+    finite = {*_BE, *_MODALS, *_HAVE, *_DO, *_THIRD, *_PAST, "cannot"}
+    return any(
+        word in finite
+        or _SHORT_BE.fullmatch(word) is not None
+        or _NT.fullmatch(word) is not None
+        or (word in VERBS and at > 0 and words[at - 1] in _PLURAL)
+        for at, word in enumerate(words)
+    )
 
 
 def _with_not(words: Sequence[str]) -> tuple[int, int, str] | None:

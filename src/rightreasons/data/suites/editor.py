@@ -20,7 +20,7 @@ from typing import Any
 
 from rightreasons.data.perturbing.registry import Perturbation, changes, find_perturbation
 from rightreasons.data.suites.cases import TEST_TYPES, Case, Functionality
-from rightreasons.data.suites.templates import fill
+from rightreasons.data.suites.templates import fill, has_slot
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_number, check_one_of, check_options, check_seed, unknown_name
 
@@ -73,7 +73,12 @@ def mft(
         >>> bad.cases[0].examples, bad.cases[0].labels
         ((('It was not good.',),), (0,))
     """
-    cases = _labeled(_cases(items, name), label, name)
+    cases = _cases(items, name)
+    if isinstance(label, str) and has_slot(label) and any(isinstance(item, Case) for item in items):
+        raise ValueError(
+            f"Expected the label {label!r} of the MFT {name!r}, which has a slot, with its template: say it in `fill`."
+        )
+    cases = _labeled(cases, label, name)
     chosen = _known(perturbation, options, name)
     if chosen is not None:
         if label is None and not chosen.keeps_label(options.get("columns")):
@@ -236,14 +241,17 @@ def functionality_from_row(
     own_seed = check_seed(row.get("seed", seed))
     label, expectation = row.get("label"), row.get("expectation")
     perturbation, options = _perturbation(row.get("perturbation"), text_columns, words)
-    # For a template, a list of labels has one per example; `mft` handles other labels.
-    of_template = label if test_type != "MFT" or isinstance(label, list) else None
+    # For a template, a list of labels has one per example, and a text may have slots; `mft` handles other labels.
+    of_template = label if test_type != "MFT" or isinstance(label, (list, str)) else None
     items: Items
     if sources == ["template"]:
         items = fill(
             row["template"], n=row.get("n"), across=row.get("across"), label=of_template, seed=own_seed, lexicons=words
         )
-        label = None if isinstance(label, list) else label
+        if isinstance(label, list):
+            label = None
+        elif of_template is not None and test_type == "MFT":
+            label = {one: one for case in items for one in case.labels or ()}  # also that of changed texts
     else:
         items = row["data"]
     if test_type == "MFT":

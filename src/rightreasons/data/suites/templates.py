@@ -8,10 +8,11 @@
 | `{first1}`, `{first2}` | entries of the lexicon `first` that differ from each other |
 | `{a:job}`, `{A:job}` | the entry after "a" or "an" ("A" or "An"), by its pronunciation |
 | `{person.pronoun}` | the field `pronoun` of an entry that is a mapping |
+| `{pair[0]}` | the first text of an entry that is a list |
 | `{{`, `}}` | a brace |
 
-An entry is a text, or a mapping of fields: `{"text": "good", "label": 1}`. `{x}` is its field `text`; its field `label`
-is the label of the cases that contain it.
+An entry is a text, a list of texts, or a mapping of fields: `{"text": "good", "label": 1}`. `{x}` is its field `text`;
+its field `label` is the label of the cases that contain it. A label that is a text may have slots of its template too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ MAX_EXAMPLES = 100_000
 """The maximum number of examples per template."""
 
 _PERMUTED = 1 << 16  # up to this number of combinations, a sample is the beginning of a permutation of them all
-_SLOT = re.compile(r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<slot>[A-Za-z_]\w*)(?:\.(?P<field>\w+))?\}|[{}]")
+_SLOT = re.compile(
+    r"\{\{|\}\}|\{(?:(?P<article>[aA]):)?(?P<slot>[A-Za-z_]\w*)(?:\.(?P<field>\w+)|\[(?P<index>\d{1,3})\])?\}|[{}]"
+)
 
 
 @checks_kinds
@@ -59,7 +62,7 @@ def fill(
             in the order of the lexicons.
         seed: Decides, with the template, which cases are drawn.
         label: The label of every example, or a list with one label per example; None for the labels of the entries, if
-            any have one.
+            any have one. The slots of a label that is a text are filled like those of its example.
         across: A slot whose entries become the examples of one case rather than different cases.
         lexicons: Slot -> entries.
         **more: Further lexicons, which take precedence.
@@ -84,6 +87,8 @@ def fill(
         (('Eve met Sue.',),)
         >>> fill("{name} is {a:job}.", name=["Ann"], job=["actor", "poet"], across="job")[0].examples
         (('Ann is an actor.',), ('Ann is a poet.',))
+        >>> fill([["Who is {a:job}?", "{name} is {a:job}."]], name=["Ann"], job=["poet"], label="{name}")[0].labels
+        ('Ann',)
     """
     examples = _parse(template)
     entries_of = {**(lexicons or {}), **more}
@@ -103,14 +108,25 @@ def fill(
         )
     check_seed(seed)
     rows = _every(sizes, range(total)) if wanted == total else _sample(sizes, wanted, seed, template)
+    written = _label_texts(label, choices)
     cases = []
     for number, row in enumerate(rows):
         digits = iter(row)
         entries = {slot: entry for choice in free for slot, entry in choice.take(digits)}
         versions = [entries] if side_by_side is None else [{**entries, across: entry} for entry in side_by_side.entries]
         texts = [tuple(text.write(entry) for text in example) for entry in versions for example in examples]
-        cases.append(Case(str(number), tuple(texts), _labels(label, versions, len(examples), texts)))
+        cases.append(Case(str(number), tuple(texts), _labels(written, versions, len(examples), texts)))
     return cases
+
+
+def has_slot(text: str) -> bool:
+    """Tell whether a text has a slot.
+
+    Example:
+        >>> has_slot("{name}"), has_slot("{{name}}")
+        (True, False)
+    """
+    return any(match["slot"] for match in _SLOT.finditer(text))
 
 
 @checks_kinds
@@ -142,9 +158,10 @@ class _Slot:
     name: str
     article: str
     field: str
+    index: int | None = None
 
     def write(self, entry: Any) -> str:
-        text = _field(entry, self.field, self.name)
+        text = _field(entry, self.field, self.name) if self.index is None else _part(entry, self.index, self.name)
         if not self.article:
             return text
         written = with_article(text)
@@ -207,13 +224,14 @@ def _parse_text(text: str) -> _Text:
         parts.append(text[at : match.start()])
         at = match.end()
         if match["slot"]:
-            parts.append(_Slot(match["slot"], match["article"] or "", match["field"] or ""))
+            index = None if match["index"] is None else int(match["index"])
+            parts.append(_Slot(match["slot"], match["article"] or "", match["field"] or "", index))
         elif len(match.group()) == 2:
             parts.append(match.group()[0])
         else:
             raise ValueError(
-                f"Expected a slot such as {{name}}, {{a:name}} or {{name.field}} at character {match.start()} of the "
-                f"template {_shown(text)}; a brace of the text itself is written twice."
+                f"Expected a slot such as {{name}}, {{a:name}}, {{name.field}} or {{name[0]}} at character "
+                f"{match.start()} of the template {_shown(text)}; a brace of the text itself is written twice."
             )
     return _Text((*parts, text[at:]))
 
@@ -241,9 +259,10 @@ def _lexicons_of(
         if isinstance(entries, (str, bytes, Mapping)) or not isinstance(entries, Sequence):
             raise TypeError(f"Expected the lexicon {name!r} to be a list of texts or mappings, but got {entries!r}.")
         for entry in entries:
-            if not isinstance(entry, (str, Mapping)):
+            if not isinstance(entry, (str, Mapping, list, tuple)):
                 raise TypeError(
-                    f"Expected each entry of the lexicon {name!r} to be a text or a mapping, but got {entry!r}."
+                    f"Expected each entry of the lexicon {name!r} to be a text, a list of texts or a mapping, but got "
+                    f"{entry!r}."
                 )
         distinct = tuple({json.dumps(entry, sort_keys=True, default=str): entry for entry in entries}.values())
         if len(distinct) < len(group):
@@ -280,15 +299,32 @@ def _sample(sizes: Sequence[int], n: int, seed: int, template: Any) -> Iterator[
                 yield row
 
 
-def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, texts: Any) -> tuple[Any, ...] | None:
+def _label_texts(label: Any, choices: Sequence[_Choice]) -> Any:
+    """Parse the labels that are texts, whose slots have to be those of the template."""
     if isinstance(label, (list, tuple)):
-        if len(label) != len(texts):
+        return [_label_texts(one, choices) for one in label]
+    if not isinstance(label, str):
+        return label
+    known = [slot for choice in choices for slot in choice.slots]
+    text = _parse_text(label)
+    for part in text.parts:
+        if isinstance(part, _Slot) and part.name not in known:
             raise ValueError(
-                f"Expected one label for each of the {len(texts)} examples of a case, but got {len(label)}."
+                f"Expected the slots of the label {_shown(label)} in its template, but {part.name!r} is none of "
+                f"{', '.join(known) or 'its slots'}."
             )
-        return tuple(label)
+    return text
+
+
+def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, texts: Any) -> tuple[Any, ...] | None:
     if label is not None:
-        return (label,) * len(texts)
+        own = label if isinstance(label, list) else [label] * len(texts)
+        if len(own) != len(texts):
+            raise ValueError(f"Expected one label for each of the {len(texts)} examples of a case, but got {len(own)}.")
+        entries_of = [entries for entries in versions for _ in range(n_examples)]
+        return tuple(
+            one.write(entries) if isinstance(one, _Text) else one for one, entries in zip(own, entries_of, strict=True)
+        )
     labels = []
     for entries in versions:
         carried = {
@@ -301,7 +337,15 @@ def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, 
     return None if all(one is None for one in labels) else tuple(labels)
 
 
+def _part(entry: Any, index: int, slot: str) -> str:
+    if not isinstance(entry, (list, tuple)) or index >= len(entry) or not isinstance(entry[index], str):
+        raise ValueError(f"Expected a list with a text at place {index} for the slot {slot!r}, but got {entry!r}.")
+    return str(entry[index])
+
+
 def _field(entry: Any, field: str, slot: str) -> str:
+    if isinstance(entry, (list, tuple)):
+        raise ValueError(f"Expected the slot {slot!r} to say which text of a list, as in {{{slot}[0]}}, for {entry!r}.")
     if isinstance(entry, str):
         if field:
             raise ValueError(f"Expected a mapping with the field {field!r} for the slot {slot!r}, but got {entry!r}.")
