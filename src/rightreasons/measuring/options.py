@@ -11,8 +11,8 @@ from rightreasons.foundations.options import Options, option
 MEASURES = ("eigenvalue", "contrast")
 VOTE_KINDS = ("counts", "distributions")
 SUITE_HELP = (
-    "A .jsonl, .jsonl.gz or .parquet suite, one that CheckList has saved (.pkl, .pkl.gz, .tar.gz), a CSV in the form of "
-    "HateCheck, or checklist_sentiment, checklist_paraphrase or checklist_reading."
+    "A .jsonl, .jsonl.gz or .parquet suite, one that CheckList has saved (.pkl, .pkl.gz, .tar.gz), a CSV in the form "
+    "of HateCheck, or checklist_sentiment, checklist_paraphrase or checklist_reading."
 )
 
 
