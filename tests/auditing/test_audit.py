@@ -247,7 +247,7 @@ def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
         result.audit["dataset"]["label_mapping"] == "by number, as the data counts from 1: 1 is negative, 2 is positive"
     )
     only = {"test": splits["test"]}
-    with pytest.raises(ValueError, match="negative, positive.*, but they are 2"):
+    with pytest.raises(ValueError, match=r"negative, positive.*, but they are 2, .* no 0 or 1: first_label says"):
         audit(tiny, only, out=tmp_path / "none", **OPTIONS)
     named = audit(tiny, only, out=tmp_path / "named", first_label=1, **OPTIONS)
     assert calibration_of(named).data["figures"] == calibration_of(result).data["figures"]

@@ -359,7 +359,13 @@ def take_split(
         if model_names is not None:
             names = tuple(data.features["label"].names)
             match = match_labels(
-                names, model_names, used=np.unique(labels[labels >= 0]), seen=seen, first=first_label, where=where
+                names,
+                model_names,
+                used=np.unique(labels[labels >= 0]),
+                seen=seen,
+                first=first_label,
+                where=where,
+                remedy="first_label says which",
             )
             # An index of -1 reads the last entry.
             class_of, how = np.append(match.class_of, -1), match.in_words

@@ -99,6 +99,7 @@ def match_labels(
     first: int | None = None,
     where: str = "the data",
     classes_of: str = "the model",
+    remedy: str = "",
 ) -> LabelMatch:
     """Find the class of each name: by name, else by name with case aside, else by number where one side has no names.
 
@@ -118,6 +119,7 @@ def match_labels(
         first: The number of the first class where the names are numbers, 0 or 1; None to find out.
         where: Whose the names are, for errors.
         classes_of: Whose the classes are, for errors.
+        remedy: What a person can do where it is in doubt whether numbers count from 0 or from 1, after a colon.
 
     Returns:
         The match.
@@ -147,7 +149,7 @@ def match_labels(
         table, reason = np.array([index.get(key(name), -1) for name in names], dtype=np.int64), ""
     else:
         how = BY_NUMBER
-        table, reason = _by_number(names, classes, (occur, anywhere), first, (where, classes_of))
+        table, reason = _by_number(names, classes, (occur, anywhere), first, (where, classes_of), remedy)
     pairs = tuple((names[label], classes[table[label]]) for label in anywhere if table[label] >= 0)
     return LabelMatch(table, how, reason, pairs)
 
@@ -308,6 +310,7 @@ def _by_number(
     positions: tuple[Sequence[int], Sequence[int]],
     first: int | None,
     whose: tuple[str, str],
+    remedy: str,
 ) -> tuple[NDArray[np.int64], str]:
     """Match by number: `positions` are those of the names that occur here, and of those that occur anywhere."""
     (here, anywhere), (where, classes_of) = positions, whose
@@ -322,7 +325,7 @@ def _by_number(
                 table[label] = number - start
         if start is not None and (table[here] >= 0).all():
             return table, f"{where} {'counts from 1' if start else 'numbers its labels'}"
-        problem = _doubt(set(numbers), len(classes)) if start is None else ""
+        problem = _doubt(set(numbers), len(classes), remedy) if start is None else ""
     elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
         order = "alphabetical order" if list(names) == sorted(names) else f"the order of {where}"
         return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes (labels in {order})"
@@ -346,10 +349,11 @@ def _first_number(used: Set[int], n_classes: int, first: int | None) -> int | No
     return 1 if used == set(range(1, n_classes + 1)) else None
 
 
-def _doubt(used: Set[int], n_classes: int) -> str:
+def _doubt(used: Set[int], n_classes: int, remedy: str) -> str:
     if max(used) > n_classes:
         return ""
-    return f", and whether these count from 0 or from 1 is in doubt, as there is no {0 if min(used) == 1 else '0 or 1'}"
+    missing = "0" if min(used) == 1 else "0 or 1"
+    return f", and whether these count from 0 or from 1 is in doubt, as there is no {missing}{_remedy(remedy)}"
 
 
 def _read(values: Any, where: str) -> _Column:
@@ -504,7 +508,7 @@ def _among(
         where = next(iter(places.values())).where
         raise ValueError(
             f"Expected labels in {where} that are beyond doubt numbers of the classes {listed(known)}, but they are "
-            f"{listed(sorted(used))}{_doubt(used, len(known))}{_remedy(remedy)}."
+            f"{listed(sorted(used))}{_doubt(used, len(known), remedy)}."
         )
     low = start or 0
     odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)

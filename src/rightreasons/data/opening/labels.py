@@ -71,7 +71,7 @@ def read_labels(
         }
         used = [label for label in np.unique(numbers[split]) if label >= 0]
         match = match_labels(
-            names, classes, used=used, seen=seen, first=first_label, where=where[split], classes_of=whose
+            names, classes, used=used, seen=seen, first=first_label, where=where[split], classes_of=whose, remedy=remedy
         )
         # An id of -1 reads the last entry.
         ids = np.append(match.class_of, -1)[numbers[split]]
