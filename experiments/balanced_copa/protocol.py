@@ -15,7 +15,7 @@ from rightreasons.data.benchmarks.copa import as_multiple_choice
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed
-from rightreasons.training.tuning.scored_run import chosen_index, scored_run
+from rightreasons.training.tuning.scored_run import scored_run
 
 TRAINING_SETS = ("original", "balanced", "balanced_50")
 """COPA's 500 items, all 1,000 of Balanced COPA, and 500 of these: 250 originals with their mirrored items."""
@@ -120,8 +120,8 @@ def copa_protocol(
                     **options,
                 },
             )
-            chosen.append(chosen_index(scores["test"]))
-            on_train.append(float(np.mean(chosen_index(scores["train"]) == scores["train"].labels)))
+            chosen.append(scores["test"].predicted)
+            on_train.append(float(np.mean(scores["train"].predicted == scores["train"].labels)))
         gap = easy_hard_gap(np.stack(chosen, axis=1), test["label"][:], test["easy"][:])
         rows.append(CopaRow(name, freeze_encoder, seeds, gap, float(np.mean(on_train))))
     return tuple(rows)

@@ -205,7 +205,6 @@ def _bars(row: CopaRow) -> plots_cues.Bars:
 def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:
     """Ask the same of our own Easy items, and how far they are the published ones."""
     from rightreasons.models.scoring.classes import load_scores
-    from rightreasons.training.tuning.scored_run import chosen_index
 
     own = np.array(split.easy)
     published = np.array(test["easy"])
@@ -214,7 +213,7 @@ def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: 
     for row in rows:
         if not row.frozen_encoder:
             folders = [run_folder(runs / "fine_tuned", row.training_set, seed) for seed in row.seeds]
-            chosen = np.stack([chosen_index(load_scores(folder / "scores-test")) for folder in folders], axis=1)
+            chosen = np.stack([load_scores(folder / "scores-test").predicted for folder in folders], axis=1)
             gaps[row.training_set] = easy_hard_gap(chosen, test["label"][:], own).to_dict()
     return {
         "n_easy": int(own.sum()),
