@@ -335,6 +335,10 @@ BOMBS = {
     # 1 MB repeated 2,000,000 times, and a number repeated 100,000,000 times, in files of less than 1 MB
     "text.parquet": lambda: pa.DictionaryArray.from_arrays(np.zeros(2_000_000, dtype=np.int32), ["x" * 1_000_000]),
     "numbers.parquet": lambda: np.zeros(100_000_000, dtype=np.int8),
+    "lists.parquet": lambda: pa.ListArray.from_arrays(
+        np.arange(0, 500_001, 5, dtype=np.int32),
+        pa.DictionaryArray.from_arrays(np.zeros(500_000, dtype=np.int32), ["x" * 1_000_000, "y"]),
+    ),
 }
 
 

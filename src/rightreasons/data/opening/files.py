@@ -431,8 +431,8 @@ def _parquet(path: Path) -> pa.Table:
             )
         _check_expansion(path)
         table = pa.parquet.read_table(path)
-        plain = [field.with_type(_plain(field.type)) for field in table.schema]
-        return table.cast(pa.schema(plain, table.schema.metadata))
+        plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
+        return table if plain.equals(table.schema) else table.cast(plain)
     except (pa.ArrowException, OSError, OverflowError) as error:
         raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
 
@@ -447,12 +447,14 @@ def _check_expansion(path: Path) -> None:
     with pa.parquet.ParquetFile(path) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     size = 8 * sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
     if size <= allowed and texts:
-        with pa.parquet.ParquetFile(path, read_dictionary=texts) as file:
-            columns = sorted({text.partition(".")[0] for text in texts} & set(file.schema_arrow.names))
-            for batch in file.iter_batches(_CHUNK, columns=columns):
+        with pa.parquet.ParquetFile(path, read_dictionary=[leaf.path for leaf in texts]) as file:
+            clear = _clear_texts(file, texts, allowed - size)
+            rest = {leaf.path.partition(".")[0] for leaf in texts} - clear
+            columns = sorted(rest) if rest <= set(file.schema_arrow.names) else None  # a name may hold a dot
+            for batch in file.iter_batches(1 << 17, columns=columns) if rest else ():
                 size += sum(map(_text_bytes, batch.columns))
                 if size > allowed:
                     break
@@ -460,6 +462,28 @@ def _check_expansion(path: Path) -> None:
         raise ValueError(
             f"Expected {path}, which has {path.stat().st_size:,} bytes, to hold at most {allowed:,}, but it holds more."
         )
+
+
+def _clear_texts(file: pa.parquet.ParquetFile, texts: Sequence[Any], allowed: int) -> set[str]:
+    """Return the columns of texts that cannot expand beyond what is allowed, from the dictionary of each row group.
+
+    A row of a column with a dictionary comes with all of it; its values, each at most as long as the longest entry, and
+    what the file holds besides bound the column.
+    """
+    flat = [leaf.path for leaf in texts if "." not in leaf.path and leaf.max_repetition_level == 0]
+    clear, bound = set(flat), 0
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        chunks = {group.column(place).path_in_schema: group.column(place) for place in range(group.num_columns)}
+        for batch in file.iter_batches(1, row_groups=[number], columns=flat) if group.num_rows and flat else ():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > 1:
+                    longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                    bound += chunks[name].num_values * longest + chunks[name].total_uncompressed_size
+                else:
+                    clear.discard(name)
+            break
+    return clear if bound <= allowed else set()
 
 
 def _text_bytes(array: pa.Array) -> int:
