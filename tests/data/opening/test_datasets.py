@@ -226,7 +226,7 @@ def test_the_split_that_is_chosen():
             r"column with the texts .* its columns are a, label; name it with",
         ),
         ({"text": ["x"], "label": [1]}, {"text_column": "txt"}, ValueError, "'txt' that `text_column` names.*'text'"),
-        ({"text": ["x"], "label": [1]}, {"label_column": 3}, TypeError, "`label_column` to be the name of a column"),
+        ({"text": ["x"], "label": [1]}, {"label_column": 3}, TypeError, "`label_column` to be a text, but got 3"),
         ({"text": [5], "label": [1]}, {}, TypeError, r"Expected texts in the column 'text' .* row 0 holds 5 \(int\)"),
         ({"text": ["x"], "label": [0.5]}, {}, ValueError, "Expected class labels .* row 0 holds 0.5"),
         ({"text": ["x"], "label": [-3]}, {}, ValueError, "Expected class labels .* row 0 holds -3"),
