@@ -57,5 +57,12 @@ peers: $(STAMP)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers
 
+# Not part of the tests, which have a short form of it. docs/fuzzing.md explains it; `make fuzz SECONDS=3600`.
+SECONDS ?= 600
+ENGINE ?= hypothesis
+fuzz: $(STAMP)
+	-test $(ENGINE) != atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m fuzzing --seconds $(SECONDS) --engine $(ENGINE)
+
 clean:
 	rm -rf $(VENV) build dist report runs

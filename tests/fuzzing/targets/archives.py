@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema
-from rightreasons.data.benchmarks.checklist import ALLOWED, read_checklist
+from rightreasons.data.benchmarks.checklist import read_checklist
 from rightreasons.data.benchmarks.copa import balanced_items, cause_effect_items, copa_test, easy_ids
 from rightreasons.data.benchmarks.copa_files import read_items
 from rightreasons.data.opening.splits import open_splits
@@ -146,7 +146,7 @@ def check_checklist(value, folder):
 
 
 def check_pickle(value, folder):
-    load_plain(value, allowed=ALLOWED)
+    load_plain(value)
 
 
 def saved():

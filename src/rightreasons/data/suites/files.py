@@ -138,7 +138,7 @@ def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
         header = (table.schema.metadata or {}).get(FORMAT.encode(), b"null").decode()
         rows = table.to_pylist()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read: {error}.") from error
+        raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read.") from error
     yield "the metadata", parse_json(header, f"the metadata of {file}")
     for number, row in enumerate(rows):
         where = f"row {number}"

@@ -261,7 +261,7 @@ class Plan:
         """Read the result of a run; None where there is none or the file is damaged."""
         try:
             row = json.loads((self.folder / "results" / f"{run.key}.json").read_text("utf-8"))
-        except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
+        except (FileNotFoundError, ValueError, RecursionError):
             return None
         return row if isinstance(row, dict) and row.get("key") == run.key else None
 
@@ -270,7 +270,7 @@ def _read_plan(file: Path) -> tuple[dict[str, Any], list[PlannedRun]]:
     """Read the header and the runs of a plan's file."""
     try:
         rows = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except (ValueError, RecursionError):
         raise ValueError(f"Expected JSON lines in {file}, but it is damaged.") from None
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"Expected a header and runs as JSON objects in {file}, but it is empty or damaged.")
@@ -283,12 +283,14 @@ def _read_plan(file: Path) -> tuple[dict[str, Any], list[PlannedRun]]:
         raise ValueError(f"Expected at least one run in {file}, but it ends after its header.")
     try:
         return header, [_run(row) for row in rows[1:]]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"Expected a run in each line of {file} after the first, but one is damaged.") from None
 
 
 def _run(row: Mapping[str, Any]) -> PlannedRun:
-    return PlannedRun(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])})
+    run = PlannedRun(**{**{k: v for k, v in row.items() if k != "key"}, "held_out": tuple(row["held_out"])})
+    hash(run)  # a TypeError where a name is a list
+    return run
 
 
 def work_units(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
