@@ -15,6 +15,7 @@ from rightreasons.analysis import (
     choice_paralysis,
     choices_only,
     compare_generalization,
+    compare_mean_generalization,
     consistency,
     contrast_consistency,
     cue_classifier,
@@ -378,6 +379,14 @@ def generalization(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": test.p_value}
 
 
+def mean_generalization(rng: np.random.Generator, seed: int) -> Outcome:
+    def pair(n: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        return (rng.random(n) < rate).astype(float), (rng.random(n) < rate).astype(float)
+
+    settings = [(pair(60, 0.8), [pair(8, 0.6), pair(20, 0.9)]), (pair(60, 0.6), [pair(15, 0.5)])]
+    return {"p_value": compare_mean_generalization(settings, n_permutations=199, seed=seed).p_value}
+
+
 _PEOPLE = _population()
 _BIAS = prior_bias(np.random.default_rng(2).normal(size=(200_000, 3)), scores="logits", n_permutations=0).prior_bias
 _DEGENERATE = "No model with unequal scores has a variance of 0; the test is reported because the paper uses it."
@@ -426,6 +435,7 @@ SCENARIOS = (
     Scenario("pass_rates", "six functionalities that nearly always pass", suite((2, 5, 20, 3, 8, 1), (0.98,) * 6)),
     Scenario("pass_rates", "every case passes", suite((1, 3, 20), (1.0, 1.0, 1.0))),
     Scenario("compare_generalization", "two models alike", generalization, conservative=True),
+    Scenario("compare_mean_generalization", "two models alike in two settings", mean_generalization, conservative=True),
 )
 
 EXEMPT = {

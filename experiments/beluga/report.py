@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
+from scipy import stats
 
-from rightreasons.analysis.behavior.generalization import compare_generalization
-from rightreasons.analysis.intervals import mcnemar
+from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.auditing.questions.behavior.plots import pass_rate_heat_map
+from rightreasons.training.behavior.collecting import collect_scores
 from rightreasons.training.behavior.options import PARTITIONS
-from rightreasons.training.behavior.plan import Plan, PlanScores, collect_scores
+from rightreasons.training.behavior.plan import Plan
 
-SHUFFLE_SEED = 42  # as in the published analysis
+ROUNDING = 1e-9
+"""G scores that differ by less are equal."""
+
 SHORT = {"seen": "seen", "functionality": "func", "class": "class", "type": "type"}
 
 
@@ -39,89 +41,38 @@ def write_report(plans: Mapping[str, Plan], out: Path) -> None:
 
 
 def one_task(plan: Plan) -> dict[str, Any]:
-    """Collect the scores of a task, and compare every row with the model of independent data alone."""
+    """Collect the scores of a task, with their tests against IID."""
     collected = collect_scores(plan)
-    runs = plan.results()
-    places = case_places(plan)
-    baseline = next(run for run in runs if run["configuration"] == "IID")
-    rows = []
-    for row in collected.rows:
-        compared = {} if row.configuration == "IID" else comparisons(row, runs, baseline, places)
-        rows.append({**row.to_dict(), "p_values": compared})
+    rows = [row.to_dict() for row in collected.rows]
     return {
         "n_runs": collected.n_runs,
-        "hours": sum(run["seconds"] for run in runs) / 3600,
+        "hours": sum(run["seconds"] for run in plan.results()) / 3600,
+        "functionalities": list(collected.functionalities),
+        "n_functionalities": collected.n_functionalities,
         "rows": rows,
-        "degenerate": degenerate(runs),
+        "steps": steps(rows),
+        "degenerate": [run.to_dict() for run in collected.degenerate],
     }
 
 
-def case_places(plan: Plan) -> dict[str, slice]:
-    """Return the positions of each functionality's test cases in the letters of `passed`, in the suite's order."""
-    names = [name for name, _, _ in plan.settings["functionalities"]]
-    counts = plan.settings["n_cases"]
-    ends = np.cumsum(counts)
-    return {name: slice(end - n, end) for name, n, end in zip(names, counts, ends.tolist(), strict=True)}
-
-
-def comparisons(
-    row: PlanScores, runs: list[dict[str, Any]], baseline: dict[str, Any], places: Mapping[str, slice]
-) -> dict[str, float]:
-    """Test a row against IID: McNemar's test of accuracy, and approximate randomization of G in each setting.
-
-    Each functionality's cases are those of the run that was kept from it. Several runs have an i.i.d. score in a
-    held-out setting; the outcome of an item is its mean over them, so the test takes the item's majority.
-    """
-    compared: dict[str, float] = {}
-    for setting in PARTITIONS:
-        members = [
-            run
-            for run in runs
-            if (run["configuration"], run["method"], run["seed"]) == (row.configuration, row.method, row.seed)
-            and run["partition"] == setting
-        ]
-        if not members or setting not in row.pass_rates:
-            continue
-        iid = np.stack([outcomes(run["iid_right"]) for run in members]).mean(axis=0) >= 0.5
-        if setting == "seen":
-            compared["iid"] = mcnemar(outcomes(baseline["iid_right"]) == 1, iid).p_value
-        suites = []
-        for name, place in places.items():
-            run = next(run for run in members if setting == "seen" or name in run["held_out"])
-            first, second = outcomes(run["passed"][place]), outcomes(baseline["passed"][place])
-            if not (np.isnan(first).all() or np.isnan(second).all()):
-                suites.append((first, second))
-        both = (iid.astype(float), outcomes(baseline["iid_right"]))
-        compared[setting] = compare_generalization(both, suites, seed=SHUFFLE_SEED).p_value
+def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Compare G of each setting with that of the next, harder one, paired over the rows that have all settings."""
+    complete = [row["scores"] for row in rows if all(setting in row["scores"] for setting in PARTITIONS)]
+    compared = {}
+    for easier, harder in itertools.pairwise(PARTITIONS):
+        differences = np.array([scores[easier] - scores[harder] for scores in complete])
+        falls, rises = int((differences > ROUNDING).sum()), int((differences < -ROUNDING).sum())
+        interval = bootstrap_mean(differences)
+        compared[f"{SHORT[easier]} - {SHORT[harder]}"] = {
+            "n_rows": len(complete),
+            "mean": float(differences.mean()),
+            "low": interval.low,
+            "high": interval.high,
+            "falls": falls,
+            "rises": rises,
+            "sign_test": float(stats.binomtest(falls, falls + rises).pvalue) if falls + rises else 1.0,
+        }
     return compared
-
-
-def outcomes(letters: str) -> NDArray[np.float64]:
-    """Read outcomes: 1, 0, and - for undefined."""
-    return np.array([np.nan if letter == "-" else float(letter) for letter in letters])
-
-
-def degenerate(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Look for models that give one answer: the share of independent items called class 0, run by run.
-
-    The paper finds one in the setting "type", trained on INV and DIR tests alone (its section 5.5).
-    """
-    found = []
-    for run in runs:
-        if run["partition"] in ("seen", "type"):
-            of_held = [run["pass_rates"][name] for name in run["held_out"] or run["pass_rates"]]
-            found.append(
-                {
-                    "configuration": run["configuration"],
-                    "method": run["method"],
-                    "held": run["held"],
-                    "called_class_0": run.get("iid_predicted_negative"),
-                    "iid_accuracy": run["iid_accuracy"],
-                    "mean_confidence": run["mean_confidence"],
-                    "pass_rate_of_held": float(np.mean([rate for rate in of_held if rate is not None])),
-                }
-            )
-    return found
 
 
 def draw(name: str, plan: Plan, found: Mapping[str, Any], folder: Path) -> None:
@@ -150,21 +101,29 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         f"## {name}: {scale['suite']} and {scale['data']}",
         "",
         f"{found['n_runs']:,} runs, {found['hours']:.1f} hours, one core each. In percent; * is p < 0.05 against IID:",
-        "McNemar's test of accuracy, approximate randomization of G. s: mean pass rate; G: its mean with accuracy.",
+        (
+            "McNemar's test of accuracy, approximate randomization of the printed difference of G. "
+            f"s: mean pass rate over the {len(found['functionalities'])} of {found['n_functionalities']} "
+            "functionalities that are defined in every row; G: its harmonic mean with the accuracy of the model trained on the whole "
+            "suite; Avg: mean of the four G's."
+        ),
         "",
         "| configuration | method | accuracy |"
-        + "".join(f" {score} {SHORT[each]} |" for score in "sG" for each in PARTITIONS),
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        + "".join(f" {score} {SHORT[each]} |" for score in "sG" for each in PARTITIONS)
+        + " Avg |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in found["rows"]:
         p = row["p_values"]
         if row["configuration"] == "IID":
-            iid, s, g = (row[key]["standard"] for key in ("iid_score", "suite_scores", "scores"))
-            lines.append(f"| IID | vanilla | {_percent(iid)} |" + f" {_percent(s)} |" * 4 + f" {_percent(g)} |" * 4)
+            s, g = (row[key]["standard"] for key in ("suite_scores", "scores"))
+            iid = _percent(row["iid_score"])
+            lines.append(f"| IID | vanilla | {iid} |" + f" {_percent(s)} |" * 4 + f" {_percent(g)} |" * 5)
             continue
-        cells = [row["configuration"], row["method"], _percent(row["iid_score"]["seen"], p.get("iid"))]
+        cells = [row["configuration"], row["method"], _percent(row["iid_score"], p.get("iid"))]
         cells += [_percent(row["suite_scores"].get(setting)) for setting in PARTITIONS]
         cells += [_percent(row["scores"].get(setting), p.get(setting)) for setting in PARTITIONS]
+        cells.append(_percent(row["average"], p.get("average")))
         lines.append("| " + " | ".join(cells) + " |")
     means = _means(found)
     lines += [
@@ -173,18 +132,19 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         + ", ".join(f"G {SHORT[setting]} {_percent(value)}" for setting, value in means.items())
         + f"; IID itself {_percent(found['rows'][0]['scores']['standard'])}.",
         "",
-        _order_line(found),
+        *_step_lines(found),
         "",
         f"![Pass rates of {name}](figures/{name}.png)",
         "",
         "Each cell: the pass rate of a functionality by the model that was trained on all others.",
         "",
-        "Runs that call the independent items one class in over 90 % (or under 10 %) of the cases:",
+        (
+            "Runs trained on the whole suite, or without one test type, that call the independent items one class in "
+            "over 90 % (or under 10 %) of the cases (results.json has all):"
+        ),
         "",
     ]
-    if found["degenerate"][0]["called_class_0"] is None:
-        return lines[:-2]  # answers are spans, not classes
-    strange = [row for row in found["degenerate"] if not 0.1 <= row["called_class_0"] <= 0.9]
+    strange = [run for run in found["degenerate"] if run["partition"] in ("seen", "type")]
     if not strange:
         return [*lines, "none.", ""]
     lines += [
@@ -192,7 +152,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     ]
     lines += ["|---|---|---|---|---|---|"]
     for row in strange:
-        values = [row[key] for key in ("called_class_0", "iid_accuracy", "mean_confidence", "pass_rate_of_held")]
+        values = [row[key] for key in ("called_class_0", "iid_accuracy", "mean_confidence", "pass_rate")]
         lines.append(f"| {label(row)} | {row['held'] or '(nothing)'} | " + " | ".join(map(_percent, values)) + " |")
     return [*lines, ""]
 
@@ -201,14 +161,19 @@ def _complete(found: Mapping[str, Any]) -> list[dict[str, float]]:
     return [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
 
 
-def _order_line(found: Mapping[str, Any]) -> str:
-    """Say in how many rows G falls and rises from one setting to the next, harder one."""
-    rows = _complete(found)
-    said = []
-    for easier, harder in itertools.pairwise(PARTITIONS):
-        falls, rises = (sum(sign * (row[easier] - row[harder]) > 0 for row in rows) for sign in (1, -1))
-        said.append(f"{SHORT[easier]} to {SHORT[harder]} {falls} and {rises}")
-    return f"Of {len(rows)} such rows, G falls and rises in: {', '.join(said)}."
+def _step_lines(found: Mapping[str, Any]) -> list[str]:
+    """Say how far G falls from one setting to the next, harder one."""
+    lines = [
+        "Steps, in points of G, paired over the rows that have all settings (bootstrap over rows, exact sign test):",
+        "",
+        "| step | rows | mean | falls | rises | p |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, step in found["steps"].items():
+        mean, low, high = (f"{100 * step[key]:+.1f}" for key in ("mean", "low", "high"))
+        counts = f"{step['n_rows']} | {mean} [{low}, {high}] | {step['falls']} | {step['rises']}"
+        lines.append(f"| {name} | {counts} | {step['sign_test']:.3f} |")
+    return lines
 
 
 def _means(found: Mapping[str, Any]) -> dict[str, float]:

@@ -3,6 +3,7 @@ from .behavior.expectations import evaluate_cases as evaluate_cases
 from .behavior.generalization import GeneralizationScore as GeneralizationScore
 from .behavior.generalization import Randomization as Randomization
 from .behavior.generalization import compare_generalization as compare_generalization
+from .behavior.generalization import compare_mean_generalization as compare_mean_generalization
 from .behavior.generalization import generalization_score as generalization_score
 from .behavior.normalization import normalize_answer as normalize_answer
 from .behavior.pass_rates import BehavioralPassRate as BehavioralPassRate
@@ -180,6 +181,7 @@ __all__ = [
     "classification_scores",
     "classwise_table",
     "compare_generalization",
+    "compare_mean_generalization",
     "consistency",
     "contextual_calibration",
     "contrast_consistency",

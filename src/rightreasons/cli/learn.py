@@ -78,7 +78,8 @@ def collect(
     """Gather the finished runs of a plan into G scores."""
     from rightreasons.cli._shared.show import show_scores
     from rightreasons.foundations.atomic_write import check_file, write_json
-    from rightreasons.training.behavior.plan import Plan, collect_scores
+    from rightreasons.training.behavior.collecting import collect_scores
+    from rightreasons.training.behavior.plan import Plan
 
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")

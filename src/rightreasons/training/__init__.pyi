@@ -1,7 +1,7 @@
+from .behavior.collecting import CollectedScores as CollectedScores
+from .behavior.collecting import collect_scores as collect_scores
 from .behavior.kind import IidData as IidData
-from .behavior.plan import CollectedScores as CollectedScores
 from .behavior.plan import Plan as Plan
-from .behavior.plan import collect_scores as collect_scores
 from .behavior.plan import plan_runs as plan_runs
 from .behavior.runner import run_plan as run_plan
 from .behavior.task import LearningTask as LearningTask

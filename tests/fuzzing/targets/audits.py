@@ -14,7 +14,8 @@ from fuzzing.damage import altered, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines
 from rightreasons.auditing import audit, compare, read_audit
-from rightreasons.training.behavior.plan import Plan, collect_scores, plan_runs
+from rightreasons.training.behavior.collecting import collect_scores
+from rightreasons.training.behavior.plan import Plan, plan_runs
 from tiny_models import save_tiny_classifier, tiny_texts
 from tiny_suites import behavior_suite
 

@@ -11,10 +11,11 @@ from killing import killed_at
 from rightreasons.foundations.code_version import reached_definitions
 from rightreasons.training.behavior import plan as behavior_plan
 from rightreasons.training.behavior import runner as behavior_runner
+from rightreasons.training.behavior.collecting import collect_scores
 from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.kinds import KINDS
 from rightreasons.training.behavior.options import LABELS
-from rightreasons.training.behavior.plan import Plan, collect_scores, partition, plan_runs, shard_of, work_units
+from rightreasons.training.behavior.plan import Plan, partition, plan_runs, shard_of, work_units
 from rightreasons.training.behavior.runner import run_plan
 from rightreasons.training.behavior.task import LearningTask
 from tiny_models import save_tiny_encoder, tiny_texts
@@ -203,7 +204,12 @@ def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     by_key = {r["key"]: r for r in plan.results()}
     held = next(run for run in runs if run.held == "INV")
     assert probe.pass_rates["type"]["actors"] == by_key[held.key]["pass_rates"]["actors"]
-    s, a = probe.suite_scores["type"], probe.iid_score["type"]
+    # The score on independent data is that of the model trained on the whole suite, in every setting.
+    whole = next(run for run in runs if run.configuration == "IID->T" and run.partition == "seen")
+    s, a = probe.suite_scores["type"], by_key[whole.key]["iid_accuracy"]
+    assert probe.iid_score == a
+    rates = [probe.pass_rates["type"][name] for name in found.functionalities]
+    assert s == pytest.approx(np.mean(rates))
     assert probe.scores["type"] == pytest.approx(2 * s * a / (s + a) if s and a else 0)
 
 

@@ -13,12 +13,13 @@ from rightreasons.measuring.behavior_spans import measure_reading, reading_texts
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.scoring.spans import predict_answers
 from rightreasons.models.scoring.windows import encode_windows
+from rightreasons.training.behavior.collecting import collect_scores
 from rightreasons.training.behavior.heads import head_inputs, linear_head, train_heads
 from rightreasons.training.behavior.items import IID, join_items, plan_steps
 from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.losses import inv_loss, span_losses
 from rightreasons.training.behavior.options import METHODS
-from rightreasons.training.behavior.plan import Plan, collect_scores, plan_runs
+from rightreasons.training.behavior.plan import Plan, plan_runs
 from rightreasons.training.behavior.runner import run_plan
 from rightreasons.training.behavior.span_items import (
     aligned_positions,

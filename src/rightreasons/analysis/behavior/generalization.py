@@ -159,25 +159,69 @@ def compare_generalization(
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
         and Roth (2023), section 4.
     """
+    return compare_mean_generalization([(iid, suites)], n_permutations=n_permutations, seed=seed)
+
+
+@checks_kinds
+def compare_mean_generalization(
+    settings: Sequence[tuple[tuple[object, object], Sequence[tuple[object, object]]]],
+    *,
+    n_permutations: int = 10_000,
+    seed: int = 0,
+) -> Randomization:
+    """Test the difference of two models' mean G over several settings, or tasks, by approximate randomization.
+
+    Args:
+        settings: For each setting the arguments `iid` and `suites` of `compare_generalization`.
+        n_permutations: Number of shuffles; default 10,000.
+        seed: Seed of the shuffles; default 0.
+
+    Returns:
+        A `Randomization` of the difference of the means.
+
+    Raises:
+        ValueError: As in `compare_generalization`, and if there is no setting.
+
+    References:
+        Luz de Araujo and Roth (2023), section 4: the column "Avg" is the mean over tasks and settings.
+
+    Example:
+        With one setting it is `compare_generalization`.
+
+        >>> pairs = ([1, 1, 0], [1, 0, 0]), [([1, 1], [1, 0])]
+        >>> compare_mean_generalization([pairs]) == compare_generalization(*pairs)
+        True
+    """
     shuffles = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
-    groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
-    if np.isnan(groups[0]).any():
-        raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
-    for side, name in enumerate(("first", "second")):
-        if all(np.isnan(pair[side]).all() for pair in groups[1:]):
-            raise ValueError(f"Expected a defined case of the {name} model in at least one of `suites`, but none is.")
-    observed = [_means(a, b, np.zeros(1)) for a, b in groups]
-    permuted = [_shuffled_means(a, b, shuffles, rng) for a, b in groups]
-
-    def difference(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        suite = np.nanmean(np.stack(means[1:]), axis=0)
-        g = 2 * means[0] * suite / np.maximum(means[0] + suite, 1e-300)
-        return np.asarray(g[0] - g[1], dtype=np.float64)
-
-    delta = float(difference(observed)[0])
-    k = int((np.abs(difference(permuted)) >= abs(delta) - 1e-12).sum())
+    if not len(settings):
+        raise ValueError("Expected at least one of `settings`, but got none.")
+    observed, permuted = [], []
+    for iid, suites in settings:
+        groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
+        if np.isnan(groups[0]).any():
+            raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
+        for side, name in enumerate(("first", "second")):
+            if all(np.isnan(pair[side]).all() for pair in groups[1:]):
+                raise ValueError(
+                    f"Expected a defined case of the {name} model in at least one of `suites`, but none is."
+                )
+        observed.append(_scores([_means(a, b, np.zeros(1)) for a, b in groups]))
+        permuted.append(_scores([_shuffled_means(a, b, shuffles, rng) for a, b in groups]))
+    delta = float(_difference(observed)[0])
+    k = int((np.abs(_difference(permuted)) >= abs(delta) - 1e-12).sum())
     return Randomization(delta, (k + 1) / (shuffles + 1), shuffles)
+
+
+def _scores(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return G of both models, (2, R), from their means on independent data and on each functionality."""
+    suite = np.nanmean(np.stack(means[1:]), axis=0)
+    return np.asarray(2 * means[0] * suite / np.maximum(means[0] + suite, 1e-300), dtype=np.float64)
+
+
+def _difference(scores: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    mean = np.mean(scores, axis=0)
+    return np.asarray(mean[0] - mean[1], dtype=np.float64)
 
 
 def _pair(first: object, second: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.page.parts import Estimate
     from rightreasons.auditing.runner import AuditResult
     from rightreasons.measuring.behavior import SuiteAnswers
-    from rightreasons.training.behavior.plan import CollectedScores
+    from rightreasons.training.behavior.collecting import CollectedScores
 
 WIDTH = 100
 
@@ -73,16 +73,33 @@ def show_comparison(comparison: Comparison) -> None:
 
 
 def show_scores(collected: CollectedScores) -> None:
-    """Print the i.i.d. score and the G scores of each configuration and method."""
+    """Print the scores of each configuration and method, with the tests against IID."""
     from rightreasons.analysis.behavior.generalization import SETTINGS
 
     typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)
-    typer.echo(f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>9}" + "".join(f"{s:>15}" for s in SETTINGS))
+    typer.echo(
+        f"G over {len(collected.functionalities)} of {collected.n_functionalities} functionalities, those that are "
+        "defined in every row. * differs from IID (p < 0.05)."
+    )
+    typer.echo(
+        f"  {'configuration':<14}{'method':<10}{'seed':>6}{'i.i.d.':>10}"
+        + "".join(f"{setting:>15}" for setting in (*SETTINGS, "average"))
+    )
     for row in collected.rows:
-        iid = sum(row.iid_score.values()) / len(row.iid_score)
-        scores = "".join(f"{percent(row.scores.get(setting)):>15}" for setting in SETTINGS)
-        f1 = f"   (i.i.d. F1 {sum(row.iid_f1.values()) / len(row.iid_f1):.1%})" if row.iid_f1 else ""
-        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{iid:>9.1%}{scores}{f1}")
+        values = {"iid": row.iid_score, **row.scores, "average": row.average}
+        cells = {
+            name: percent(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05)
+            for name in ("iid", *SETTINGS, "average")
+        }
+        f1 = "" if row.iid_f1 is None else f"   (i.i.d. F1 {row.iid_f1:.1%})"
+        told = f"{cells.pop('iid'):>10}" + "".join(f"{cell:>15}" for cell in cells.values())
+        typer.echo(f"  {row.configuration:<14}{row.method:<10}{row.seed:>6}{told}{f1}")
+    for run in collected.degenerate:
+        held = f" without {run.held}" if run.held else ""
+        typer.echo(
+            f"  One answer: {run.configuration} {run.method}{held} (seed {run.seed}) calls {run.called_class_0:.0%} of "
+            "the independent items class 0."
+        )
 
 
 def percent(value: float | None) -> str:

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import rightreasons
-from rightreasons.analysis.behavior.generalization import generalization_score
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.atomic_write import write_text
 from rightreasons.foundations.code_version import code_version
-from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed
 from rightreasons.training.behavior.kinds import KINDS
 from rightreasons.training.behavior.options import CONFIGURATIONS, METHODS, PARTITIONS
@@ -316,103 +314,3 @@ def shard_of(runs: Sequence[PlannedRun], shard: str) -> list[list[PlannedRun]]:
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
     return work_units(runs)[int(number) - 1 :: check_count(int(count), "n")]
-
-
-@dataclasses.dataclass(frozen=True)
-class PlanScores(Result):
-    """The scores of one configuration, method and seed.
-
-    Attributes:
-        configuration: One of `CONFIGURATIONS`.
-        method: One of `METHODS`.
-        seed: Seed.
-        iid_score: Setting -> accuracy on independent data, or exact match for reading; the mean over what is held out.
-        suite_scores: Setting -> mean pass rate, each functionality scored by the run that held it out.
-        scores: Setting -> G.
-        pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
-        iid_f1: Setting -> token F1 on independent data, for reading; empty for classes.
-    """
-
-    configuration: str
-    method: str
-    seed: int
-    iid_score: dict[str, float]
-    suite_scores: dict[str, float]
-    scores: dict[str, float]
-    pass_rates: dict[str, dict[str, float | None]]
-    iid_f1: dict[str, float] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class CollectedScores(Result):
-    """The scores of the finished runs of a plan.
-
-    Attributes:
-        rows: One per configuration, method and seed, with the settings whose runs are all finished.
-        n_done: Finished runs.
-        n_runs: Runs of the plan.
-    """
-
-    rows: list[PlanScores]
-    n_done: int
-    n_runs: int
-
-
-def collect_scores(plan: Plan) -> CollectedScores:
-    """Gather the finished runs into pass rates and G scores.
-
-    In the settings "functionality", "class" and "type", each functionality is scored by the run that held it out of
-    training. A setting appears when all of its runs are finished.
-
-    Args:
-        plan: The plan; unfinished runs are left out.
-
-    Returns:
-        Pass rates and G scores by configuration, method and setting.
-
-    References:
-        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral Learning", TACL,
-        section 3.
-    """
-    results = {result["key"]: result for result in plan.results()}
-    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
-    for run in plan.runs:
-        groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
-    rows = [_scores_of(runs, results) for runs in groups.values()]
-    return CollectedScores([row for row in rows if row is not None], len(results), len(plan.runs))
-
-
-def _scores_of(runs: Sequence[PlannedRun], results: Mapping[str, Mapping[str, Any]]) -> PlanScores | None:
-    """Gather the runs of one configuration, method and seed; None where no setting is finished."""
-    first = runs[0]
-    rates: dict[str, dict[str, float | None]] = {}
-    figures: dict[str, dict[str, float]] = {"iid_accuracy": {}, "iid_f1": {}}
-    for name in PARTITIONS:
-        members = [run for run in runs if run.partition == name]
-        if not members or any(run.key not in results for run in members):
-            continue
-        setting = "standard" if first.configuration == "IID" else name
-        rates[setting] = {
-            functionality: rate
-            for run in members
-            for functionality, rate in results[run.key]["pass_rates"].items()
-            if not run.held or functionality in run.held_out
-        }
-        for figure, values in figures.items():
-            if figure in results[members[0].key]:
-                values[setting] = sum(float(results[run.key][figure]) for run in members) / len(members)
-    defined = {setting: [rate for rate in of.values() if rate is not None] for setting, of in rates.items()}
-    defined = {setting: of for setting, of in defined.items() if of}
-    if not defined:
-        return None
-    score = generalization_score(defined, {setting: figures["iid_accuracy"][setting] for setting in defined})
-    return PlanScores(
-        configuration=first.configuration,
-        method=first.method,
-        seed=first.seed,
-        iid_score=score.iid_scores,
-        suite_scores=score.suite_scores,
-        scores=score.scores,
-        pass_rates=rates,
-        iid_f1=figures["iid_f1"],
-    )
