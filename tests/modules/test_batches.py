@@ -105,6 +105,12 @@ def test_batches_survive_a_pickle_and_leave_no_file(tmp_path):
 
 
 COMBINED = {
+    "causal_shortcut_rate": {
+        "probabilities": ROWS,
+        "without_cue": ROWS,
+        "without_control": ROWS,
+        "cues": ["a"] * len(ROWS),
+    },
     "choice_paralysis": {
         "predictions": ROWS,
         "perturbed_predictions": [[*row, 0.0] for row in ROWS],

@@ -52,6 +52,15 @@ MODULES = {
         {"tokens": TOKENS, "attributions": ROWS, "predictions": [0, 1, 1], "references": ANSWERS},
         {"heads": {"0": ["good"], "1": ["bad"]}, "n_resamples": 100},
     ),
+    "causal_shortcut_rate": (
+        {
+            "probabilities": [[0.75, 0.25], [0.75, 0.25], [0.125, 0.875]],
+            "without_cue": ROWS,
+            "without_control": [[0.75, 0.25], [0.25, 0.75], [0.125, 0.875]],
+            "cues": ["copper", "copper", "marble"],
+        },
+        {"n_resamples": 100},
+    ),
 }
 
 FORMS = {

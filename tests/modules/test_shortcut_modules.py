@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import rightreasons
+from rightreasons.analysis.shortcuts.causal import causal_shortcuts
+from rightreasons.foundations.resampling import Resampling
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]
@@ -178,6 +180,61 @@ class TestShortcutReliance:
             reliance.compute(tokens=TOKENS, attributions=[*ATTRIBUTIONS[:2], [0.5]], predictions=[1, 0, 0])
         with pytest.raises(ValueError, match="a label never seen; known: 0, 1"):
             reliance.compute(tokens=TOKENS, attributions=ATTRIBUTIONS, predictions=[1, 0, 4])
+
+
+class TestCausalShortcutRate:
+    """Three texts of three classes under two removals: 4 of 6 change without the cue, 1 of 6 without a control word."""
+
+    A, B, C = [0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.25, 0.625]
+    INPUTS = {
+        "probabilities": [A, B, C, A, B, C],
+        "without_cue": [B, A, A, A, C, C],
+        "without_control": [A, B, C, A, A, C],
+        "cues": ["x", "y", "x", "x", "y", "x"],
+        "removals": ["delete"] * 3 + ["mask"] * 3,
+    }
+
+    @pytest.fixture(scope="class")
+    def rate(self):
+        return rightreasons.load("causal_shortcut_rate", n_resamples=50, keep_in_memory=True)
+
+    def test_every_way_in(self, rate):
+        expected = rate.compute(**self.INPUTS)
+        assert (expected["causal_shortcut_rate"], expected["removal"]["control_rate"]) == (4 / 6, 1 / 6)
+        assert {name: effect["rate"] for name, effect in expected["removals"].items()} == {"delete": 1.0, "mask": 1 / 3}
+        assert [(cue["cue"], cue["effect"]["rate"]) for cue in expected["cues"]] == [("x", 2 / 4), ("y", 1.0)]
+        kernel = causal_shortcuts(
+            self.INPUTS["probabilities"][:3],
+            {"delete": self.INPUTS["without_cue"][:3], "mask": self.INPUTS["without_cue"][3:]},
+            {"delete": self.INPUTS["without_control"][:3], "mask": self.INPUTS["without_control"][3:]},
+            self.INPUTS["cues"][:3],
+            resampling=Resampling(resamples=50),
+        )
+        assert kernel.to_dict() == expected
+        # The removals of each text one after the other: k-th rows belong together.
+        for row in (0, 3, 1, 4, 2, 5):
+            rate.add(**{name: column[row] for name, column in self.INPUTS.items()})
+        assert rate.compute() == expected
+
+    def test_one_removal_needs_no_name(self, rate):
+        inputs = {name: column[:3] for name, column in self.INPUTS.items() if name != "removals"}
+        found = rate.compute(**inputs)
+        assert list(found["removals"]) == ["removal"]
+        assert found["removals"]["removal"] == found["removal"]
+
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"removals": ["delete"] * 4 + ["mask"] * 2}, "delete has 4 rows and mask has 2"),
+            ({"cues": ["x", "y", "x", "x", "x", "x"]}, "text 1 of delete and of mask differ in `cues`"),
+            ({"probabilities": [A, B, C, A, B, A]}, "text 2 of delete and of mask differ in `probabilities`"),
+            ({"without_cue": [[0.5, 0.5]] * 6}, r"Expected `without_cue\['delete'\]` of shape \(3, 3\)"),
+            ({"without_control": [A, B, [0.9, 0.9, 0.9]] * 2}, r"without_control\['delete'\]"),
+        ],
+    )
+    def test_bad_input(self, rate, change, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            rate.compute(**{**self.INPUTS, **change})
 
 
 class TestShortcutTradeoff:

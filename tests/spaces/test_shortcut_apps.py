@@ -32,6 +32,18 @@ def test_shortcut_reliance(visit):
     expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
 
 
+def test_causal_shortcut_rate(visit):
+    page = visit("measurements/causal_shortcut_rate")
+    compute(page)
+    headline = page.locator("#headline")
+    # Of twelve texts nine change when the cue is deleted and seven when it is masked: 16 of 24.
+    expect(headline).to_contain_text("0.6667")
+    expect(page.locator("#result")).to_contain_text("cannot tell")
+    page.locator("#option-confidence_level input").fill("2")
+    compute(page)
+    expect(page.get_by_role("alert")).to_contain_text("Expected")
+
+
 def test_shortcut_tradeoff(visit):
     page = visit("metrics/shortcut_tradeoff")
     compute(page)

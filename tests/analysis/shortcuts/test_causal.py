@@ -87,7 +87,7 @@ def test_no_change_at_all_leaves_a_width():
     [
         ({"without_cue": {}}, "at least one, but got none"),
         ({"without_control": {"swap": SWAP}}, "got delete and swap"),
-        ({"without_cue": {"delete": DELETE[:4]}}, "Expected `delete` of shape"),
+        ({"without_cue": {"delete": DELETE[:4]}}, r"Expected `without_cue\['delete'\]` of shape"),
         ({"cues": CUES[:4]}, "`probabilities` and `cues`"),
         ({"inserted": ([A], [B], [B], [3])}, "labels"),
     ],

@@ -147,7 +147,10 @@ def causal_shortcuts(
         )
     predicted = before.argmax(axis=1)
     responses = {
-        name: (_lost(before, predicted, table, name), _lost(before, predicted, without_control[name], name))
+        name: (
+            _lost(before, predicted, table, f"without_cue[{name!r}]"),
+            _lost(before, predicted, without_control[name], f"without_control[{name!r}]"),
+        )
         for name, table in without_cue.items()
     }
     cue, control = (
