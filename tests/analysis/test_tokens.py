@@ -1,5 +1,7 @@
 """Categories of tokens."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,19 @@ from rightreasons.analysis.tokens import (
     CATEGORIES,
     FUNCTION_WORDS,
     STOP_WORDS,
-    categorize,
     category_codes,
     is_punctuation,
     strip_marks,
     words,
 )
+
+
+def categorize(tokens, **options):
+    """Return the category of every token of every text."""
+    pieces = [piece for row in tokens for piece in row]
+    offsets = np.cumsum([0, *map(len, tokens)])
+    codes = category_codes(np.arange(len(pieces)), offsets, pieces, **options)
+    return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
 
 
 def test_words_are_the_ones_bert_splits():

@@ -12,8 +12,6 @@ from .behavior.pass_rates import GroupResult as GroupResult
 from .behavior.pass_rates import pass_rates as pass_rates
 from .behavior.squad_scores import AnswerScores as AnswerScores
 from .behavior.squad_scores import answer_scores as answer_scores
-from .calibration.classwise import ClasswiseTable as ClasswiseTable
-from .calibration.classwise import classwise_table as classwise_table
 from .calibration.consistency import ConsistencyResult as ConsistencyResult
 from .calibration.consistency import consistency as consistency
 from .calibration.errors import CalibrationBin as CalibrationBin
@@ -126,7 +124,6 @@ __all__ = [
     "ChoiceParalysis",
     "ChoicesOnly",
     "ClassificationResult",
-    "ClasswiseTable",
     "ConfidenceVersusLabelWarning",
     "ConfusionMatrix",
     "ConsistencyResult",
@@ -179,7 +176,6 @@ __all__ = [
     "choice_paralysis",
     "choices_only",
     "classification_scores",
-    "classwise_table",
     "compare_generalization",
     "compare_mean_generalization",
     "consistency",

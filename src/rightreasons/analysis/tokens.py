@@ -5,7 +5,6 @@ Also the words of a text, in the sense that every word-level statistic of this p
 
 from __future__ import annotations
 
-import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -100,47 +99,6 @@ def words(text: str) -> list[str]:
     return WORD_PATTERN.findall(text.lower())
 
 
-def categorize(
-    tokens: Sequence[Sequence[str]], *, style: str = "word", stop_words: Collection[str] | None = None
-) -> list[list[str]]:
-    """Return the category of every token of every text.
-
-    The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
-    not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
-    first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
-    style, as it is in BERT's.
-
-    Args:
-        tokens: N texts of tokens, special tokens left out.
-        style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
-        stop_words: Lower-case stop words; default `STOP_WORDS`.
-
-    Returns:
-        N lists of names out of `CATEGORIES`.
-
-    Raises:
-        ValueError: If the style is unknown.
-
-    References:
-        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1 (stop words,
-        punctuation and numbers fill the head of the distribution).
-
-    Example:
-        >>> categorize([["the", "film", "##s", "of", "2021", "!"]], style="wordpiece")
-        [['stop_word', 'lexical', 'sub_word', 'stop_word', 'number', 'punctuation']]
-        >>> categorize([["Un", "watch", "able", "Ġin", "Ġ(", "any", ")"]], style="byte_level")
-        [['lexical', 'sub_word', 'sub_word', 'stop_word', 'punctuation', 'stop_word', 'punctuation']]
-    """
-    lengths = np.fromiter((len(row) for row in tokens), dtype=np.int64, count=len(tokens))
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    index: dict[str, int] = {}
-    ids = np.fromiter(
-        (index.setdefault(token, len(index)) for row in tokens for token in row), dtype=np.int64, count=int(offsets[-1])
-    )
-    codes = category_codes(ids, offsets, list(index), style=style, stop_words=stop_words).tolist()
-    return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
-
-
 def category_codes(
     ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
@@ -151,19 +109,33 @@ def category_codes(
 ) -> NDArray[np.int8]:
     """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
 
+    The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
+    not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
+    first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
+    style, as it is in BERT's.
+
     Args:
         ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.
         offsets: (N + 1,) where each text begins.
         vocabulary: The distinct tokens.
-        style: As in `categorize`.
-        stop_words: As in `categorize`.
+        style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
+        stop_words: Lower-case stop words; default `STOP_WORDS`.
 
     Returns:
         (total,) codes.
 
+    Raises:
+        ValueError: If the style is unknown.
+
+    References:
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1 (stop words,
+        punctuation and numbers fill the head of the distribution).
+
     Example:
-        >>> category_codes(np.array([0, 1]), np.array([0, 2]), ["good", "."]).tolist()
-        [0, 2]
+        >>> pieces = ["the", "film", "##s", "2021", "!"]
+        >>> codes = category_codes(np.arange(5), np.array([0, 5]), pieces, style="wordpiece")
+        >>> [CATEGORIES[code] for code in codes]
+        ['stop_word', 'lexical', 'sub_word', 'number', 'punctuation']
     """
     check_one_of(style, PIECE_STYLES, "piece_style")
     words = list(stop_words) if isinstance(stop_words, (set, frozenset)) else stop_words

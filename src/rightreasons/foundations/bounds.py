@@ -23,9 +23,6 @@ MAX_CELL_CHARACTERS = 1 << 24
 MAX_COLUMNS = 10_000
 """Columns of a table."""
 
-MAX_CELLS = 1 << 28
-"""Cells of a table: rows times columns."""
-
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from rightreasons.analysis.calibration.classwise import classwise_table
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.calibration.macro_ce import macro_ce
 from rightreasons.analysis.calibration.proper_scores import brier_score, negative_log_likelihood
@@ -210,33 +209,6 @@ class TestAdaptive:
         result = calibration_error(rows, labels, threshold=0.01, **ACE)
         assert sum(row.count for row in result.bins) == (rows > 0.01).sum()
         assert result.ece != calibration_error(rows, labels, **ACE).ece
-
-
-class TestClasswise:
-    def test_rows(self):
-        rows, labels = softmax_rows(400, 3)
-        table = classwise_table(rows, labels, label_names=["a", "b", "c"])
-        assert table.classwise_ece == pytest.approx(calibration_error(rows, labels, kind="classwise").ece)
-        for k, row in enumerate(table.classes):
-            chosen = rows.argmax(axis=1) == k
-            assert row.ece == pytest.approx(calibration_error(rows[:, k], (labels == k) * 1, kind="positive").ece)
-            assert (row.n_items, row.n_predicted) == ((labels == k).sum(), chosen.sum())
-            assert row.accuracy == pytest.approx((labels[chosen] == k).mean())
-            assert row.confidence == pytest.approx(rows[chosen, k].mean())
-            assert row.frequency == pytest.approx((labels == k).mean())
-            assert row.mean_probability == pytest.approx(rows[:, k].mean())
-        assert [row.name for row in table.classes] == ["a", "b", "c"]
-        assert table.classes[table.worst_class].ece == max(row.ece for row in table.classes)
-
-    def test_a_class_that_is_never_predicted(self):
-        row = classwise_table([[0.9, 0.1]], [1]).classes[1]
-        assert (row.confidence, row.accuracy, row.n_items, row.n_predicted) == (None, None, 1, 0)
-
-    def test_bad_input(self):
-        with pytest.raises(ValueError, match="Expected 2 `label_names`, one a class, but got 1"):
-            classwise_table([[0.9, 0.1]], [1], label_names=["a"])
-        with pytest.raises(ValueError, match="rows of one length"):
-            classwise_table(RAGGED, [0, 1, 3])
 
 
 class TestSummary:

@@ -166,8 +166,10 @@ def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(d
 
 def test_streams_of_batches_give_what_one_call_gives(monkeypatch):
     monkeypatch.setattr(lmi_module, "BUFFER", 8)  # so that one batch is counted in several parts
-    batches = ((TEXTS[i : i + 2], LABELS[i : i + 2]) for i in (0, 2))
-    assert LmiCounts.from_batches(batches).result().to_dict() == lmi(TEXTS, LABELS).to_dict()
+    counts = LmiCounts()
+    for i in (0, 2):
+        counts.update(TEXTS[i : i + 2], LABELS[i : i + 2])
+    assert counts.result().to_dict() == lmi(TEXTS, LABELS).to_dict()
 
 
 @pytest.mark.real_data
@@ -218,7 +220,7 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
         ),
         (["a", "b"], [0, 1], {"head_fraction": 5}, ValueError, "Expected `head_fraction` to be between 0 and 1"),
         (["a", "b"], [0, 1], {"head_size": 0}, ValueError, "Expected `head_size` to be at least 1, but got 0."),
-        (["a", "b"], [0, 1], {"pmi_smoothing": -1}, ValueError, "Expected `pmi_smoothing` to be at least 0.0"),
+        (["a", "b"], [0, 1], {"pmi_smoothing": -1}, ValueError, "Expected `pmi_smoothing` to be between 0.0 and"),
         (["a", "b"], [0, 1], {"null": "flat"}, ValueError, "Expected `null` to be one of"),
         (
             ["a", "b"],

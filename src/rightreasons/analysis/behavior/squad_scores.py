@@ -39,33 +39,6 @@ class AnswerScores(Result):
     f1_scores: list[float]
 
 
-def token_f1(prediction: str, reference: str, *, normalization: str = "squad") -> float:
-    """Return the F1 of the words of two answers, counted with repetition.
-
-    With c words in common (as multisets), P = c / words of the prediction and R = c / words of the reference,
-    F1 = 2 P R / (P + R). As in SQuAD 1.1 it is 0 where nothing is in common, also between two answers without words.
-
-    Args:
-        prediction: The answer.
-        reference: What it is compared with.
-        normalization: A name of `normalize_answer`.
-
-    Returns:
-        F1 in [0, 1]; higher is better.
-
-    Raises:
-        ValueError: If there is no normalization of this name.
-
-    Example:
-        Words "cat sat" and "black cat sat": c = 2, P = 1, R = 2/3, F1 = 0.8.
-
-        >>> round(token_f1("The cat sat.", "a black cat sat"), 6)
-        0.8
-    """
-    words = (normalize_answer(text, normalization).split() for text in (prediction, reference))
-    return _f1(*words)
-
-
 @checks_kinds
 def answer_scores(
     predictions: Sequence[str],
@@ -77,6 +50,9 @@ def answer_scores(
     """Score text answers against the answers that people gave.
 
     Every prediction is compared with each of its references after `normalize_answer`, and the best comparison counts.
+    F1 is that of the words, counted with repetition: with c words in common (as multisets), P = c / words of the
+    prediction and R = c / words of the reference, it is 2 P R / (P + R). As in SQuAD 1.1 it is 0 where nothing is in
+    common, also between two answers without words.
 
     Args:
         predictions: N answers; an empty answer is allowed.

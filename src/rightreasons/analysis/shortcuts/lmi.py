@@ -206,26 +206,6 @@ class LmiCounts:
         self.tokens: dict[int, Counter[str]] = {}
         """label -> token -> count(w, l)."""
 
-    @classmethod
-    def from_batches(
-        cls,
-        batches: Iterable[tuple[Sequence[Any], Sequence[int]]],
-        *,
-        tokenizer: str | Tokenizer = "words",
-        count: str = "occurrence",
-    ) -> LmiCounts:
-        """Count a stream of (data, labels) batches, one at a time.
-
-        Example:
-            >>> stream = ((["good movie"], [0]) for _ in range(3))
-            >>> LmiCounts.from_batches(stream).tokens
-            {0: Counter({'good': 3, 'movie': 3})}
-        """
-        counts = cls(tokenizer=tokenizer, count=count)
-        for data, labels in batches:
-            counts.update(data, labels)
-        return counts
-
     def update(self, data: Iterable[Any], labels: Any) -> None:
         """Add texts and their labels.
 
