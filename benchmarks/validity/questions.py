@@ -28,6 +28,8 @@ from rightreasons.analysis import (
     lmi,
     paired_difficulty,
     pass_rates,
+    position_bias,
+    pride_prior_intervals,
     prior_bias,
     shortcut_reliance,
     shortcut_tradeoff,
@@ -334,6 +336,30 @@ def groups_of_difficulty(rng: np.random.Generator, seed: int) -> Outcome:
     return {"correlation.p_value": result.correlation.p_value}
 
 
+def recalls(n_items: int, rates: tuple[float, ...]):
+    rate = np.array(rates)
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        gold = rng.integers(len(rate), size=n_items)
+        picked = np.where(rng.random(n_items) < rate[gold], gold, (gold + 1) % len(rate))
+        result = position_bias(picked, gold, len(rate))
+        return {"interval": ends(result.interval, float(rate[np.unique(gold)].std()))}
+
+    return draw
+
+
+def priors(n_items: int):
+    base = np.array([0.5, 0.3, 0.2])
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        own = base * rng.gamma(3.0, size=(n_items, 3))
+        content = rng.dirichlet(np.ones(3), size=n_items)
+        rows = own[:, None] * np.stack([np.roll(content, turn, axis=1) for turn in range(3)], axis=1)
+        return {"": ends(pride_prior_intervals(rows / rows.sum(axis=2, keepdims=True))[0], _FIRST_SHARE)}
+
+    return draw
+
+
 # ------------------------------------------------------------------------------------------------------------ behavior
 
 
@@ -388,6 +414,8 @@ def mean_generalization(rng: np.random.Generator, seed: int) -> Outcome:
 
 
 _PEOPLE = _population()
+_OWN = np.array([0.5, 0.3, 0.2]) * np.random.default_rng(3).gamma(3.0, size=(400_000, 3))
+_FIRST_SHARE = float((_OWN[:, 0] / _OWN.sum(axis=1)).mean())
 _BIAS = prior_bias(np.random.default_rng(2).normal(size=(200_000, 3)), scores="logits", n_permutations=0).prior_bias
 _DEGENERATE = "No model with unequal scores has a variance of 0; the test is reported because the paper uses it."
 _ALIKE = "The same code as `removal`, over some of its items."
@@ -420,6 +448,20 @@ SCENARIOS = (
     Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
+    *(
+        Scenario("position_bias", f"{n} items, recalls of {', '.join(map(str, rates))} by position", recalls(n, rates))
+        for n, rates in (
+            (18, (0.6, 0.6, 0.6, 0.6)),
+            (18, (1.0, 1.0, 1.0, 1.0)),
+            (60, (0.9, 0.5)),
+            (60, (0.99, 0.95, 0.9)),
+            (200, (0.95, 0.3, 0.4, 0.2)),
+        )
+    ),
+    *(
+        Scenario("pride_prior_intervals", f"{n} items, each with a prior of its own around one", priors(n))
+        for n in (5, 40)
+    ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
     Scenario(
         "distribution_overlap",

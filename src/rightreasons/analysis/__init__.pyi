@@ -89,6 +89,7 @@ from .probes.option_order import permutation_consistency as permutation_consiste
 from .probes.option_order import position_bias as position_bias
 from .probes.option_order import pride_debias as pride_debias
 from .probes.option_order import pride_prior as pride_prior
+from .probes.option_order import pride_prior_intervals as pride_prior_intervals
 from .probes.prior_bias import PriorBias as PriorBias
 from .probes.prior_bias import prior_bias as prior_bias
 from .shortcuts.causal import CausalShortcuts as CausalShortcuts
@@ -209,6 +210,7 @@ __all__ = [
     "position_bias",
     "pride_debias",
     "pride_prior",
+    "pride_prior_intervals",
     "prior_bias",
     "rank_correlation",
     "selective_scores",

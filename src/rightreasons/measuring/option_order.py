@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.analysis.intervals import Interval, bounded_mean, wilson
 from rightreasons.analysis.probes.option_order import (
     contextual_calibration,
     permutation_consistency,
     position_bias,
     pride_debias,
     pride_prior,
+    pride_prior_intervals,
 )
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -41,12 +42,18 @@ class OrderAccuracy(Result):
         accuracy: Accuracy in [0, 1].
         interval: Its interval (Wilson).
         rstd: Spread of the recalls over the position of the right choice (`position_bias`).
+        rstd_interval: Its interval; None where the right choices all stand in one position.
+        gain: Accuracy minus that without correction, in [-1, 1]; 0 where there is none.
+        gain_interval: Its interval over items (`bounded_mean`); None without correction.
         picked: How often each position is picked.
     """
 
     accuracy: float
     interval: Interval
     rstd: float
+    rstd_interval: Interval | None
+    gain: float
+    gain_interval: Interval | None
     picked: list[int]
 
 
@@ -60,7 +67,9 @@ class OrderFigures(Result):
         consistency: Share of items whose picked content is the same under every order.
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
-        content_free: Its mean confidence in each position for inputs without content.
+        prior_intervals: The interval of each position's share over these items.
+        content_free: Its mean confidence in each position for inputs without content, which are three fixed ones: it
+            has no interval.
         n_estimation: Number of items on which the prior was estimated; the corrections are tested on the others.
         uncorrected: The held-out items without correction.
         pride: The same with the prior divided out.
@@ -72,6 +81,7 @@ class OrderFigures(Result):
     consistency: float
     consistency_interval: Interval
     prior: list[float]
+    prior_intervals: list[Interval]
     content_free: list[float]
     n_estimation: int
     uncorrected: OrderAccuracy
@@ -144,22 +154,34 @@ def measure_option_order(
     prior = pride_prior(observed[:n_estimation])
     held_out, answers = observed[n_estimation:, 0], gold[n_estimation:]
 
-    def tested(probabilities: NDArray[np.float64]) -> OrderAccuracy:
+    level, uncorrected = resampling.level, held_out.argmax(axis=1) == answers
+
+    def tested(probabilities: NDArray[np.float64], *, corrected: bool = True) -> OrderAccuracy:
         picked = probabilities.argmax(axis=1)
-        hits, spread = int((picked == answers).sum()), position_bias(picked, answers, n)
-        interval = wilson(hits, len(answers), confidence_level=resampling.level)
-        return OrderAccuracy(hits / len(answers), interval, spread.rstd, spread.picked)
+        right = picked == answers
+        spread = position_bias(picked, answers, n, confidence_level=level)
+        change = right.astype(np.float64) - uncorrected
+        return OrderAccuracy(
+            accuracy=float(right.mean()),
+            interval=wilson(int(right.sum()), len(answers), confidence_level=level),
+            rstd=spread.rstd,
+            rstd_interval=spread.interval,
+            gain=float(change.mean()),
+            gain_interval=bounded_mean(change, low=-1.0, high=1.0, confidence_level=level) if corrected else None,
+            picked=spread.picked,
+        )
 
     consistency = permutation_consistency(picks)
     return OrderFigures(
         n_items=size,
         n_choices=n,
         consistency=consistency,
-        consistency_interval=wilson(round(consistency * size), size, confidence_level=resampling.level),
+        consistency_interval=wilson(round(consistency * size), size, confidence_level=level),
         prior=prior.tolist(),
+        prior_intervals=pride_prior_intervals(observed[:n_estimation], confidence_level=level),
         content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,
-        uncorrected=tested(held_out),
+        uncorrected=tested(held_out, corrected=False),
         pride=tested(pride_debias(held_out, prior)),
         calibrated=tested(contextual_calibration(held_out, content_free)),
     )

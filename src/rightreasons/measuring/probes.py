@@ -392,7 +392,9 @@ def measure_probes(
             k: dataclasses.replace(effect, restricted_drop=_rounded(effect.restricted_drop))
             for k, effect in paralysis.items()
         },
-        position_bias=position_bias(picked, labels, int(sizes[0])) if len(sizes) == 1 else None,
+        position_bias=position_bias(picked, labels, int(sizes[0]), confidence_level=resampling.level)
+        if len(sizes) == 1
+        else None,
         choices_only=choices_only(scores.confidences["no_question"].argmax(), labels),
     )
 

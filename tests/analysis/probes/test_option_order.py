@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from rightreasons.analysis.probes.option_order import (
     choices_only,
@@ -10,6 +11,7 @@ from rightreasons.analysis.probes.option_order import (
     position_bias,
     pride_debias,
     pride_prior,
+    pride_prior_intervals,
 )
 
 OBSERVED = [[0.4, 0.3, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.3, 0.4, 0.2, 0.1], [0.45, 0.25, 0.15, 0.15]]
@@ -41,6 +43,49 @@ def test_rstd_closed_form():
     assert result.recalls == [0.75, 0.5, None]
     assert result.rstd == pytest.approx(0.125)
     assert result.counts == [4, 2, 0]
+
+
+def test_interval_of_rstd_by_the_noncentral_chi_square():
+    # Two positions of 10 items, recalls .9 and .3, smoothed 10/12 and 4/12. n RStd² = (.6)² / 2 = .18 is one squared
+    # normal deviate, of variance g = (10/12 * 2/12 + 4/12 * 8/12) / 10 / 2.
+    gold = [0] * 10 + [1] * 10
+    result = position_bias([0] * 9 + [1] + [1] * 3 + [0] * 7, gold, 2)
+    scale = (20 / 144 + 32 / 144) / 10 / 2
+    assert result.rstd == pytest.approx(0.3)
+    for end, share in ((result.interval.low, 0.975), (result.interval.high, 0.025)):
+        assert stats.ncx2.cdf(0.18 / scale, 1, 2 * end**2 / scale) == pytest.approx(share)
+    # Unequal positions, tr(CV)² / tr((CV)²) by the matrices themselves.
+    gold = [0] * 4 + [1] * 7 + [2] * 12
+    picked = [0] * 4 + [1] * 2 + [0] * 5 + [2] * 9 + [0] * 3
+    result = position_bias(picked, gold, 4, confidence_level=0.8)
+    smoothed, counts = np.array([5 / 6, 3 / 9, 10 / 14]), np.array([4, 7, 12])
+    matrix = (np.eye(3) - 1 / 3) @ np.diag(smoothed * (1 - smoothed) / counts)
+    scale = np.trace(matrix @ matrix) / np.trace(matrix)
+    law = 3 * result.rstd**2 / scale, np.trace(matrix) / scale
+    assert stats.ncx2.cdf(*law, 3 * result.interval.high**2 / scale) == pytest.approx(0.1)
+    assert stats.ncx2.cdf(*law, 3 * result.interval.low**2 / scale) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("n_each", [1, 5, 400])
+def test_interval_of_rstd_without_a_spread(n_each):
+    gold = [0, 1, 2] * n_each
+    for picked in (gold, [1, 2, 0] * n_each):
+        result = position_bias(picked, gold, 3)
+        assert result.rstd == result.interval.low == 0
+        assert 0 < result.interval.high <= 0.5
+    assert position_bias([0, 1], [1, 1], 2).interval is None
+
+
+def test_intervals_of_the_prior():
+    rng = np.random.default_rng(1)
+    table = rng.dirichlet([4, 2, 1], size=(25, 3))
+    found = pride_prior_intervals(table, confidence_level=0.9)
+    prior = pride_prior(table)
+    assert [one.low < share < one.high for one, share in zip(found, prior, strict=True)] == [True] * 3
+    # The same items always leave only the two added ones: mean (25 * prior + 1) / 27, where nothing is cut at 0.
+    same = pride_prior_intervals(np.repeat(np.array([OBSERVED]), 25, axis=0))[:2]
+    centers = (25 * pride_prior(OBSERVED)[:2] + 1) / 27
+    assert [(one.low + one.high) / 2 for one in same] == pytest.approx(centers)
 
 
 def test_consistency():

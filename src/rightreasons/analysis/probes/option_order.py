@@ -6,11 +6,12 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
+from rightreasons.analysis.intervals import Interval, bounded_mean
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_labels, check_same_length, check_scores
+from rightreasons.foundations.validation import check_fraction, check_labels, check_same_length, check_scores
 
 _EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
 
@@ -21,45 +22,66 @@ class PositionBias(Result):
 
     Attributes:
         rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no preference.
+        interval: Its interval; None where fewer than two positions hold a right choice.
         recalls: Recall of each position; None where it never holds the right choice.
         counts: How often each position holds the right choice.
         picked: How often each position was picked.
     """
 
     rstd: float
+    interval: Interval | None
     recalls: list[float | None]
     counts: list[int]
     picked: list[int]
 
 
-def position_bias(predictions: object, references: object, n_positions: int) -> PositionBias:
-    """Measure how recall depends on the position of the right choice (RStd).
+def position_bias(
+    predictions: object, references: object, n_positions: int, *, confidence_level: float = 0.95
+) -> PositionBias:
+    r"""Measure how recall depends on the position of the right choice (RStd).
+
+    Recalls of few items spread by chance alone, so RStd is above 0 without any preference, and its interval has to
+    reach below it: with k hits among the m items of each of n positions,
+
+    \[ v = \frac{\tilde r (1 - \tilde r)}{m}, \quad \tilde r = \frac{k + 1}{m + 2}, \quad
+       \frac{n \cdot \mathrm{RStd}^2}{g} \sim \chi'^2_h(n \sigma^2 / g), \]
+
+    where g and h give g times a chi-square of h degrees of freedom the mean and the variance that n RStd² has without
+    any preference (Satterthwaite). The interval holds the σ which that law does not rule out. For its upper end, RStd
+    counts as no smaller than the items make it without a preference, so that the width is never 0.
 
     Args:
         predictions: (N,) picked positions, whole numbers from 0.
         references: (N,) positions of the right choices.
         n_positions: How many positions there are.
+        confidence_level: Such as 0.95.
 
     Returns:
         A `PositionBias`; positions that never hold the right choice are left out of the deviation.
 
     References:
-        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, section 2.
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, section 2. The
+        interval: Steiger (2004), "Beyond the F Test", Psychological Methods; Satterthwaite (1946), "An Approximate
+        Distribution of Estimates of Variance Components".
 
     Example:
         Position 0 is always found (2 of 2), position 1 in one of two: recalls 1 and 0.5, deviation 0.25.
 
-        >>> position_bias([0, 0, 1, 0], [0, 0, 1, 1], 2).rstd
-        0.25
+        >>> result = position_bias([0, 0, 1, 0], [0, 0, 1, 1], 2)
+        >>> result.rstd, result.interval.low, result.interval.high
+        (0.25, 0.0, 0.5)
     """
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
     picked = check_labels(predictions, n_positions, name="predictions")
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
     recalls = [float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)]
+    rstd = float(np.std([recall for recall in recalls if recall is not None]))
     return PositionBias(
-        rstd=float(np.std([recall for recall in recalls if recall is not None])),
+        rstd=rstd,
+        interval=_spread_interval(rstd, hits[counts > 0], counts[counts > 0], level),
         recalls=recalls,
         counts=counts.tolist(),
         picked=np.bincount(picked, minlength=n_positions).tolist(),
@@ -105,13 +127,27 @@ def pride_prior(observed: object) -> NDArray[np.float64]:
         >>> pride_prior(rows).round(4).tolist()
         [0.4134, 0.2839, 0.1898, 0.1129]
     """
-    table = np.asarray(observed, dtype=np.float64)
-    if table.ndim == 2:
-        table = table[None]
-    if table.ndim != 3 or table.size == 0:
-        raise ValueError(f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}.")
-    check_scores(table.reshape(-1, table.shape[-1]), name="observed")
-    return np.asarray(softmax(np.log(table + _EPSILON).mean(axis=1)).mean(axis=0), dtype=np.float64)
+    return np.asarray(_prior_of_items(observed).mean(axis=0), dtype=np.float64)
+
+
+def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -> list[Interval]:
+    """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean` in [0, 1]).
+
+    Args:
+        observed: (N, R, n) probabilities of the n positions of N items under R cyclic orders.
+        confidence_level: Such as 0.95, of each interval by itself.
+
+    Returns:
+        n intervals.
+
+    Example:
+        >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
+        >>> first = pride_prior_intervals([rows] * 30)[0]
+        >>> round(first.low, 2), round(first.high, 2)
+        (0.37, 0.46)
+    """
+    shares = _prior_of_items(observed).T
+    return [bounded_mean(column, low=0.0, high=1.0, confidence_level=confidence_level) for column in shares]
 
 
 def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
@@ -204,3 +240,42 @@ def choices_only(predictions: object, references: object) -> ChoicesOnly:
     majority = float(np.bincount(gold).max() / n_items)
     test = stats.binomtest(hits, n_items, majority, alternative="greater")
     return ChoicesOnly(hits / n_items, majority, hits / n_items - majority, float(test.pvalue), n_items)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _prior_of_items(observed: object) -> NDArray[np.float64]:
+    """Return PriDe's prior of each item, (N, n)."""
+    table = np.asarray(observed, dtype=np.float64)
+    if table.ndim == 2:
+        table = table[None]
+    if table.ndim != 3 or table.size == 0:
+        raise ValueError(f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}.")
+    check_scores(table.reshape(-1, table.shape[-1]), name="observed")
+    return softmax(np.log(table + _EPSILON).mean(axis=1))
+
+
+def _spread_interval(rstd: float, hits: NDArray[np.int64], counts: NDArray[np.int64], level: float) -> Interval | None:
+    """Return the interval of the standard deviation of recalls, hits / counts; see `position_bias`."""
+    n_positions = len(counts)
+    if n_positions < 2:
+        return None
+    smoothed = (hits + 1) / (counts + 2)
+    variances = smoothed * (1 - smoothed) / counts
+    # The squared deviations from the mean add up to a quadratic form of the recalls; with C = I - 1/n, its mean is the
+    # trace of C V and its variance twice that of (C V)².
+    mean = float(variances.sum()) * (1 - 1 / n_positions)
+    square = float((variances**2).sum()) * (1 - 2 / n_positions) + float(variances.sum()) ** 2 / n_positions**2
+    scale, degrees = square / mean, mean**2 / square
+    observed = n_positions * rstd**2 / scale
+
+    def end(value: float, share: float) -> float:
+        if special.gammainc(degrees / 2, value / 2) <= share:
+            return 0.0
+        return float(np.sqrt(special.chndtrinc(value, degrees, share) * scale / n_positions))
+
+    low, high = end(observed, (1 + level) / 2), end(max(observed, degrees), (1 - level) / 2)
+    return Interval(
+        min(low, rstd), min(0.5, max(high, rstd)), level, "noncentral chi-square of the smoothed variances of recalls"
+    )

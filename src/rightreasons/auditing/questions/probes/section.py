@@ -363,8 +363,8 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
     )
     if spread is not None:
         text += (
-            f"\n\nRecall over the position of the right choice spreads by {fraction(spread.rstd)} (RStd; 0 is no "
-            "preference)."
+            "\n\nRecall over the position of the right choice spreads by "
+            f"{with_interval(estimate_of(spread.rstd, spread.interval))} (RStd; 0 is no preference)."
         )
         counts = zip(spread.counts, spread.picked, spread.recalls, strict=True)
         tables.append(
@@ -383,11 +383,12 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
         )
     if orders is not None:
         same = estimate_of(orders.consistency, orders.consistency_interval)
+        prior = map(estimate_of, orders.prior, orders.prior_intervals)
         text += (
             f"\n\nUnder all {orders.n_choices} cyclic orders of the choices the same content is picked in "
             f"{with_interval(same)} of the items. Its prior over positions is "
-            f"{', '.join(map(fraction, orders.prior))} (PriDe, from {orders.n_estimation} items), and for inputs "
-            f"without content {', '.join(map(fraction, orders.content_free))}."
+            f"{', '.join(with_interval(one) for one in prior)} (PriDe, from {orders.n_estimation} items), and for "
+            f"inputs without content {', '.join(map(fraction, orders.content_free))}."
         )
         corrections = (
             ("none", orders.uncorrected),
@@ -401,9 +402,18 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
                 columns=(
                     p.Column("how", "Correction", "text"),
                     p.Column("accuracy", f"Accuracy [{level}]", "number"),
-                    p.Column("rstd", "RStd", "number"),
+                    p.Column("gain", f"Change of the accuracy [{level}]", "number"),
+                    p.Column("rstd", f"RStd [{level}]", "number"),
                 ),
-                rows=tuple((name, estimate_of(one.accuracy, one.interval), one.rstd) for name, one in corrections),
+                rows=tuple(
+                    (
+                        name,
+                        estimate_of(one.accuracy, one.interval),
+                        None if one.gain_interval is None else estimate_of(one.gain, one.gain_interval),
+                        estimate_of(one.rstd, one.rstd_interval),
+                    )
+                    for name, one in corrections
+                ),
                 source="Zheng et al. 2024; Zhao et al. 2021",
             )
         )
