@@ -42,7 +42,7 @@ class OrderAccuracy(Result):
         accuracy: Accuracy in [0, 1].
         interval: Its interval (Wilson).
         rstd: Spread of the recalls over the position of the right choice (`position_bias`).
-        rstd_interval: Its interval; None where the right choices all stand in one position.
+        rstd_interval: Its interval; None where one position holds every right choice.
         gain: Accuracy minus that without correction, in [-1, 1]; 0 where there is none.
         gain_interval: Its interval over items (`bounded_mean`); None without correction.
         picked: How often each position is picked.
