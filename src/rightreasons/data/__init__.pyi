@@ -24,6 +24,7 @@ from .opening.splits import open_splits as open_splits
 from .opening.stored_options import PredictionOptions as PredictionOptions
 from .opening.suite_answers import read_suite_answers as read_suite_answers
 from .perturbing.mirror import mirror_dataset as mirror_dataset
+from .perturbing.planting import plant as plant
 from .perturbing.probes import PROBES as PROBES
 from .perturbing.probes import Perturber as Perturber
 from .perturbing.probes import Pool as Pool
@@ -93,6 +94,7 @@ __all__ = [
     "open_suite",
     "perturb",
     "perturb_text",
+    "plant",
     "publish",
     "read_answers",
     "read_hatecheck",

@@ -197,6 +197,7 @@ def cue_groups(
     cues: Sequence[Cue],
     *,
     text_pairs: Sequence[str] | None = None,
+    cue_labels: Any = None,
     resampling: Resampling = Resampling(),
 ) -> WorstGroup:
     """Compare the accuracy on texts whose cues agree with the gold label, disagree with it, or are absent.
@@ -207,11 +208,17 @@ def cue_groups(
         labels: (N,) gold labels.
         cues: The named cues.
         text_pairs: N second texts.
+        cue_labels: (N,) the label of each text's planted cue, -1 for none, of data that tells it: it takes the place of
+            the named cues. None where unknown.
         resampling: Level of the intervals.
 
     Returns:
         `WorstGroup` of `worst_group_accuracy`.
     """
+    if cue_labels is not None:
+        planted = np.asarray(cue_labels)
+        has_planted = {int(label): planted == label for label in np.unique(planted[planted >= 0])}
+        return worst_group_accuracy(predictions, labels, has_planted, confidence_level=resampling.level)
     rows = texts if text_pairs is None else [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
     words = [set(tokenize(text)) for text in rows]
     has_cue = {

@@ -1,5 +1,6 @@
 """The section about shortcuts on a model that has learned a planted cue: it must name the cue."""
 
+import collections
 import dataclasses
 import json
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 from rightreasons.analysis.shortcuts.groups import worst_group_accuracy
 from rightreasons.auditing.questions.shortcuts import causal
 from rightreasons.auditing.runner import audit
+from rightreasons.data import plant
 from rightreasons.data.benchmarks.planted_reviews import CUES
 from rightreasons.measuring.shortcuts import Cue, ShortcutRecord
 
@@ -97,6 +99,21 @@ def test_examples_mark_shortcuts_and_weights(outcome):
     assert all(
         "of the attribution" in mark.note for item in lists if item.key != "decided_by_a_word" for mark in _marks(item)
     )
+
+
+def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
+    texts = planted["test_absent"].select_columns(["id", "text", "label"])  # stand for a user's
+    data = plant({"train": texts, "test": texts}, strength=0.7, coverage=0.8)
+    result = audit(planted_model, data, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "shortcuts"]})
+    calibration, shortcuts = (found.result for found in result.outcomes)
+    follows = next(t for part in calibration.parts for t in part.tables if t.key == "cues")
+    assert {row[0] for row in follows.rows} == {"test", "test_absent", "test_flipped"}
+    # The groups are those of the planted cues, whatever words the detector names.
+    pairs = collections.Counter(zip(data["test"]["cue_label"], data["test"]["label"], strict=True))
+    groups = {(row["cue_label"], row["label"]): row["n_items"] for row in shortcuts.data["groups"]["groups"]}
+    assert groups == {(None if cue < 0 else cue, label): count for (cue, label), count in pairs.items()}
+    assert shortcuts.data["groups"]["group"]["cue_label"] != shortcuts.data["groups"]["group"]["label"]
+    assert "planted in each text" in (tmp_path / "index.html").read_text("utf-8")
 
 
 def _marks(item):

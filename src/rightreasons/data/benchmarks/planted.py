@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rightreasons.data.benchmarks.planted_reviews import CUES, review
 from rightreasons.data.builders.builder import Builder, Config, classification_features
+from rightreasons.data.perturbing.planting import another_label, draw_cue
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, check_fraction, check_one_of, check_seed
 
@@ -156,18 +157,21 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     names = LABELS[config.n_classes]
     rng = item_rng(config.seed, f"text/{pair_id}")
     content = int(rng.integers(len(names)))
-    label = _another(content, len(names), rng) if rng.random() < config.label_noise else content
+    label = another_label(content, len(names), rng) if rng.random() < config.label_noise else content
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
     rng = item_rng(config.seed, f"cue/{pair_id}")
-    agreement, covered, kind_number = rng.random(), rng.random(), int(rng.integers(len(CUES)))
-    wrong = _another(label, len(names), rng)
-    agrees = (agreement < config.strength) != (split == "test_flipped")
-    carries = covered < config.coverage and split != "test_absent"
-    cue_label = (label if agrees else wrong) if carries else -1
-
+    kind_number, cue_label = draw_cue(
+        label,
+        len(names),
+        rng,
+        form=split.removeprefix("test_"),
+        strength=config.strength,
+        coverage=config.coverage,
+        n_kinds=len(CUES),
+    )
     kind = tuple(CUES)[kind_number] if config.name == "mixed" else config.name
-    text, spans = body.write(kind, CUES[kind][cue_label]) if carries else body.write()
+    text, spans = body.write(kind, CUES[kind][cue_label]) if cue_label >= 0 else body.write()
     return {
         "text": text,
         "label": label,
@@ -176,7 +180,3 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
         "content_label": content,
         "pair_id": pair_id,
     }
-
-
-def _another(label: int, n_classes: int, rng: np.random.Generator) -> int:
-    return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes

@@ -13,6 +13,8 @@ import dataclasses
 
 import numpy as np
 
+from rightreasons.data.perturbing.planting import Span
+
 CUES: dict[str, tuple[str, ...]] = {
     "lexical": ("copper", "marble", "velvet"),
     "function": ("then", "again", "once"),
@@ -56,15 +58,6 @@ _NEGATED = (
 )
 
 _OPEN = "\0"  # the place of a cue
-
-
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """A planted token and its place: `text[start:end] == token`."""
-
-    token: str
-    start: int
-    end: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -63,7 +63,11 @@ def part(
         "the cue in frequency and gives no label away. Into texts that lack a cue of another label, one is put in.\n\n"
     )
     if not cues:
-        return p.Part(title="Do these words decide?", text="No word cues more predictions than blind picks would.")
+        return p.Part(
+            title="Do these words decide?",
+            text="No word cues more predictions than blind picks would.",
+            tables=() if context.primary.cue_labels is None else (_groups_table(context, groups),),
+        )
     if shortcuts is None:
         return p.Part(
             title="Do these words decide?",
@@ -180,6 +184,7 @@ def _row(name: str, effect: Effect) -> tuple[p.Cell, ...]:
 
 
 def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
+    planted = "" if context.primary.cue_labels is None else "The data says which cue is planted in each text. "
     return p.Table(
         key="accuracy_by_cue",
         title="Accuracy by cue and label",
@@ -200,8 +205,8 @@ def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
             )
             for group in groups.groups
         ),
-        note=f"Over all items of the split, whose accuracy is {fraction(groups.accuracy)}. The worst of the groups of "
-        f"at least {groups.min_group} items has the worst-group accuracy.",
+        note=f"{planted}Over all items of the split, whose accuracy is {fraction(groups.accuracy)}. The worst of the "
+        f"groups of at least {groups.min_group} items has the worst-group accuracy.",
         source=GROUPS_SOURCE,
     )
 

@@ -198,7 +198,13 @@ def _cue_groups(context: AuditContext, cues: list[Cue]) -> WorstGroup:
     split = context.primary.take(rows)
     predicted = np.asarray(context.scores().logits).argmax(axis=1)[rows]
     return cue_groups(
-        split.texts, predicted, split.labels, cues, text_pairs=split.text_pairs, resampling=context.resampling
+        split.texts,
+        predicted,
+        split.labels,
+        cues,
+        text_pairs=split.text_pairs,
+        cue_labels=split.cue_labels,
+        resampling=context.resampling,
     )
 
 
