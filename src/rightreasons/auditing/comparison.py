@@ -22,10 +22,18 @@ from rightreasons.auditing.runner import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.label_names import match_labels
+from rightreasons.foundations.ragged import take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.measuring.calibration import FIGURES, TESTED, JudgedItems, measure_figures, paired_test, take_rows
+from rightreasons.measuring.calibration import (
+    FIGURES,
+    TESTED,
+    JudgedItems,
+    measure_figures,
+    paired_outcomes,
+    paired_test,
+)
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CalibrationOptions
 
@@ -172,11 +180,8 @@ def compare(
         )
     pairs: dict[str, _Pair] = {}
     for split in splits:
-        first_said, second_said = (
-            read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)
-        )
-        _check_same_labels(split, first_said, second_said, mapping, audits)
-        pair = _join(first_said, second_said, mapping)
+        said = [read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)]
+        pair = _join(split, said[0], said[1], mapping, audits)
         if pair is not None:
             pairs[split] = pair
     if not pairs:
@@ -238,31 +243,14 @@ def _prediction_files(audit: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _check_same_labels(
+def _join(
     split: str,
     first: Predictions,
     second: Predictions,
     mapping: NDArray[np.int64] | None,
     audits: Sequence[dict[str, Any]],
-) -> None:
-    """Refuse reports that give an item different labels: then one of them took its labels for other classes."""
-    place = {name: row for row, name in enumerate(first.ids)}
-    for row, name in enumerate(second.ids):
-        one, two = first.labels[place.get(name, row)], second.labels[row]
-        if name not in place or first.texts[place[name]] != second.texts[row] or one < 0 or two < 0:
-            continue
-        if one != (two if mapping is None else mapping[two]):
-            labels = [
-                audit["model"]["label_names"][label] if audit["model"]["label_names"] else f"choice {label + 1}"
-                for audit, label in zip(audits, (one, two), strict=True)
-            ]
-            raise ValueError(
-                f"Expected two reports that give each item the same label, but item {name!r} of the split {split!r} is "
-                f"{labels[0]!r} in the first and {labels[1]!r} in the second."
-            )
-
-
-def _join(first: Predictions, second: Predictions, mapping: NDArray[np.int64] | None) -> _Pair | None:
+) -> _Pair | None:
+    """Join the labeled items that both reports hold with the same text; None where there are none."""
     place = {name: row for row, name in enumerate(second.ids)}
     rows = [
         (row, place[name])
@@ -272,10 +260,23 @@ def _join(first: Predictions, second: Predictions, mapping: NDArray[np.int64] | 
     if not rows:
         return None
     one, two = np.array(rows).T
-    labels = first.labels[one]
+    labels, others = first.labels[one], second.labels[two]
     logits = take_rows(second.logits, two)
+    mapped = others
     if mapping is not None:
+        mapped = mapping[others]
         logits = np.asarray(logits)[:, np.argsort(mapping)]
+    # Reports that give an item different labels: one of them took its labels for other classes.
+    odd = np.flatnonzero((others >= 0) & (labels != mapped))
+    if odd.size:
+        shown = [
+            audit["model"]["label_names"][label] if audit["model"]["label_names"] else f"choice {label + 1}"
+            for audit, label in zip(audits, (labels[odd[0]], others[odd[0]]), strict=True)
+        ]
+        raise ValueError(
+            f"Expected two reports that give each item the same label, but item {first.ids[one[odd[0]]]!r} of the "
+            f"split {split!r} is {shown[0]!r} in the first and {shown[1]!r} in the second."
+        )
     return _Pair(
         first=JudgedItems.of(take_rows(first.logits, one), labels),
         second=JudgedItems.of(logits, labels),
@@ -286,7 +287,6 @@ def _join(first: Predictions, second: Predictions, mapping: NDArray[np.int64] | 
 
 
 def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
-    right = pair.first.top.correct, pair.second.top.correct
     keys = [key for key in TESTED if pair.first.by_class or not FIGURES[key].by_class]
     first, second = (measure_figures(judged, keys, resampling=how) for judged in (pair.first, pair.second))
     figures = []
@@ -309,10 +309,7 @@ def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
         n_items=len(pair.ids),
         n_only_first=pair.n_only[0],
         n_only_second=pair.n_only[1],
-        both_right=int((right[0] & right[1]).sum()),
-        first_right=int((right[0] & ~right[1]).sum()),
-        second_right=int((~right[0] & right[1]).sum()),
-        both_wrong=int((~right[0] & ~right[1]).sum()),
+        **paired_outcomes(pair.first, pair.second),
         figures=tuple(figures),
     )
 

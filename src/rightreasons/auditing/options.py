@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rightreasons.data.opening.stored_options import PredictionOptions
 from rightreasons.foundations.choices import SCORING_METHODS, TASKS
-from rightreasons.foundations.options import Options, option
+from rightreasons.foundations.options import Options, listed, one_or_more, option
 from rightreasons.measuring.options import QUESTIONS
+
+if TYPE_CHECKING:
+    import datasets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,3 +110,36 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
                 f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
             )
     return {name: QUESTIONS[name].read(settings.get(name), f"the question {name!r}") for name in names}
+
+
+def open_items(
+    dataset: Any, task: str, given: AuditOptions, *, require_labels: bool = True
+) -> dict[str, datasets.Dataset]:
+    """Open every split of the data in the common schema of a task, by the columns that the settings name.
+
+    Raises:
+        ValueError: As `open_splits`, or if a setting is about the other task.
+    """
+    from rightreasons.data.opening.splits import open_splits
+
+    source: dict[str, Any] = {
+        "config": given.config,
+        "task": task,
+        "data_dir": given.data_dir,
+        "label_column": given.label_column,
+        "first_label": given.first_label,
+        "require_labels": require_labels,
+    }
+    if task == "multiple_choice":
+        _refuse(given, task, "text_pair_column", "label_names")
+        prompts = listed(given.prompt_column) or given.text_column
+        return open_splits(dataset, prompt_column=prompts, choices_column=one_or_more(given.choices_column), **source)
+    _refuse(given, task, "prompt_column", "choices_column")
+    source |= {"text_column": given.text_column, "text_pair_column": given.text_pair_column}
+    return open_splits(dataset, label_names=listed(given.label_names), **source)
+
+
+def _refuse(given: AuditOptions, task: str, *names: str) -> None:
+    for name in names:
+        if getattr(given, name) is not None:
+            raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(given, name)!r}.")

@@ -24,7 +24,7 @@ from rightreasons.auditing.context import (
     choose_splits,
     take_split,
 )
-from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
+from rightreasons.auditing.options import AuditOptions, StoredOptions, open_items, question_options
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import short_name
@@ -33,7 +33,7 @@ from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.foundations.atomic_write import check_folder, json_text, write_bytes, write_text
-from rightreasons.foundations.options import Options, listed, one_or_more
+from rightreasons.foundations.options import Options
 from rightreasons.foundations.sentences import checks_kinds, in_one_sentence
 from rightreasons.foundations.validation import check_options
 
@@ -155,7 +155,7 @@ def audit(
         classifier, data, splits, spare = opened.model, opened.data, [opened.chosen], opened.spare
     else:
         task = _task(model, given)
-        data = _open(dataset, task, given, needs_labels=any(section.needs_labels for section in sections))
+        data = open_items(dataset, task, given, require_labels=any(section.needs_labels for section in sections))
         splits = choose_splits(data, given.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
         classifier = _load(model, task, given)
@@ -219,33 +219,6 @@ def _task(model: Any, given: AuditOptions) -> str:
     if isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".gguf"):
         return "multiple_choice"
     return "classification"
-
-
-def _open(dataset: Any, task: str, given: AuditOptions, *, needs_labels: bool) -> dict[str, datasets.Dataset]:
-    """Open every split of the data in the common schema."""
-    from rightreasons.data.opening.splits import open_splits
-
-    source: dict[str, Any] = {
-        "config": given.config,
-        "task": task,
-        "data_dir": given.data_dir,
-        "label_column": given.label_column,
-        "first_label": given.first_label,
-        "require_labels": needs_labels,
-    }
-    if task == "multiple_choice":
-        _refuse(given, task, "text_pair_column", "label_names")
-        prompts = listed(given.prompt_column) or given.text_column
-        return open_splits(dataset, prompt_column=prompts, choices_column=one_or_more(given.choices_column), **source)
-    _refuse(given, task, "prompt_column", "choices_column")
-    source |= {"text_column": given.text_column, "text_pair_column": given.text_pair_column}
-    return open_splits(dataset, label_names=listed(given.label_names), **source)
-
-
-def _refuse(given: AuditOptions, task: str, *names: str) -> None:
-    for name in names:
-        if getattr(given, name) is not None:
-            raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(given, name)!r}.")
 
 
 def _load(model: Any, task: str, given: AuditOptions) -> Classifier:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.options import AuditOptions, StoredOptions
+from rightreasons.auditing.options import AuditOptions, StoredOptions, open_items
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import one_or_more
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_logits, check_ragged, check_scores
 
@@ -72,8 +72,6 @@ class StoredModel:
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
-        from rightreasons.measuring.calibration import take_rows
-
         table = self.tables[split.name]
         missing = [name for name in split.ids if name not in table.row_of]
         if missing:
@@ -238,34 +236,19 @@ def _items_of(
     dataset: Any, settings: AuditOptions, read: Predictions, where: str
 ) -> tuple[Task, str, datasets.Dataset]:
     """Open the split of a data set that the predictions are about."""
-    from rightreasons.data.opening.splits import choose_split, open_splits
+    from rightreasons.data.opening.splits import choose_split
 
-    shared: dict[str, Any] = {
-        "config": settings.config,
-        "data_dir": settings.data_dir,
-        "label_column": settings.label_column,
-        "first_label": settings.first_label,
-    }
-    texts: dict[str, Any] = {
-        "text_column": settings.text_column,
-        "text_pair_column": settings.text_pair_column,
-        "label_names": listed_names(settings.label_names),
-    }
-    choices: dict[str, Any] = {
-        "prompt_column": listed_names(settings.prompt_column) or settings.text_column,
-        "choices_column": one_or_more(settings.choices_column),
-    }
     task: Task = "multiple_choice"
     asked = settings.task or ("classification" if read.label_names else None)
     if asked == "classification":
-        task, splits = "classification", open_splits(dataset, task="classification", **texts, **shared)
+        task, splits = "classification", open_items(dataset, "classification", settings)
     elif asked == "multiple_choice" or isinstance(read.predictions, list) or settings.choices_column is not None:
-        splits = open_splits(dataset, task="multiple_choice", **choices, **shared)
+        splits = open_items(dataset, "multiple_choice", settings)
     else:
         try:
-            splits = open_splits(dataset, task="multiple_choice", **choices, **shared)
+            splits = open_items(dataset, "multiple_choice", settings)
         except ValueError:  # no choices that are known by their names: texts
-            task, splits = "classification", open_splits(dataset, task="classification", **texts, **shared)
+            task, splits = "classification", open_items(dataset, "classification", settings)
     name = choose_split(splits, settings.split, where=where)
     return task, name, splits[name]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,27 @@ def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
     if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
         raise _too_deep(place)
     return content
+
+
+def read_text(file: Path, where: str | None = None) -> str:
+    """Read a text file in UTF-8, which may begin with a mark of its byte order.
+
+    Args:
+        file: The file.
+        where: What it is called, for errors; None for its path.
+
+    Raises:
+        ValueError: If it holds other bytes.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"Expected text in UTF-8 in {where or file}, but it holds other bytes.") from None
+
+
+def read_json(file: Path) -> Any:
+    """Read one JSON document from a file within the limits; see `parse_json` and `read_text`."""
+    return parse_json(read_text(file), str(file))
 
 
 def _depth(text: str) -> int:

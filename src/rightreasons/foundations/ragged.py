@@ -107,3 +107,17 @@ class Ragged:
     def row_of(self, position: int) -> int:
         """Tell which row a position of the flat array belongs to."""
         return int(np.searchsorted(self.offsets, position, side="right") - 1)
+
+
+def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> NDArray[np.float64] | Ragged:
+    """Return the rows of a table or of `Ragged` at some positions; rows of one length become a table.
+
+    Example:
+        >>> take_rows(Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]), np.array([0, 0])).tolist()
+        [[0.1, 0.9], [0.1, 0.9]]
+    """
+    if not isinstance(rows, Ragged):
+        return np.asarray(rows[order])
+    taken = rows.take(order)
+    lengths = taken.lengths
+    return taken.values.reshape(len(lengths), -1) if len(lengths) and (lengths == lengths[0]).all() else taken

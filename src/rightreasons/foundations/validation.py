@@ -338,10 +338,8 @@ def as_ragged(rows: object, name: str) -> Ragged:
                 f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
             )
         parts.append(part)
-    lengths = np.fromiter((len(part) for part in parts), dtype=np.int64, count=len(parts))
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     values = np.concatenate(parts) if parts else np.empty(0)
-    return Ragged(values.astype(np.float64, copy=False), offsets)
+    return Ragged.of(values.astype(np.float64, copy=False), [len(part) for part in parts])
 
 
 def is_ragged(rows: object) -> bool:

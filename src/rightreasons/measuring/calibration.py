@@ -24,7 +24,7 @@ from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.temperature import Temperature, fit_temperature
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, mean, share
@@ -385,6 +385,25 @@ def measure_cue(
     return rows
 
 
+def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) -> str | None:
+    """Name the split with the largest confidence gap, where it is clearly larger than that of the primary split.
+
+    Args:
+        primary: The name of the primary split.
+        compared: Split -> its figures, `confidence_gap` among them.
+
+    Returns:
+        The other split whose gap is the largest, if its interval lies beyond 0.05 and that of the primary split.
+    """
+    gaps = {name: figures["confidence_gap"] for name, figures in compared.items()}
+    base = gaps.pop(primary)
+    if not gaps:
+        return None
+    worst = max(gaps, key=lambda name: abs(gaps[name].value or 0.0))
+    low = min(abs(gaps[worst].low or 0.0), abs(gaps[worst].high or 0.0))
+    return worst if low > max(0.05, abs(base.low or 0.0), abs(base.high or 0.0)) else None
+
+
 def paired_accuracy(
     first: NDArray[np.bool_], second: NDArray[np.bool_], resampling: Resampling = Resampling()
 ) -> intervals.PairedTest:
@@ -392,6 +411,18 @@ def paired_accuracy(
     # McNemar's test is exact and has no interval; the bootstrap of the same difference has one.
     interval = intervals.paired_bootstrap(first, second, resampling=resampling).interval
     return dataclasses.replace(intervals.mcnemar(first, second), interval=interval)
+
+
+def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
+    """Count the items that both models get right, that only the first or only the second does, and that neither does.
+
+    Args:
+        first: The items as the first model judges them.
+        second: The same items, in the same order, as the second model judges them.
+    """
+    one, two = first.top.correct, second.top.correct
+    masks = {"both_right": one & two, "first_right": one & ~two, "second_right": ~one & two, "both_wrong": ~one & ~two}
+    return {name: int(mask.sum()) for name, mask in masks.items()}
 
 
 def paired_test(
@@ -434,19 +465,6 @@ def paired_test(
     test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)
     interval = intervals.bootstrap(lambda a, b: ece(a) - ece(b), one, two, resampling=fewer)
     return dataclasses.replace(test, interval=interval)
-
-
-def take_rows(logits: Floats | Ragged, rows: NDArray[np.intp]) -> Floats | Ragged:
-    """Take some rows of logits."""
-    if not isinstance(logits, Ragged):
-        return np.asarray(logits[rows])
-    lengths = logits.lengths[rows]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    source = np.repeat(logits.starts[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    values = logits.values[source]
-    if len(lengths) and (lengths == lengths[0]).all():
-        return np.asarray(values.reshape(len(lengths), int(lengths[0])))
-    return Ragged(values, offsets)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

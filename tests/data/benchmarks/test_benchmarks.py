@@ -189,7 +189,7 @@ def test_a_pair_with_an_empty_question_is_left_out(tmp_path):
     ("content", "said"),
     [
         ("[]", "an object of numbered entries in .*but got list"),
-        ("{", "JSON in UTF-8 in .*train.json"),
+        ("{", "Expected JSON in .*train.json"),
         ('{"7": {"text_a": "Who?", "label": "1"}}', "two questions, text_a and text_b, in entry '7'"),
         ('{"7": {"text_a": "Who?", "text_b": " ", "label": "1"}}', "two questions, text_a and text_b, in entry '7'"),
         ('{"7": {"text_a": "Who?", "text_b": "Where?", "label": "2"}}', "label 0 or 1 in entry '7' .*but got '2'"),

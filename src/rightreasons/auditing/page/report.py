@@ -17,6 +17,7 @@ from typing import Any, Literal
 import rightreasons
 from rightreasons.auditing.page.parts import Example, Headline, SectionResult, Table
 from rightreasons.auditing.page.words import fraction, p_value
+from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import require
 from rightreasons.measuring.estimates import Estimate
 
@@ -35,7 +36,7 @@ _SCALES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(Result):
     """What became of one question.
 
     Attributes:
@@ -51,16 +52,6 @@ class Outcome:
     status: Literal["answered", "skipped", "failed"]
     reason: str = ""
     result: SectionResult | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as audit.json holds it."""
-        return {
-            "question": self.question,
-            "title": self.title,
-            "status": self.status,
-            "reason": self.reason,
-            "result": None if self.result is None else self.result.to_dict(),
-        }
 
 
 def render_page(

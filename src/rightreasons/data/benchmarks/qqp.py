@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ import datasets
 
 from rightreasons.data.builders.builder import Builder, Hub, classification_features
 from rightreasons.data.builders.sources import Source
+from rightreasons.foundations.bounds import read_json
 
 LABELS = ("not_duplicate", "duplicate")
 
@@ -74,10 +74,7 @@ class QQP(Builder):
 
 
 def _entries(file: Path) -> dict[str, Any]:
-    try:
-        entries = json.loads(file.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"Expected JSON in UTF-8 in {file}, but {error}.") from error
+    entries = read_json(file)
     if not isinstance(entries, dict):
         raise ValueError(f"Expected an object of numbered entries in {file}, but got {type(entries).__name__}.")
     return entries

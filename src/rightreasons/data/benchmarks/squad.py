@@ -11,7 +11,7 @@ import datasets
 
 from rightreasons.data.builders.builder import Builder, Hub
 from rightreasons.data.builders.sources import Source
-from rightreasons.foundations.bounds import parse_json
+from rightreasons.foundations.bounds import read_json
 
 _URL = "https://rajpurkar.github.io/SQuAD-explorer/dataset/"
 
@@ -136,10 +136,7 @@ def articles_of(part: str, titles: Sequence[str]) -> set[str]:
 
 
 def _articles(file: Path) -> list[dict[str, Any]]:
-    try:
-        whole = parse_json(file.read_text("utf-8-sig"), str(file))
-    except UnicodeDecodeError:
-        raise ValueError(f"Expected UTF-8 text in {file}, but it holds other bytes.") from None
+    whole = read_json(file)
     if not isinstance(whole, dict) or "data" not in whole:
         raise ValueError(f"Expected a file in the form of SQuAD in {file}, an object with `data`, but it is none.")
     return _list(whole, "data", str(file))

@@ -66,7 +66,7 @@ def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table
     if column_names is not None and kind not in (".csv", ".tsv"):
         raise ValueError(f"Expected `column_names` for a csv or tsv file alone, but got them for {path}.")
     if kind == ".parquet":
-        table = _parquet(path)
+        table = read_parquet(path)
     elif kind in (".csv", ".tsv"):
         table = _separated(path, kind == ".tsv", column_names)
     else:
@@ -417,7 +417,8 @@ def _depth(kind: pa.DataType) -> int:
 # ------------------------------------------------------------------------------------------------------------- parquet
 
 
-def _parquet(path: Path) -> pa.Table:
+def read_parquet(path: Path) -> pa.Table:
+    """Read a parquet file; one that would fill the memory is refused."""
     try:
         with pa.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names

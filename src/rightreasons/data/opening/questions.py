@@ -12,7 +12,7 @@ from rightreasons.data.benchmarks.squad import question_features, read_squad
 from rightreasons.data.opening.datasets import limited
 from rightreasons.data.opening.splits import choose_split
 from rightreasons.data.opening.tables import read_tables
-from rightreasons.foundations.bounds import parse_json
+from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ids
 
@@ -86,7 +86,7 @@ def _has_answer(answers: Any, row: int, name: str) -> bool:
 
 def _is_squad(path: Path) -> bool:
     try:
-        whole = parse_json(path.read_text("utf-8-sig"), str(path))
+        whole = read_json(path)
     except ValueError:
         return False  # what is wrong with it, the reader of files says
     data = whole.get("data") if isinstance(whole, dict) else None

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations.bounds import parse_json
+from rightreasons.data.opening.files import read_parquet
+from rightreasons.foundations.bounds import parse_json, read_text
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
 
@@ -36,14 +37,12 @@ def read_columns(path: str | Path) -> Columns:
         raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
     if not path.is_file():
         raise FileNotFoundError(f"Expected a file of predictions at {path}, but there is no such file.")
-    if suffix in (".npz", ".parquet"):
-        columns = _npz(path) if suffix == ".npz" else _parquet(path)
+    if suffix == ".npz":
+        columns = _npz(path)
+    elif suffix == ".parquet":
+        columns = _parquet(path)
     else:
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            raise ValueError(f"Expected text in UTF-8 in {path.name}, but it holds other bytes.") from None
-        columns = _text_columns(text, suffix, path.name)
+        columns = _text_columns(read_text(path, path.name), suffix, path.name)
     return check_columns(columns, path.name)
 
 
@@ -160,17 +159,7 @@ def _npz(path: Path) -> Columns:
 
 
 def _parquet(path: Path) -> Columns:
-    import pyarrow
-    import pyarrow.parquet
-
     try:
-        table = pyarrow.parquet.read_table(path)
-        twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
-        columns: dict[str, Column] = {} if twice is not None else table.to_pydict()
-    except (pyarrow.ArrowException, OSError, ValueError):
-        raise ValueError(f"Expected a parquet table in {path.name}, but it cannot be read as such.") from None
-    if twice is not None:
-        raise ValueError(
-            f"Expected distinct columns in {path.name}, but {twice!r} comes twice: {', '.join(table.column_names)}."
-        )
-    return columns
+        return dict(read_parquet(path).to_pydict())
+    except ValueError as error:  # people who upload a file do not know its folder
+        raise ValueError(str(error).replace(str(path), path.name)) from None

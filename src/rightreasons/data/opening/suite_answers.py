@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from rightreasons.data.opening.predictions import ANSWER_COLUMNS, CLASS_COLUMNS, ModelAnswers, read_answers
 from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.bounds import read_text
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import ROW_SUM_TOLERANCE, check_one_of
@@ -67,10 +68,7 @@ def read_suite_answers(path: str | os.PathLike[str], suite: Suite, *, file_forma
     suffix = file.suffix.lower()
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
         return read_answers(file)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"Expected text in UTF-8 in {file.name}, but it holds other bytes.") from None
+    text = read_text(file, file.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
         return read_answers(file)

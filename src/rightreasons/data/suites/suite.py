@@ -23,6 +23,7 @@ from rightreasons.data.suites.cases import (
 )
 from rightreasons.data.suites.files import read_file, write_file
 from rightreasons.foundations.expectation_specs import every_part
+from rightreasons.foundations.ragged import offsets_of
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import check_ids, check_one_of
 
@@ -160,7 +161,7 @@ class Suite:
         owner = np.repeat(
             np.arange(len(self.functionalities), dtype=np.int64), [len(f.cases) for f in self.functionalities]
         )
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        offsets = offsets_of(sizes)
         for array in (owner, offsets):
             array.setflags(write=False)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]

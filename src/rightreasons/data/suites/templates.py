@@ -29,6 +29,7 @@ from typing import Any
 
 from rightreasons.data.perturbing.text import with_article
 from rightreasons.data.suites.cases import Case
+from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_seed, unknown_name
@@ -146,7 +147,7 @@ def checklist_lexicons(data_dir: str | os.PathLike[str]) -> dict[str, list[Any]]
     for folder in (root, root / "checklist"):
         files = [folder / name for name in ("lexicon_basic.json", "names.json")]
         if all(file.is_file() for file in files):
-            return {name: entries for file in files for name, entries in json.loads(file.read_text("utf-8")).items()}
+            return {name: entries for file in files for name, entries in read_json(file).items()}
     raise FileNotFoundError(f"Expected CheckList's lexicon_basic.json and names.json in {root}, but they are missing.")
 
 

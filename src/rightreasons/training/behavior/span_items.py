@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.ragged import offsets_of
 from rightreasons.measuring.behavior_spans import reading_texts
 from rightreasons.models.running.batching import Encoded, pad
 from rightreasons.models.scoring.windows import Windows
@@ -190,7 +191,7 @@ def _shared_tokens(encoded: Encoded, first: int, second: int, rule: int) -> tupl
 
 def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
     lengths = encoded.lengths[order]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    offsets = offsets_of(lengths)
     source = np.repeat(encoded.offsets[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
     return dataclasses.replace(
         encoded,

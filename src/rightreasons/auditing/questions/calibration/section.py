@@ -23,7 +23,6 @@ from rightreasons.auditing.questions.calibration.splits import (
     judge,
     labeled_splits,
     splits_part,
-    worst_split,
 )
 from rightreasons.auditing.questions.calibration.votes import votes_measured, votes_part
 from rightreasons.foundations.resampling import Resampling
@@ -34,6 +33,7 @@ from rightreasons.measuring.calibration import (
     measure_figures,
     measure_rescaled,
     measure_risk,
+    worst_split,
 )
 from rightreasons.measuring.options import CalibrationOptions
 

@@ -97,17 +97,6 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
     )
 
 
-def worst_split(primary: str, compared: Compared) -> str | None:
-    """Name the comparison split with the largest gap, where it is clearly larger than that of the primary split."""
-    gaps = {name: figures["confidence_gap"] for name, figures in compared.items()}
-    base = gaps.pop(primary)
-    if not gaps:
-        return None
-    worst = max(gaps, key=lambda name: abs(gaps[name].value or 0.0))
-    low = min(abs(gaps[worst].low or 0.0), abs(gaps[worst].high or 0.0))
-    return worst if low > max(0.05, abs(base.low or 0.0), abs(base.high or 0.0)) else None
-
-
 def _value(estimate: p.Estimate) -> str:
     return fraction(estimate.value or 0.0)
 

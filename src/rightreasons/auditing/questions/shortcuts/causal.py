@@ -103,13 +103,7 @@ def part(
             p.Column("excess", "Difference", "number"),
         ),
         rows=tuple(
-            (
-                cue.cue,
-                cue.effect.n_items,
-                estimate_of(cue.effect.rate, cue.effect.interval),
-                estimate_of(cue.effect.control_rate, cue.effect.control_interval),
-                estimate_of(cue.effect.excess, cue.effect.excess_interval),
-            )
+            _row(cue.cue, cue.effect)[:-1]
             for cue in sorted(shortcuts.cues, key=lambda cue: -cue.effect.excess * cue.effect.n_items)
         ),
         source=SOURCE,

@@ -21,6 +21,7 @@ from rightreasons.auditing.page.plots_curves import Curve, curves
 from rightreasons.auditing.page.words import fraction, p_equals, percent
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import causal, plots
+from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
 from rightreasons.measuring.estimates import estimate_of
@@ -213,7 +214,7 @@ def _records(context: AuditContext) -> list[ShortcutRecord]:
     file = Path(context.classifier.name) / RECORDS
     if not file.is_file():
         return []
-    return [ShortcutRecord.of(row) for row in json.loads(file.read_text("utf-8"))]
+    return [ShortcutRecord.of(row) for row in read_json(file)]
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
