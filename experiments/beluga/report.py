@@ -104,8 +104,8 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         (
             "McNemar's test of accuracy, approximate randomization of the printed difference of G. "
             f"s: mean pass rate over the {len(found['functionalities'])} of {found['n_functionalities']} "
-            "functionalities that are defined in every row; G: its harmonic mean with the accuracy of the model trained "
-            "on the whole suite; Avg: mean of the four G's."
+            "functionalities that are defined in every row; G: its harmonic mean with the accuracy of the model "
+            "trained on the whole suite; Avg: mean of the four G's."
         ),
         "",
         "| configuration | method | accuracy |"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightreasons.training.behavior.grid import parse_grid
+from rightreasons.training.behavior.options import parse_grid
 
 
 def test_every_combination_comes_once():

@@ -14,10 +14,9 @@ from rightreasons.data.opening.questions import open_questions
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.training.behavior.classes import Classes
-from rightreasons.training.behavior.grid import parse_grid
 from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.kinds import KINDS, kind_of
-from rightreasons.training.behavior.options import LearningOptions, PlanOptions
+from rightreasons.training.behavior.options import LearningOptions, PlanOptions, parse_grid
 from rightreasons.training.behavior.task import LearningTask
 
 
