@@ -14,6 +14,7 @@ from rightreasons.analysis import (
     causal_shortcuts,
     choice_paralysis,
     choices_only,
+    compare_gaps,
     compare_generalization,
     compare_mean_generalization,
     consistency,
@@ -254,6 +255,27 @@ def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
     }
 
 
+def training_sets(n_items: int, n_runs: tuple[int, int], run_deviation: float):
+    """Two training sets with the same gap on average, whose seeds have gaps of their own."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        easy = np.arange(n_items) < n_items // 3
+        base = rng.normal(0.6, 0.8, (n_items, 1))
+
+        def runs(number: int):
+            gaps = rng.normal(0.0, run_deviation, number)
+            return (base + np.where(easy[:, None], 0.5, -0.5) * gaps + rng.normal(0, 0.3, (n_items, number)) > 0) + 0
+
+        result = compare_gaps(
+            runs(n_runs[0]), runs(n_runs[1]), np.ones(n_items, int), easy, n_permutations=199, seed=seed
+        )
+        # The permutation over items is of these very runs: its null is that they have no gaps of their own.
+        of_items = None if run_deviation else result.item_p_value
+        return {"p_value": result.p_value, "item_p_value": of_items, "interval": ends(result.interval, 0.0)}
+
+    return draw
+
+
 # -------------------------------------------------------------------------------------------------------------- probes
 
 
@@ -445,6 +467,14 @@ SCENARIOS = (
     ),
     Scenario("cue_classifier", "words and labels at random, 40 items", cue_votes, conservative=True),
     Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
+    Scenario(
+        "compare_gaps", "three runs each, seeds alike, 150 items", training_sets(150, (3, 3), 0.0), conservative=True
+    ),
+    Scenario(
+        "compare_gaps", "three runs each, seeds differ, 150 items", training_sets(150, (3, 3), 0.6), conservative=True
+    ),
+    Scenario("compare_gaps", "five and three runs, 24 items", training_sets(24, (5, 3), 0.3), conservative=True),
+    Scenario("compare_gaps", "one run each, 60 items", training_sets(60, (1, 1), 0.0), conservative=True),
     Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),

@@ -29,6 +29,7 @@ from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
 
 from rightreasons.analysis.cues.classifier import cue_transfer
+from rightreasons.analysis.cues.compare_gaps import compare_gaps
 from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.analysis.cues.statistics import Cue, CueStatistics, cue_statistics
 from rightreasons.auditing.page.plots import Drawing
@@ -99,6 +100,7 @@ def main() -> None:
         "rows": [row.to_dict() for row in rows],
         "premise_oblivious": _short(split),
         "own_easy_hard": own,
+        "comparisons": _compared(rows, given.runs, test),
         "sensitivity": {row.cue: sensitivity[row.cue] for row in _frequent(cues, sensitivity)},
         "explained_variance": explained,
     }
@@ -204,22 +206,35 @@ def _bars(row: CopaRow) -> plots_cues.Bars:
 
 def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:
     """Ask the same of our own Easy items, and how far they are the published ones."""
-    from rightreasons.models.scoring.classes import load_scores
-
     own = np.array(split.easy)
     published = np.array(test["easy"])
     both = int((own & published).sum())
     gaps = {}
     for row in rows:
         if not row.frozen_encoder:
-            folders = [run_folder(runs / "fine_tuned", row.training_set, seed) for seed in row.seeds]
-            chosen = np.stack([load_scores(folder / "scores-test").predicted for folder in folders], axis=1)
-            gaps[row.training_set] = easy_hard_gap(chosen, test["label"][:], own).to_dict()
+            gaps[row.training_set] = easy_hard_gap(_chosen(row, runs), test["label"][:], own).to_dict()
     return {
         "n_easy": int(own.sum()),
         "in_both": both,
         "expected_in_both": float(own.mean() * published.sum()),
         "gaps": gaps,
+    }
+
+
+def _chosen(row: CopaRow, runs: Path) -> NDArray[np.int64]:
+    """Read the answers of the fine-tuned models of a training set, one column per seed."""
+    from rightreasons.models.scoring.classes import load_scores
+
+    folders = [run_folder(runs / "fine_tuned", row.training_set, seed) for seed in row.seeds]
+    return np.stack([load_scores(folder / "scores-test").predicted for folder in folders], axis=1)
+
+
+def _compared(rows: Sequence[CopaRow], runs: Path, test: datasets.Dataset) -> dict[str, Any]:
+    """Compare the gap after COPA with that after each of the other training sets."""
+    chosen = {row.training_set: _chosen(row, runs) for row in rows if not row.frozen_encoder}
+    first = chosen.pop("original")
+    return {
+        name: compare_gaps(first, other, test["label"][:], test["easy"][:]).to_dict() for name, other in chosen.items()
     }
 
 

@@ -51,6 +51,8 @@ from .classification import classification_scores as classification_scores
 from .cues.classifier import CueClassifier as CueClassifier
 from .cues.classifier import cue_classifier as cue_classifier
 from .cues.classifier import cue_transfer as cue_transfer
+from .cues.compare_gaps import GapComparison as GapComparison
+from .cues.compare_gaps import compare_gaps as compare_gaps
 from .cues.easy_hard import EasyHardGap as EasyHardGap
 from .cues.easy_hard import easy_hard_gap as easy_hard_gap
 from .cues.statistics import CueCounts as CueCounts
@@ -137,6 +139,7 @@ __all__ = [
     "EasyHardGap",
     "FlipRates",
     "FunctionalityResult",
+    "GapComparison",
     "GeneralizationScore",
     "GroupResult",
     "HumanCalibration",
@@ -177,6 +180,7 @@ __all__ = [
     "choice_paralysis",
     "choices_only",
     "classification_scores",
+    "compare_gaps",
     "compare_generalization",
     "compare_mean_generalization",
     "consistency",

@@ -119,11 +119,8 @@ def easy_hard_gap(
     """
     chosen = check_runs(predictions)
     right = validation.check_labels(references)
-    flags = validation.check_flags(easy, "easy")
+    flags = check_easy(easy)
     validation.check_same_length(predictions=chosen, references=right, easy=flags)
-    if flags.all() or not flags.any():
-        kind = "Easy" if flags.all() else "Hard"
-        raise ValueError(f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}.")
     validation.check_one_of(unit, UNITS, "unit")
     rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
     rng = np.random.default_rng([resampling.seed, 1])
@@ -131,14 +128,13 @@ def easy_hard_gap(
     correct = chosen == right[:, None]
     n_runs = correct.shape[1]
     runs = tuple(
-        _figures(correct[:, r : r + 1].sum(axis=1), 1, flags, _permutation_p(correct[:, r : r + 1], flags, rounds, rng))
-        for r in range(n_runs)
+        _figures(hits, 1, flags, permutation_p(hits, (0, 1), flags, rounds, rng)) for hits in correct.T.astype(np.int64)
     )
     hits = correct.sum(axis=1)
     if unit == "prediction":
-        p_value = _permutation_p(correct.reshape(-1, 1), np.repeat(flags, n_runs), rounds, rng)
+        p_value = permutation_p(correct.ravel().astype(np.int64), (0, 1), np.repeat(flags, n_runs), rounds, rng)
     else:
-        p_value = _permutation_p(correct, flags, rounds, rng)
+        p_value = permutation_p(hits, (0, n_runs), flags, rounds, rng)
     pooled = _figures(hits, n_runs, flags, p_value)
     draws = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
 
@@ -195,6 +191,47 @@ def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int
     return np.stack(columns, axis=1)
 
 
+def permutation_p(
+    values: NDArray[np.int64],
+    bounds: tuple[int, int],
+    easy: NDArray[np.bool_],
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> float:
+    """Test whether the means of some values differ between Easy and Hard items, by shuffling Easy over the items.
+
+    Shuffling is drawing n_easy items without replacement, so how many items of each value land in Easy is multivariate
+    hypergeometric: the same law, without shuffling anything.
+
+    Args:
+        values: (N,) whole numbers, such as how many runs got an item right.
+        bounds: The smallest and the largest value that there can be.
+        easy: (N,) whether each item is Easy.
+        n_permutations: Number of shuffles.
+        rng: Their source.
+    """
+    low, high = bounds
+    n_items, n_easy = len(values), int(easy.sum())
+    counts = np.bincount(values - low, minlength=high - low + 1)
+    in_easy = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
+    total = int(values.sum())
+    value = np.arange(low, high + 1)
+
+    # |sum_easy / n_easy - sum_hard / n_hard| grows with |n sum_easy - n_easy total|: whole numbers, exact ties.
+    observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
+    at_least = np.count_nonzero(np.abs(n_items * (in_easy @ value) - n_easy * total) >= observed)
+    return (1 + int(at_least)) / (n_permutations + 1)
+
+
+def check_easy(easy: object) -> NDArray[np.bool_]:
+    """Check the flags of Easy items, of which there must be some but not all."""
+    flags = validation.check_flags(easy, "easy")
+    if flags.all() or not flags.any():
+        kind = "Easy" if flags.all() else "Hard"
+        raise ValueError(f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}.")
+    return flags
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -212,27 +249,6 @@ def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_va
         hard_accuracy=on_hard,
         p_value=p_value,
     )
-
-
-def _permutation_p(
-    correct: NDArray[np.bool_], easy: NDArray[np.bool_], n_permutations: int, rng: np.random.Generator
-) -> float:
-    """Shuffle Easy over the items.
-
-    An item counts only by how many runs got it right, 0 to R. Shuffling is drawing n_easy items without replacement, so
-    how many of each count land in Easy is multivariate hypergeometric: the same law, without shuffling anything.
-    """
-    n_items, n_runs = correct.shape
-    n_easy = int(easy.sum())
-    counts = np.bincount(correct.sum(axis=1), minlength=n_runs + 1)
-    in_easy = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
-    total = int(correct.sum())
-    value = np.arange(n_runs + 1)
-
-    # |hits_easy / n_easy - hits_hard / n_hard| grows with |n hits_easy - n_easy total|: whole numbers, exact ties.
-    observed = abs(n_items * int(correct[easy].sum()) - n_easy * total)
-    at_least = np.count_nonzero(np.abs(n_items * (in_easy @ value) - n_easy * total) >= observed)
-    return (1 + int(at_least)) / (n_permutations + 1)
 
 
 def _bootstrap(
