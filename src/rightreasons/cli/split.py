@@ -55,11 +55,18 @@ def split(
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.foundations.atomic_write import check_folder, write_json
+    from rightreasons.foundations.choices import TASKS
+    from rightreasons.foundations.options import listed, one_or_more
+    from rightreasons.foundations.validation import check_one_of
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    found = _open(dataset, config, task, prompt_column, choices_column, label_column, data_dir, limit, seed)
+    columns: dict[str, Any] = {"label_column": label_column}
+    if task == "multiple_choice":
+        columns |= {"prompt_column": listed(prompt_column), "choices_column": one_or_more(choices_column)}
+    check_one_of(task, TASKS, "--task")
+    found = _open(dataset, config, task=task, data_dir=data_dir, limit=limit, seed=seed, **columns)
     test_name, test = _test(found, test_split, dataset)
     train_name, train = _train(found, train_split, test_name, dataset)
     result = premise_oblivious_split(
@@ -99,28 +106,11 @@ def split(
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
 
 
-def _open(
-    dataset: str,
-    config: str | None,
-    task: str,
-    prompt_column: str | None,
-    choices_column: str | None,
-    label_column: str | None,
-    data_dir: Path | None,
-    limit: int | None,
-    seed: int,
-) -> Any:
+def _open(dataset: str, config: str | None, **options: Any) -> dict[str, datasets.Dataset]:
     """Open the labeled items of each split that has some."""
     from rightreasons.data.opening.splits import labeled_items, open_splits
-    from rightreasons.foundations.options import listed, one_or_more
-    from rightreasons.foundations.validation import check_one_of
 
-    check_one_of(task, ("multiple_choice", "classification"), "--task")
-    columns: dict[str, Any] = {"label_column": label_column}
-    if task == "multiple_choice":
-        columns |= {"prompt_column": listed(prompt_column), "choices_column": one_or_more(choices_column)}
-    splits = open_splits(dataset, config, task=task, data_dir=data_dir, limit=limit, seed=seed, **columns)
-    labeled = {name: labeled_items(items) for name, items in splits.items()}
+    labeled = {name: labeled_items(items) for name, items in open_splits(dataset, config, **options).items()}
     return {name: items for name, items in labeled.items() if len(items)}
 
 

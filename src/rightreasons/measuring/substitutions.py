@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.analysis.tokens import STOP_WORDS
 from rightreasons.data.perturbing.substitutions import (
@@ -182,7 +181,26 @@ def substitution_tests(
     changed = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
     options: dict[str, Any] = {"max_length": max_length, "batch_size": batch_size, "progress": progress}
     after = softmax(np.asarray(predict(classifier, changed, **options).logits)) if changed else before[:0]
-    return _assemble(mode, keys, plans, changed, before, after, tuple(n_chosen), n_unknown, top_k)
+    attempts = []
+    needed: list[int | None] = [None] * len(keys)
+    for (item, kind, changes), text, scores in zip(plans, changed, after, strict=True):
+        old, new = int(before[item].argmax()), int(scores.argmax())
+        confidences = float(before[item, old]), float(scores[old])
+        attempts.append(Attempt(item, keys[item], kind, changes, text, new != old, old, new, *confidences))
+        if new != old:
+            needed[item] = min(len(changes), needed[item] or len(changes))
+    words = "with attribution of at least mean + 1 standard deviation" if top_k is None else f"of rank 1 to {top_k}"
+    how = "one at a time" if mode == "single" else "the most attributed ones together"
+    return SubstitutionTests(
+        mode=mode,
+        attempts=tuple(attempts),
+        needed=tuple(needed),
+        n_chosen=tuple(n_chosen),
+        n_items=len(keys),
+        n_unknown=n_unknown,
+        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
+        "function words are never replaced.",
+    )
 
 
 def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int | None) -> list[tuple[int, int]]:
@@ -221,48 +239,3 @@ def _vocabulary(classifier: Classifier) -> Callable[[str], bool]:
 
 def _content(word: str) -> bool:
     return any(letter.isalpha() for letter in word) and word.lower() not in STOP_WORDS
-
-
-def _assemble(
-    mode: str,
-    keys: Sequence[str],
-    plans: Sequence[tuple[int, str, tuple[Substitution, ...]]],
-    changed: Sequence[str],
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-    n_chosen: tuple[int, ...],
-    n_unknown: int,
-    top_k: int | None,
-) -> SubstitutionTests:
-    attempts = []
-    needed: list[int | None] = [None] * len(keys)
-    for (item, kind, changes), text, scores in zip(plans, changed, after, strict=True):
-        old, new = int(before[item].argmax()), int(scores.argmax())
-        attempts.append(
-            Attempt(
-                item=item,
-                id=keys[item],
-                kind=kind,
-                changes=changes,
-                text=text,
-                flipped=new != old,
-                before=old,
-                after=new,
-                confidence_before=float(before[item, old]),
-                confidence_after=float(scores[old]),
-            )
-        )
-        if new != old:
-            needed[item] = min(len(changes), needed[item] or len(changes))
-    words = "with attribution of at least mean + 1 standard deviation" if top_k is None else f"of rank 1 to {top_k}"
-    how = "one at a time" if mode == "single" else "the most attributed ones together"
-    return SubstitutionTests(
-        mode=mode,
-        attempts=tuple(attempts),
-        needed=tuple(needed),
-        n_chosen=n_chosen,
-        n_items=len(keys),
-        n_unknown=n_unknown,
-        definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
-        "function words are never replaced.",
-    )
