@@ -11,6 +11,7 @@ from rightreasons.analysis.tokens import (
     STOP_WORDS,
     category_codes,
     is_punctuation,
+    piece_style,
     strip_marks,
     words,
 )
@@ -54,6 +55,28 @@ def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_
 def test_the_first_piece_of_each_text_begins_a_word_also_after_an_empty_text():
     assert categorize([["film", "s"], [], ["film"]], style="byte_level") == [["lexical", "sub_word"], [], ["lexical"]]
     assert categorize([["watch"], [], ["able"], []], style="byte_level") == [["lexical"], [], ["lexical"], []]
+
+
+@pytest.mark.parametrize(
+    ("style", "row", "expected"),
+    [
+        # Numbers are words, "..." is no punctuation, "The" is no stop word.
+        ("wordpiece", ["[CLS]", "the", "The", "2021", "##s", "##.", "#", "...", "!"],
+         "lexical stop_word lexical lexical sub_word sub_word punctuation lexical punctuation"),
+        # The first of all is whole; "known" after a mark, and "</s>", are pieces.
+        ("byte_level", ["<s>", "Un", "Ġthe", "ĠThe", "Ġwell", "-", "known", "Ġ(", "Ġ", "</s>"],
+         "lexical sub_word stop_word lexical lexical punctuation sub_word punctuation punctuation sub_word"),
+        ("metaspace", ["the", "▁the", "▁film", ".", "s", "▁"],
+         "stop_word stop_word lexical sub_word sub_word punctuation"),
+        ("word", ["film", "of", "!", "3"], "lexical stop_word punctuation lexical"),
+    ],
+)  # fmt: skip
+def test_kinds_of_the_released_code(style, row, expected):
+    assert categorize([row, []], style=style, kinds="bihani2025") == [expected.split(), []]
+
+
+def test_the_style_of_a_vocabulary():
+    assert piece_style({"the": 0, "▁film": 1, "##": 2}) == "metaspace"
 
 
 def test_byte_level_letters_are_read_as_text():

@@ -67,6 +67,7 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
         ("audit", *ITEMS, "--questions", "cues,calibration", "--cues-n-folds", "3", "--cues-features", "length"),
         ("calibration", *TEXTS, "--n-bins", "4", "--confidence-level", "0.8", "--split", "test,train"),
         ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum"),
+        ("shortcuts", *TEXTS, "--items", "20", "--protocol", "bihani2025", "--steps", "5", "--top-n", "2"),
         ("difficulty", *TEXTS, "--neighbors", "any", "--items", "22", "--confidence-level", "0.8", "--top", "2"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
         ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),

@@ -9,6 +9,7 @@ from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.protocols import protocol_of
 from rightreasons.measuring.shortcuts import ShortcutMeasurement, training_heads
 
 RESAMPLING = Resampling(resamples=20)
@@ -35,6 +36,7 @@ def measured(heads):
     )  # fmt: skip
     attributions = SimpleNamespace(
         tokens=tokens,
+        explained=np.array(PREDICTED),
         scores=Ragged(np.concatenate(SCORES), offsets),
         starts=np.array(starts),
         ends=np.array(ends),
@@ -47,8 +49,7 @@ def measured(heads):
         reliance=reliance,
         tradeoff=None,
         calibration=None,
-        top_n=1,
-        n_bins=5,
+        protocol=protocol_of(top_n=1, n_bins=5),
     )
 
 

@@ -6,6 +6,7 @@ Also the words of a text, in the sense that every word-level statistic of this p
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.choices import TOKEN_KINDS
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, check_texts
 
@@ -106,6 +108,7 @@ def category_codes(
     *,
     style: str = "word",
     stop_words: Collection[str] | None = None,
+    kinds: str = "rightreasons",
 ) -> NDArray[np.int8]:
     """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
 
@@ -114,12 +117,19 @@ def category_codes(
     first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
     style, as it is in BERT's.
 
+    kinds="bihani2025" are the rules of the paper's released code: punctuation, then stop word (in the case in which it
+    stands), then sub-word, else lexical. There are no numbers; punctuation is what occurs in `string.punctuation`, so
+    "..." is none; with "##" a piece is a sub-word; with "Ġ" or "▁" a piece without the mark is one, after punctuation
+    too, unless it is the first token of all (special tokens counted); with "▁" punctuation without the mark is a
+    sub-word. The code knows two more tokens, [CLS] and [SEP]; they are in no head, so that nothing follows from it.
+
     Args:
         ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.
         offsets: (N + 1,) where each text begins.
         vocabulary: The distinct tokens.
         style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
-        stop_words: Lower-case stop words; default `STOP_WORDS`.
+        stop_words: Lower-case stop words; default `STOP_WORDS`. The released code takes NLTK's.
+        kinds: "rightreasons" (default) or "bihani2025".
 
     Returns:
         (total,) codes.
@@ -138,8 +148,11 @@ def category_codes(
         ['stop_word', 'lexical', 'sub_word', 'number', 'punctuation']
     """
     check_one_of(style, PIECE_STYLES, "piece_style")
+    check_one_of(kinds, TOKEN_KINDS, "kinds")
     words = list(stop_words) if isinstance(stop_words, (set, frozenset)) else stop_words
     listed = STOP_WORDS if words is None else frozenset(check_texts(words, "stop_words"))
+    if kinds == "bihani2025":
+        return _released_codes(ids, offsets, vocabulary, style, listed)
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.
     punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
@@ -151,6 +164,20 @@ def category_codes(
         [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
         default=CATEGORIES.index("lexical"),
     ).astype(np.int8)
+
+
+def piece_style(vocabulary: Iterable[str]) -> str:
+    """Tell how the pieces of a tokenizer's vocabulary show where a word begins: the mark that most of them carry.
+
+    Example:
+        >>> piece_style(["the", "##s", "##ing"]), piece_style(["Ġthe", "s"]), piece_style(["the", "film"])
+        ('wordpiece', 'byte_level', 'word')
+    """
+    marks = {"wordpiece": "##", **_BEGIN_MARKS}
+    pieces = list(vocabulary)
+    counts = {style: sum(len(piece) > len(m) and piece.startswith(m) for piece in pieces) for style, m in marks.items()}
+    style = max(counts, key=lambda name: counts[name])
+    return style if counts[style] else "word"
 
 
 def strip_marks(token: str, style: str) -> str:
@@ -182,6 +209,37 @@ def is_punctuation(text: str) -> bool:
         unicodedata.category(letter)[0] == "P" or (letter.isascii() and letter.isprintable() and not letter.isalnum())
         for letter in text
     )
+
+
+def _released_codes(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    style: str,
+    stop_words: Collection[str],
+) -> NDArray[np.int8]:
+    """Return the categories by the rules of the released code of Bihani and Rayz, kinds="bihani2025"."""
+
+    def kind(token: str, piece: bool = False) -> int:
+        if token in string.punctuation:
+            return CATEGORIES.index("punctuation")
+        return CATEGORIES.index("stop_word" if token in stop_words else "sub_word" if piece else "lexical")
+
+    def inside(token: str) -> int:
+        """Return the kind of a token that is not the first of its text."""
+        if style not in _BEGIN_MARKS:
+            return kind(token, piece=style == "wordpiece" and "#" in token)
+        mark = _BEGIN_MARKS[style]
+        if mark in token:
+            return kind(token.replace(mark, ""))
+        punctuation = style == "byte_level" and token in string.punctuation
+        return CATEGORIES.index("punctuation" if punctuation else "sub_word")
+
+    codes = np.array([inside(token) for token in vocabulary], dtype=np.int8)[ids]
+    if style in _BEGIN_MARKS:
+        firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
+        codes[firsts] = [kind(vocabulary[at]) for at in ids[firsts].tolist()]
+    return codes
 
 
 def _begins_word(

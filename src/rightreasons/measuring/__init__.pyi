@@ -36,14 +36,19 @@ from .probes import ProbeScores as ProbeScores
 from .probes import ProbeTables as ProbeTables
 from .probes import measure_probes as measure_probes
 from .probes import probe_tables as probe_tables
+from .protocols import PROTOCOLS as PROTOCOLS
+from .protocols import Protocol as Protocol
+from .protocols import protocol_of as protocol_of
 from .shortcuts import ShortcutMeasurement as ShortcutMeasurement
 from .shortcuts import ShortcutRecord as ShortcutRecord
 from .shortcuts import measure_shortcuts as measure_shortcuts
+from .shortcuts import training_heads as training_heads
 from .substitution_sources import replacement_sources as replacement_sources
 from .substitutions import SubstitutionTests as SubstitutionTests
 from .substitutions import substitution_tests as substitution_tests
 
 __all__ = [
+    "PROTOCOLS",
     "BehaviorOptions",
     "CalibrationMeasurement",
     "CalibrationOptions",
@@ -64,6 +69,7 @@ __all__ = [
     "ProbeScores",
     "ProbeTables",
     "ProbesOptions",
+    "Protocol",
     "ShortcutMeasurement",
     "ShortcutRecord",
     "ShortcutsOptions",
@@ -85,7 +91,9 @@ __all__ = [
     "measure_shortcuts",
     "named_cues",
     "probe_tables",
+    "protocol_of",
     "replacement_sources",
     "score_stored",
     "substitution_tests",
+    "training_heads",
 ]

@@ -133,7 +133,15 @@ def measure_causal_shortcuts(
 
     Returns:
         `CausalMeasurement`.
+
+    Raises:
+        ValueError: If the measured tokens are pieces of words.
     """
+    if measured.protocol.unit != "word":
+        raise ValueError(
+            "Expected shortcuts that are words, which can be taken out of a text, but the protocol "
+            f"{measured.protocol.name!r} ranks pieces."
+        )
     columns = [list(texts)] if text_pairs is None else [list(texts), list(text_pairs)]
     words = _Vocabulary(heads)
     named = {

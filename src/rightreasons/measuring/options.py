@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rightreasons.foundations.choices import BASELINES, FEATURES, INTEGRATION_METHODS, NEIGHBORS, REDUCTIONS, TARGETS
 from rightreasons.foundations.options import Options, option
+from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 
 MEASURES = ("eigenvalue", "contrast")
 VOTE_KINDS = ("counts", "distributions")
@@ -37,8 +38,16 @@ class CalibrationOptions(Options):
 class ShortcutsOptions(Options):
     """Does it decide by shortcuts?
 
-    None leaves a setting of the attributions to `integrated_gradients`.
+    None leaves a setting to the protocol.
     """
+
+    protocol: str | None = option(
+        None,
+        "How shortcuts are found: rightreasons, bihani2025 (as in the released code of the Reliability Paradox) or "
+        "du2021; the other settings take the place of its own.",
+        choices=tuple(PROTOCOLS),
+    )
+    top_n: int | None = option(None, "Number of tokens that a prediction rests on.", minimum=1)
 
     items: int | None = option(
         None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
@@ -53,10 +62,16 @@ class ShortcutsOptions(Options):
     steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
     reduce: str | None = option(None, "One number per token: l2, sum or dot over the embedding.", choices=REDUCTIONS)
 
-    def attribution(self) -> dict[str, object]:
-        """Return the attribution settings that are set, as keywords of `integrated_gradients`."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settings()
+
+    def settings(self) -> Protocol:
+        """Return the protocol with the settings that take the place of its own."""
         names = {"integration": "method"}
-        return {names.get(name, name): value for name, value in self.changed().items() if name != "items"}
+        settings = {names.get(name, name): value for name, value in self.to_dict().items()}
+        del settings["items"]
+        return protocol_of(settings.pop("protocol"), **settings)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,19 +16,24 @@ from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
 from rightreasons.analysis.shortcuts.lmi import LmiResult, lmi
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit
-from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads, ShortcutReliance, shortcut_reliance
+from rightreasons.analysis.shortcuts.reliance import Heads, ShortcutReliance, find_shortcuts, summarize
 from rightreasons.analysis.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
+from rightreasons.analysis.tokens import piece_style
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_labels
 from rightreasons.measuring.estimates import Estimate, share
+from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier
 
-N_BINS = 10
-"""Bins of confidence, as the work that the Reliability Paradox follows (Desai and Durrett 2020) takes them."""
+SPACES = "Ġ▁"
+"""What byte-level and metaspace pieces have in place of the space before them."""
+
+UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
+"""What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +99,7 @@ class ShortcutMeasurement:
         reliance: Shortcut rate, types, null models.
         tradeoff: F1 divided by shortcut rate.
         calibration: Top-label calibration error.
-        top_n: Number of words that a prediction rests on.
-        n_bins: Number of bins of confidence.
+        protocol: The settings with which they were found.
     """
 
     attributions: Attributions
@@ -104,8 +108,7 @@ class ShortcutMeasurement:
     reliance: ShortcutReliance
     tradeoff: ShortcutTradeoff
     calibration: CalibrationResult
-    top_n: int = TOP_N
-    n_bins: int = N_BINS
+    protocol: Protocol = PROTOCOLS["rightreasons"]
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -140,20 +143,20 @@ class ShortcutMeasurement:
             planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
         known = None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
-        predictions, cues = self.predictions, []
+        explained, cues = self.attributions.explained, []
         for label in range(self.probabilities.shape[1]):
             table, head = heads[label], set(heads[label].head)
             row_of = {token: row for row, token in enumerate(table.tokens)}
             hits: Counter[str] = Counter()
             texts: Counter[str] = Counter()
             chances: dict[str, list[float]] = {}
-            for item in np.flatnonzero(predictions == label):
+            for item in np.flatnonzero(explained == label):
                 tokens = self.attributions.tokens[item]
                 hits.update(set(self.reliance.examples[item].tokens))
                 for token, times in Counter(tokens).items():
                     if token in head:
                         texts[token] += 1
-                        chances.setdefault(token, []).append(_chance(len(tokens), times, self.top_n))
+                        chances.setdefault(token, []).append(_chance(len(tokens), times, self.protocol.top_n))
             of_label = [
                 Cue(
                     label,
@@ -163,7 +166,7 @@ class ShortcutMeasurement:
                     texts[token],
                     float(table.p_label[row_of[token]]),
                     float(table.lmi[row_of[token]]),
-                    None if known is None else token in known,
+                    None if known is None else token.lstrip(SPACES).lower() in known,
                     poisson_binomial_p_value(count, chances[token]),
                 )
                 for token, count in hits.items()
@@ -208,7 +211,7 @@ class ShortcutMeasurement:
                 float(scores[word] / largest),
                 float(sizes[word] / total),
             )
-            for word in np.flatnonzero(self.attributions.parts[first:last] == 0)
+            for word in np.flatnonzero((self.attributions.parts[first:last] == 0) & (ends > starts))
         ]
 
     def _spans(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -242,7 +245,7 @@ class ShortcutMeasurement:
             else (calibration.interval.low, calibration.interval.high),
             special_share=float(self.attributions.special_share.mean()),
             largest_gap=float(np.abs(self.attributions.gap).max()),
-            n_bins=self.n_bins,
+            n_bins=self.protocol.n_bins,
         )
 
 
@@ -290,7 +293,7 @@ class ShortcutRecord(Result):
     ece_interval: tuple[float, float] | None
     special_share: float
     largest_gap: float
-    n_bins: int = N_BINS
+    n_bins: int = PROTOCOLS["rightreasons"].n_bins
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
@@ -308,9 +311,10 @@ def measure_shortcuts(
     *,
     text_pairs: Sequence[str] | None = None,
     ids: Sequence[object] | None = None,
-    top_n: int = TOP_N,
+    protocol: str | Protocol | None = None,
+    top_n: int | None = None,
     average: str = "macro",
-    n_bins: int = N_BINS,
+    n_bins: int | None = None,
     resampling: Resampling = Resampling(),
     attribution: Mapping[str, Any] | None = None,
     progress: bool = True,
@@ -318,18 +322,21 @@ def measure_shortcuts(
 ) -> ShortcutMeasurement:
     """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
-    Attributions and heads are over words, so that one ranking of the training data serves every tokenizer.
+    By default attributions and heads are over words, so that one ranking of the training data serves every tokenizer.
+    A protocol may take pieces: then its heads are those of the tokenizer, from `training_heads` with both.
 
     Args:
         classifier: A sequence classifier.
         texts: N texts.
         labels: (N,) gold labels, in the numbering of the classifier.
-        heads: label -> the words of its head, or the `LmiResult` of the training data.
+        heads: label -> the words of its head, or the `LmiResult` of the training data; see `training_heads`.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids.
-        top_n: Number of words that a prediction rests on; default 3.
+        protocol: Name of the protocol, "rightreasons" (default), "bihani2025" or "du2021", or a `Protocol`. The
+            following settings take the place of its own, and the result's protocol says so.
+        top_n: Number of tokens that a prediction rests on; by default that of the protocol.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
-        n_bins: Bins of the calibration error and of the shares by confidence; default 10.
+        n_bins: Bins of the calibration error and of the shares by confidence; by default those of the protocol.
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
         attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}.
         progress: Whether to show progress bars.
@@ -340,11 +347,13 @@ def measure_shortcuts(
 
     Raises:
         TypeError: If something is of the wrong kind.
-        ValueError: If lengths differ, a label is unknown or a predicted label has no head.
+        ValueError: If lengths differ, a label or a protocol is unknown, settings do not go together, or a predicted
+            label has no head.
 
     References:
-        Bihani & Rayz (2025), "The Reliability Paradox", section 2.
+        Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
     """
+    settings = protocol_of(protocol, top_n=top_n, n_bins=n_bins, **(attribution or {}))
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
     gold = check_labels(labels, len(classifier.label_names), name="labels")
@@ -354,23 +363,34 @@ def measure_shortcuts(
         text_pairs=text_pairs,
         ids=ids,
         labels=gold,
+        options=settings.attribution(),
+        max_length=_max_length(classifier, settings),
         progress=progress,
         out=out,
-        **{"unit": "word", **(attribution or {})},
     )
     probabilities = softmax(np.asarray(attributions.logits))
     predicted = probabilities.argmax(axis=1)
-    reliance = shortcut_reliance(
+    found = find_shortcuts(
         attributions.tokens,
         attributions.scores,
-        predicted,
+        attributions.explained,
         heads,
+        top_n=settings.top_n,
+        rank_by=settings.rank_by,
+        piece_style="word" if settings.unit == "word" else piece_style(classifier.tokenizer.get_vocab()),
+        kinds=settings.kinds,
+    )
+    reliance = summarize(
+        found,
+        predictions=predicted,
         references=gold,
         confidences=probabilities.max(axis=1),
-        top_n=top_n,
-        rank_by="magnitude",
-        n_bins=n_bins,
+        n_bins=settings.n_bins,
         resampling=resampling,
+        definition=(
+            f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the LMI "
+            f"ranking of the {settings.label} label; protocol {settings.name}."
+        ),
     )
     return ShortcutMeasurement(
         attributions=attributions,
@@ -385,26 +405,80 @@ def measure_shortcuts(
             n_classes=len(classifier.label_names),
             resampling=resampling,
         ),
-        calibration=calibration_error(probabilities, gold, n_bins=n_bins, resampling=resampling),
-        top_n=top_n,
-        n_bins=n_bins,
+        calibration=calibration_error(probabilities, gold, n_bins=settings.n_bins, resampling=resampling),
+        protocol=settings,
     )
 
 
 def training_heads(
-    texts: Sequence[str], labels: NDArray[np.int64], *, text_pairs: Sequence[str] | None = None
+    texts: Sequence[str],
+    labels: NDArray[np.int64],
+    *,
+    text_pairs: Sequence[str] | None = None,
+    protocol: str | Protocol | None = None,
+    classifier: Classifier | None = None,
 ) -> LmiResult:
-    """Rank the words of training data by how they give a label away; texts without label or words are skipped.
+    """Rank the tokens of training data by how they give a label away; texts without label or words are skipped.
 
     Args:
         texts: N texts.
         labels: (N,) labels, in the numbering of the classifier; -1 for none.
-        text_pairs: N second texts, whose words count as those of the first.
+        text_pairs: N second texts, whose tokens count as those of the first.
+        protocol: Name of the protocol, or a `Protocol`; default "rightreasons", which counts words.
+        classifier: The classifier whose tokenizer makes the pieces, for a protocol that counts pieces.
+
+    Returns:
+        The `LmiResult`, whose heads `measure_shortcuts` takes.
+
+    Raises:
+        TypeError: If the protocol is neither a name nor a `Protocol`.
+        ValueError: If the protocol counts pieces and there is no classifier.
     """
+    settings = protocol_of(protocol)
+    joined = texts
     if text_pairs is not None:
-        texts = [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
-    rows = [row for row in np.flatnonzero(labels >= 0).tolist() if texts[row].strip()]
-    return lmi([texts[row] for row in rows], labels[rows])
+        joined = [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
+    rows = [row for row in np.flatnonzero(labels >= 0).tolist() if joined[row].strip()]
+    ranking: dict[str, Any] = {
+        "log_base": settings.log_base,
+        "head_fraction": settings.head_fraction,
+        "head_rounding": settings.head_rounding,
+    }
+    if settings.unit == "word":
+        return lmi([joined[row] for row in rows], labels[rows], **ranking)
+    if classifier is None:
+        raise ValueError(
+            f"Expected `classifier` with the protocol {settings.name!r}, which counts pieces, but got None."
+        )
+    pairs = None if text_pairs is None else [text_pairs[row] for row in rows]
+    pieces = _pieces(classifier, [texts[row] for row in rows], pairs, settings)
+    return lmi(pieces, labels[rows], tokenizer="none", **ranking)
+
+
+def _pieces(
+    classifier: Classifier, texts: list[str], text_pairs: list[str] | None, settings: Protocol
+) -> list[list[str]]:
+    """Return the pieces of each text that LMI counts."""
+    tokenizer = classifier.tokenizer
+    encoded = tokenizer(
+        texts,
+        text_pairs,
+        truncation=True,
+        max_length=_max_length(classifier, settings) or classifier.max_length,
+        padding="max_length" if settings.count_special and settings.max_length else False,
+        return_attention_mask=False,
+        return_special_tokens_mask=True,
+    )
+    columns = zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True)
+    if not settings.count_special:
+        kept = [[i for i, special in zip(ids, mask, strict=True) if not special] for ids, mask in columns]
+        return [tokenizer.convert_ids_to_tokens(ids) for ids in kept]
+    rows = [tokenizer.convert_ids_to_tokens(ids) for ids, _ in columns]
+    return [[token for token in row if token not in UNCOUNTED] for row in rows]
+
+
+def _max_length(classifier: Classifier, settings: Protocol) -> int | None:
+    return None if settings.max_length is None else min(settings.max_length, classifier.max_length)
 
 
 def _chance(n_tokens: int, times: int, top_n: int) -> float:

@@ -1,9 +1,9 @@
 from .cnn import build_cnn as build_cnn
 from .cnn import glove_vectors as glove_vectors
 from .encoder import demo_encoder as demo_encoder
-from .gradients.attribution import AttributionOptions as AttributionOptions
 from .gradients.attribution import Attributions as Attributions
 from .gradients.attribution import integrated_gradients as integrated_gradients
+from .gradients.attribution_options import AttributionOptions as AttributionOptions
 from .gradients.embedding_input import EmbeddingInput as EmbeddingInput
 from .gradients.faithfulness import Faithfulness as Faithfulness
 from .gradients.faithfulness import faithfulness as faithfulness

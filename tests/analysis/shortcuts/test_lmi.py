@@ -41,6 +41,24 @@ def test_worked_figures(label, token, tokens, vocab):
     assert figure(lmi(TEXTS, LABELS, denominator="vocab"), label, token) == pytest.approx(vocab, abs=1e-6)
 
 
+def test_the_base_of_the_logarithm_scales_and_the_head_is_rounded_by_name():
+    natural, binary = lmi(TEXTS, LABELS), lmi(TEXTS, LABELS, log_base=2)
+    assert figure(binary, 0, "good") == pytest.approx(3 / 9 * math.log2(9 / 5))
+    assert binary[1].tokens == natural[1].tokens
+    assert "in logarithms of base 2, counted" in binary.definition
+    assert "in nats, counted" in natural.definition
+    # 50 tokens of one label: ceil(0.05 * 50) = 3 and, as Python rounds 2.5 to 2, round(0.05 * 50) + 1 = 3; of 30 tokens
+    # ceil(1.5) = 2 and round(1.5) + 1 = 3; of one token 1 both ways.
+    for n, up, nearest in ((50, 3, 3), (30, 2, 3), (20, 1, 2), (1, 1, 1)):
+        texts = [" ".join(f"w{k}" for k in range(n)), "other"]
+        assert lmi(texts, [0, 1])[0].head_size == up
+        assert lmi(texts, [0, 1], head_rounding="nearest_plus_one")[0].head_size == nearest
+    with pytest.raises(ValueError, match="Expected `log_base`"):
+        lmi(TEXTS, LABELS, log_base=1)
+    with pytest.raises(ValueError, match="head_rounding"):
+        lmi(TEXTS, LABELS, head_rounding="down")
+
+
 def test_presence_counts_texts():
     # df(good, 0) = 2 of 4 texts, p(0 | good) = 1, p(0) = 2/4: 2/4 ln 2.
     result = lmi(TEXTS, LABELS, count="presence")

@@ -105,6 +105,15 @@ def test_bins_by_confidence_hold_lower_open_upper_closed():
     assert reliance(confidences=[0.9] * 5, n_bins=2).bins[0].rate is None
 
 
+def test_bins_have_the_share_of_each_number_of_shortcuts():
+    tokens = [["bad", "bad", "dull", "bad", "film"], ["bad", "film"], ["film"], ["bad", "dull"]]
+    scores = [[5, 4, 3, 2, 1], [1, 2], [1], [1, 2]]
+    result = shortcut_reliance(tokens, scores, [0] * 4, {0: ["bad", "dull"]}, top_n=4,
+                               confidences=[0.9, 0.8, 0.7, 0.2], n_bins=3)  # fmt: skip
+    # Four shortcuts count as three or more; 0.9, 0.8 and 0.7 share the last bin.
+    assert [row.counts for row in result.bins] == [(0, 0, 1, 0), None, pytest.approx((1 / 3, 1 / 3, 0, 1 / 3))]
+
+
 def test_cues_and_labels():
     result = reliance()
     assert result.by_label == {0: {"n_items": 3, "rate": 1.0}, 1: {"n_items": 2, "rate": 1.0}}

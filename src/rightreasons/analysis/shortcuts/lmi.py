@@ -19,6 +19,7 @@ from scipy import special
 
 from rightreasons.analysis.shortcuts.word_counts import WordCounter
 from rightreasons.analysis.tokens import words
+from rightreasons.foundations.choices import HEAD_ROUNDINGS
 from rightreasons.foundations.label_names import check_label_names
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import (
@@ -44,6 +45,8 @@ PMI_SMOOTHING = 100.0
 MOST_SMOOTHING = 1e12
 """What is added to every count of (token, label) before PMI (Gururangan et al. 2018)."""
 
+LEAST_BASE = 1.000001
+
 BUFFER = 1 << 22
 """Number of characters buffered before they are counted."""
 
@@ -61,7 +64,8 @@ class LabelTokens(Result):
         prior: p(l), in (0, 1).
         head_size: How many tokens from the top make the head.
         tokens: (V_l,) the tokens w.
-        lmi: (V_l,) local mutual information, in nats; above 0 the token points at the label, below 0 away from it.
+        lmi: (V_l,) local mutual information, in nats unless there is a `log_base`; above 0 the token points at the
+            label, below 0 away from it.
         pmi: (V_l,) pointwise mutual information, smoothed, in nats.
         count: (V_l,) count(w, l).
         total: (V_l,) count(w) over all labels.
@@ -112,6 +116,7 @@ class LmiResult(Result):
         vocabulary_size: Number of distinct tokens.
         count: "occurrence" or "presence".
         denominator: What |D| in p(w, l) was, "tokens" or "vocab".
+        log_base: Base of the logarithm of LMI; None is e.
     """
 
     by_label: tuple[LabelTokens, ...]
@@ -120,6 +125,7 @@ class LmiResult(Result):
     vocabulary_size: int
     count: str
     denominator: str
+    log_base: float | None = None
 
     def __getitem__(self, label: int) -> LabelTokens:
         for table in self.by_label:
@@ -142,9 +148,10 @@ class LmiResult(Result):
         """What was computed, in words."""
         unit = "texts" if self.count == "presence" else "tokens"
         divisor = "distinct tokens" if self.denominator == "vocab" else unit
+        measure = "nats" if self.log_base is None else f"logarithms of base {self.log_base:g}"
         return (
-            f"Local mutual information in nats, counted over {unit} ({self.count}); |D| in p(w, l) is the number of "
-            f"{divisor}."
+            f"Local mutual information in {measure}, counted over {unit} ({self.count}); |D| in p(w, l) is the number "
+            f"of {divisor}."
         )
 
     def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
@@ -261,13 +268,18 @@ class LmiCounts:
         denominator: str = "tokens",
         head_fraction: float = HEAD_FRACTION,
         head_size: int | None = None,
+        head_rounding: str = "up",
+        log_base: float | None = None,
         pmi_smoothing: float = PMI_SMOOTHING,
         null: str = "prior",
     ) -> LmiResult:
         """Compute the figures; see `lmi` for the formulas and the options."""
         check_one_of(denominator, DENOMINATORS, "denominator")
         check_one_of(null, ("prior", "uniform"), "null")
+        check_one_of(head_rounding, HEAD_ROUNDINGS, "head_rounding")
         head_fraction = check_fraction(head_fraction, "head_fraction")
+        if log_base is not None:
+            log_base = check_number(log_base, "log_base", minimum=LEAST_BASE)
         pmi_smoothing = check_number(pmi_smoothing, "pmi_smoothing", minimum=0.0, maximum=MOST_SMOOTHING)
         if head_size is not None:
             check_count(head_size, "head_size")
@@ -300,7 +312,7 @@ class LmiCounts:
             of_label = int(count.sum())
             prior = (self.documents[label] if presence else of_label) / n_units
             p_label = count / total[ids]
-            lmi_values = count / divisor * np.log(p_label / prior)
+            lmi_values = count / divisor * np.log(p_label / prior) / math.log(log_base or math.e)
             smoothed = _smoothed_pmi(count, total[ids], of_label, n_tokens, len(vocabulary), len(cells), pmi_smoothing)
             p_null = prior if null == "prior" else 1 / len(cells)
             z = (p_label - p_null) / np.sqrt(p_null * (1 - p_null) / total[ids])
@@ -309,7 +321,7 @@ class LmiCounts:
                 LabelTokens(
                     label=label,
                     prior=prior,
-                    head_size=_head_size(len(ids), head_fraction, head_size),
+                    head_size=_head_size(len(ids), head_fraction, head_size, head_rounding),
                     tokens=tuple(vocabulary[i] for i in ids[order].tolist()),
                     lmi=lmi_values[order],
                     pmi=smoothed[order],
@@ -327,6 +339,7 @@ class LmiCounts:
             vocabulary_size=len(vocabulary),
             count=self.count,
             denominator=denominator,
+            log_base=log_base,
         )
 
     def _tokens_of(self, data: Sequence[Any]) -> Iterable[str]:
@@ -345,6 +358,8 @@ def lmi(
     denominator: str = "tokens",
     head_fraction: float = HEAD_FRACTION,
     head_size: int | None = None,
+    head_rounding: str = "up",
+    log_base: float | None = None,
     pmi_smoothing: float = PMI_SMOOTHING,
     null: str = "prior",
 ) -> LmiResult:
@@ -353,7 +368,8 @@ def lmi(
     \[ LMI(w, l) = p(w, l) \log \frac{p(l \mid w)}{p(l)}, \quad p(w, l) = \frac{count(w, l)}{|D|}, \quad
        p(l \mid w) = \frac{count(w, l)}{count(w)}, \quad p(l) = \frac{count(l)}{N} \]
 
-    with natural logarithms, N the number of tokens and count(l) the number of tokens in texts of label l. Beside it:
+    with natural logarithms unless `log_base` is given, N the number of tokens and count(l) the number of tokens in
+    texts of label l. Beside it:
 
     \[ PMI(w, l) = \log \frac{(count(w, l) + k)\, N'}{(count(w) + kK)\,(count(l) + kV)}, \quad N' = N + kKV \]
 
@@ -373,9 +389,13 @@ def lmi(
             texts.
         denominator: What |D| in p(w, l) is: "tokens" (default; the number of counted units N) or "vocab" (the number of
             distinct tokens, as Du et al. and Bihani and Rayz write). It scales LMI and does not change the ranking.
-        head_fraction: The share of a label's tokens that make its head; default 0.05. The head has
-            ceil(head_fraction · V_l) tokens, V_l = number of tokens with count(w, l) > 0.
+        head_fraction: The share of a label's tokens that make its head; default 0.05.
         head_size: The head as a number of tokens instead; default None.
+        head_rounding: How the share becomes a number of tokens: "up" (default; ceil(head_fraction · V_l), V_l = number
+            of tokens with count(w, l) > 0) or "nearest_plus_one" (round(head_fraction · V_l) + 1, as the released code
+            of Bihani and Rayz has it).
+        log_base: Base of the logarithm of LMI, above 1; default None, the natural one. It scales LMI and does not
+            change the ranking.
         pmi_smoothing: k of PMI, at most 1e12; default 100, as Gururangan et al.; 0 for plain PMI.
         null: p_0 of z: "prior" (default; p(l)) or "uniform" (1/K, as Gardner et al.). For balanced labels the same.
 
@@ -408,6 +428,8 @@ def lmi(
         denominator=denominator,
         head_fraction=head_fraction,
         head_size=head_size,
+        head_rounding=head_rounding,
+        log_base=log_base,
         pmi_smoothing=pmi_smoothing,
         null=null,
     )
@@ -433,9 +455,11 @@ def _smoothed_pmi(
     )
 
 
-def _head_size(n_tokens: int, fraction: float, size: int | None) -> int:
+def _head_size(n_tokens: int, fraction: float, size: int | None, rounding: str) -> int:
     if size is not None:
         return min(size, n_tokens)
+    if rounding == "nearest_plus_one":  # Python rounds halves to the even number
+        return min(round(n_tokens * fraction) + 1, n_tokens)
     # 0.07 * 100 is 7.000000000000001 in floating point: that is seven tokens, not eight.
     return math.ceil(round(fraction * n_tokens, 9))
 

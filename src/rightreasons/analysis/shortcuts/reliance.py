@@ -21,6 +21,7 @@ from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit, frequency_bins, permutation_p_value
 from rightreasons.analysis.tokens import CATEGORIES, GRAMMAR_CATEGORIES, category_codes
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.choices import RANKINGS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -44,7 +45,8 @@ MIN_EXCHANGEABLE = 0.5
 TYPES = ("none", "grammar", "lexicon")
 """What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
 
-RANKINGS = ("value", "magnitude")
+MOST_COUNTED = 3
+"""Figure 3 of Bihani and Rayz (2025) counts 0, 1, 2, and 3 or more shortcuts of a prediction."""
 
 N_FREQUENCY_BINS = 5
 
@@ -92,6 +94,12 @@ class Shortcuts:
     def cued(self) -> NDArray[np.bool_]:
         """(N,) whether the prediction is shortcut-cued."""
         return self._any(self.found)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(N,) how many of the top N tokens are shortcuts."""
+        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.bincount(rows[self.found], minlength=len(self))
 
     @property
     def types(self) -> NDArray[np.int8]:
@@ -191,6 +199,7 @@ class ConfidenceBin(Result):
         grammar: Share that is grammar-cued; None where empty.
         confidence: Mean confidence; None where empty.
         accuracy: Share that is right; None where empty or where there are no references.
+        counts: Shares with 0, 1, 2, and 3 or more shortcuts, (4,); None where empty.
     """
 
     lower: float
@@ -201,6 +210,7 @@ class ConfidenceBin(Result):
     grammar: float | None
     confidence: float | None
     accuracy: float | None
+    counts: tuple[float, ...] | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,7 +231,7 @@ class ShortcutReliance(Result):
         wrong: Shortcuts among wrong predictions; None without references.
         by_label: For each predicted label, the number of predictions, and the shortcut rate among them.
         cues: For each predicted label, its most common shortcuts with the number of predictions that they cue.
-        bins: Shortcuts by confidence; empty without confidences.
+        bins: Types and numbers of shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
         definition: The definition used, in words.
         warning: One sentence where the rate is not beyond that of blind picks, or where these cannot tell; else None.
@@ -256,6 +266,7 @@ def find_shortcuts(
     rank_by: str = "value",
     piece_style: str = "word",
     stop_words: Collection[str] | None = None,
+    kinds: str = "rightreasons",
     frequencies: Mapping[str, int] | None = None,
     n_frequency_bins: int = N_FREQUENCY_BINS,
 ) -> Shortcuts:
@@ -272,6 +283,7 @@ def find_shortcuts(
         rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
         piece_style: How the tokens show where a word begins, one of `tokens.PIECE_STYLES`; default "word".
         stop_words: Stop words; default `tokens.STOP_WORDS`.
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.category_codes`.
         frequencies: token -> count in the training data, for the null model; default: those of an `LmiResult`, else
             the counts in `tokens`.
         n_frequency_bins: Bins of like frequency; default 5.
@@ -331,7 +343,7 @@ def find_shortcuts(
         offsets=offsets,
         in_top=in_top,
         in_head=in_head,
-        category=category_codes(ids, offsets, vocabulary, style=piece_style, stop_words=stop_words),
+        category=category_codes(ids, offsets, vocabulary, style=piece_style, stop_words=stop_words, kinds=kinds),
         predictions=predicted,
         chance_random=chance_of_hit(row_of, len(rows), in_top, in_head),
         chance_frequency=chance_of_hit(row_of, len(rows), in_top, in_head, strata),
@@ -350,6 +362,7 @@ def shortcut_reliance(
     rank_by: str = "value",
     piece_style: str = "word",
     stop_words: Collection[str] | None = None,
+    kinds: str = "rightreasons",
     frequencies: Mapping[str, int] | None = None,
     n_frequency_bins: int = N_FREQUENCY_BINS,
     n_bins: int = 10,
@@ -376,6 +389,7 @@ def shortcut_reliance(
         rank_by: "value" (default) or "magnitude".
         piece_style: One of `tokens.PIECE_STYLES`; default "word".
         stop_words: Stop words; default `tokens.STOP_WORDS`.
+        kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.category_codes`.
         frequencies: token -> count in the training data, for the null model.
         n_frequency_bins: Bins of like frequency; default 5.
         n_bins: Bins of confidence, of equal width; default 10.
@@ -416,6 +430,7 @@ def shortcut_reliance(
         rank_by=rank_by,
         piece_style=piece_style,
         stop_words=stop_words,
+        kinds=kinds,
         frequencies=frequencies,
         n_frequency_bins=n_frequency_bins,
     )
@@ -436,6 +451,7 @@ def shortcut_reliance(
 def summarize(
     found: Shortcuts,
     *,
+    predictions: Any = None,
     references: Any = None,
     confidences: Any = None,
     n_bins: int = 10,
@@ -443,14 +459,19 @@ def summarize(
     resampling: Resampling = Resampling(),
     definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
 ) -> ShortcutReliance:
-    """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`."""
+    """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`.
+
+    `predictions` are the predicted labels where the shortcuts are those of other labels, such as the gold ones; what is
+    right and wrong follows from them.
+    """
     check_count(n_bins, "n_bins", maximum=MOST_BINS)
     check_count(top_cues, "top_cues", minimum=0)
     correct = None
     if references is not None:
         labels = check_labels(references)
-        check_same_length(predictions=found.predictions, references=labels)
-        correct = labels == found.predictions
+        predicted = found.predictions if predictions is None else check_labels(predictions, name="predictions")
+        check_same_length(predictions=predicted, references=labels)
+        correct = labels == predicted
     trust = None
     if confidences is not None:
         trust = check_vector(confidences, "confidences", minimum=0.0, maximum=1.0)
@@ -488,7 +509,7 @@ def summarize(
             for label in np.unique(found.predictions).tolist()
         },
         cues=_commonest(found, top_cues),
-        bins=() if trust is None else _bins(trust, types, correct, n_bins),
+        bins=() if trust is None else _bins(trust, types, found.counts, correct, n_bins),
         examples=_examples(found, types),
         definition=definition,
         warning=_warning(n_cued / n_items, null, resampling.level),
@@ -608,7 +629,11 @@ def _commonest(found: Shortcuts, top: int) -> dict[int, tuple[dict[str, str | in
 
 
 def _bins(
-    confidences: NDArray[np.float64], types: NDArray[np.int8], correct: NDArray[np.bool_] | None, n_bins: int
+    confidences: NDArray[np.float64],
+    types: NDArray[np.int8],
+    counts: NDArray[np.int64],
+    correct: NDArray[np.bool_] | None,
+    n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
     edges = uniform_edges(n_bins)
     place = assign_bins(confidences, edges, uniform=True)
@@ -627,6 +652,11 @@ def _bins(
         mean(types == TYPES.index("grammar")),
         mean(confidences),
         [None] * n_bins if correct is None else mean(correct),
+        [
+            tuple((np.bincount(rows, minlength=MOST_COUNTED + 1) / len(rows)).tolist()) if len(rows) else None
+            for k in range(n_bins)
+            for rows in [np.minimum(counts[place == k], MOST_COUNTED)]
+        ],
     )
     return tuple(ConfidenceBin(*row) for row in zip(*columns, strict=True))
 

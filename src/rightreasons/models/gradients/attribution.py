@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,26 +12,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.foundations.choices import BASELINES, INTEGRATION_METHODS, REDUCTIONS, TARGETS
-from rightreasons.foundations.options import Options, option, takes
+from rightreasons.foundations.options import takes
 from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.validation import check_count, check_number
+from rightreasons.foundations.validation import check_count
+from rightreasons.models.gradients.attribution_options import AttributionOptions
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.integration import FIRST_INTERVALS, Integral, integrate
-from rightreasons.models.gradients.merge_pieces import MERGES, UNITS, describe_units, merge_pieces
+from rightreasons.models.gradients.integration import Integral, integrate
+from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.gradients.path import Path
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
-
-LABELS = ("predicted", "gold")
-
-STEPS = 50
-"""Du et al. (2021) take 50 nodes."""
-
-TOLERANCE = 0.02
 
 MAX_TOKENS = 2048
 """Tokens per pass; more is no faster on two cores, but may be on a GPU."""
@@ -44,7 +38,8 @@ class Attributions:
     """What each prediction rests on, token by token, in the order of the items.
 
     The tokens of all items are in flat arrays, one item after another; those of item i are
-    `scores.offsets[i]:scores.offsets[i + 1]`. Special tokens and padding are left out. The tokens of a multiple-choice
+    `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens, unless they are ranked
+    too (`rank_special`); they then stand at the characters 0 to 0. The tokens of a multiple-choice
     item are those of its choices, one choice after another, each with the prompt before it.
 
     Attributes:
@@ -97,50 +92,6 @@ class Attributions:
         return int(self.truncated.sum())
 
 
-@dataclass(frozen=True)
-class AttributionOptions(Options):
-    """The settings of `integrated_gradients` that change its result."""
-
-    target: str = option("probability", "Score that is explained.", choices=TARGETS)
-    label: str = option("predicted", "Label whose score is explained.", choices=LABELS)
-    baseline: str = option("zeros", "Embedding at which the path of every token begins.", choices=BASELINES)
-    method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
-    steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
-    tolerance: float = option(TOLERANCE, "Completeness gap that the adaptive rule allows.")
-    reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)
-    unit: str = option("wordpiece", "What is scored.", choices=UNITS)
-    merge: str = option("absmax", "How the pieces of a word become one number.", choices=MERGES)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count(self.steps, "steps", minimum=2 * FIRST_INTERVALS + 1 if self.method == "adaptive" else 1)
-        check_number(self.tolerance, "tolerance", minimum=0.0)
-        if self.reduce == "dot" and self.baseline != "zeros":
-            raise ValueError(
-                "Expected baseline='zeros' with reduce='dot', which has no baseline, but got "
-                f"{self.baseline!r}: use reduce='sum'."
-            )
-
-    def of_pieces(self) -> dict[str, Any]:
-        """Return what decides the scores of the pieces; `unit` and `merge` apply afterwards."""
-        return {name: value for name, value in self.to_dict().items() if name not in ("unit", "merge")}
-
-    def describe(self) -> str:
-        """Describe what is computed."""
-        rule = {
-            "adaptive": f"adaptive Simpson's rule, gap at most {self.tolerance:g}, at most {self.steps} nodes",
-            "gauss_legendre": f"Gauss-Legendre rule, {self.steps} nodes",
-            "riemann_right": f"right Riemann sum, {self.steps} nodes",
-        }[self.method]
-        baseline = "zero embeddings" if self.baseline == "zeros" else f"the embedding of the {self.baseline} token"
-        reduced = {"l2": "L2 norm", "sum": "sum", "dot": "dot product of embedding and mean gradient"}[self.reduce]
-        return (
-            f"Integrated gradients of the {self.target} of the {self.label} label over the word embeddings, from "
-            f"{baseline} ({rule}), reduced to one number per token by {reduced}. "
-            + describe_units(self.unit, self.merge)
-        )
-
-
 @takes(AttributionOptions)
 def integrated_gradients(
     classifier: Classifier,
@@ -165,6 +116,7 @@ def integrated_gradients(
     for word embeddings e_t of the real tokens, baselines e'_t and the explained score f_y; position and type
     embeddings stay. The g of all tokens sum to f_y(e) - f_y(e'); the amount by which a quadrature misses that is the
     completeness gap, which is returned. BART's decoder, which reads the text too, follows the same path.
+    With layer="embeddings" the e are the output of the module of embeddings, after positions, types and normalization.
 
     Padding never counts: the result of an item does not depend on the others in its batch. The model is frozen
     meanwhile and afterwards as it was.
@@ -179,21 +131,29 @@ def integrated_gradients(
         options: An `AttributionOptions`, in place of the following keywords.
         target: "probability" (default) or "logit" of the explained label.
         label: "predicted" (default) or "gold".
+        layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings, at which a baseline
+            of tokens is what the module makes of the text with these tokens. BART has no such module: there the word
+            embeddings of the encoder follow the path, while the decoder reads the text as it is.
         baseline: "zeros" (default), or the embedding of the "pad" or "mask" token, in place of every real token.
+        keep_special: Whether the special tokens of the text ([CLS], [SEP], …) stand in the baseline too; default False.
+        token_type: Type id of every token where attributions are taken, for a model with types; None (default) leaves
+            what the tokenizer gives. The predicted label is that of the tokenizer's types.
         method: "adaptive" (default; halves intervals of the path until the gap of the item is at most `tolerance`),
-            "gauss_legendre" or "riemann_right" (with steps=50 the rule of the papers).
+            "gauss_legendre" (with steps=50 captum's default) or "riemann_right" (with steps=50 that of Du et al.).
         steps: Nodes on the path; with "adaptive" the maximum per item. Default 50.
         tolerance: The gap that "adaptive" allows, in the unit of the target; default 0.02.
         reduce: "l2" (default; the sign is lost), "sum" (sums to `value - baseline_value`), or "dot": e_t times the mean
             gradient, without the baseline.
+        normalize: Whether the numbers of an item are divided by their 2-norm over all its tokens; default False.
         unit: "wordpiece" (default) or "word": a run of letters and digits, or one punctuation mark, in lower case,
             whatever the tokenizer's pieces.
         merge: How pieces become a word: "absmax" (default; the largest in magnitude), "sum" or "mean".
+        rank_special: Whether special tokens are among the tokens; default False; with unit="wordpiece" only.
         max_length: Maximum tokens per text; None takes what the model allows. Longer texts are cut, and counted.
         max_tokens: Maximum tokens per pass; default 2048. It changes speed and memory, not the result.
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed: a killed run resumes. Its contents serve every
-            `unit` and `merge`.
+            `unit`, `merge` and `rank_special`.
 
     Returns:
         `Attributions`.
@@ -201,8 +161,8 @@ def integrated_gradients(
     Raises:
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an option or label is unknown, the model has no table of word
-            embeddings, the tokenizer is slow or lacks the token of the baseline, a gradient is not finite (the item is
-            named), or `out` belongs to another run.
+            embeddings, or no module of embeddings where one is asked for, the tokenizer is slow or lacks the token of
+            the baseline, a gradient is not finite (the item is named), or `out` belongs to another run.
 
     References:
         Sundararajan, Taly & Yan (2017), "Axiomatic Attribution for Deep Networks"; Du et al. (2021), "Towards
@@ -223,21 +183,31 @@ def integrated_gradients(
         raise ValueError("Expected `labels` with label='gold', but got None.")
     gold = items.check_labels(labels, minimum=0 if options.label == "gold" else -1)
     explained = gold if options.label == "gold" else None
-    embedding_input = EmbeddingInput(classifier.model)
+    embedding_input = EmbeddingInput(classifier.model, layer=options.layer)
     token = _baseline_token(classifier, options.baseline)
-    start = None if token is None else embedding_input.look_up(torch.tensor([token], device=classifier.device))[0]
+    typed = options.token_type is not None and _has_types(classifier, options.token_type)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
-        path = Path(embedding_input, inputs, baseline=start, target=options.target, max_tokens=max_tokens)
-        integral = integrate(
-            path,
-            None if explained is None else explained[batch],
-            method=options.method,
-            steps=options.steps,
-            tolerance=options.tolerance,
+        labels_of_batch, logits = None if explained is None else explained[batch], None
+        if typed:
+            with torch.no_grad():
+                logits = classifier.model(**inputs).logits.double().cpu().numpy()
+            labels_of_batch = logits.argmax(axis=1) if labels_of_batch is None else labels_of_batch
+            inputs = {**inputs, "token_type_ids": torch.full_like(inputs["input_ids"], options.token_type or 0)}
+        path = Path(
+            embedding_input,
+            inputs,
+            baseline=_baseline(embedding_input, inputs, token, _special(items, inputs, batch), options),
+            target=options.target,
+            max_tokens=max_tokens,
         )
+        integral = integrate(
+            path, labels_of_batch, method=options.method, steps=options.steps, tolerance=options.tolerance
+        )
+        if logits is not None:
+            integral = dataclasses.replace(integral, logits=logits)
         items.check_finite(np.isfinite(integral.gap), batch, "gradients")
-        return _columns(path, integral, inputs["attention_mask"], options.reduce)
+        return _columns(path, integral, inputs["attention_mask"], options)
 
     columns = items.run(
         "integrated gradients",
@@ -265,12 +235,53 @@ def _baseline_token(classifier: Classifier, name: str) -> int | None:
     return token
 
 
-def _columns(path: Path, integral: Integral, mask: torch.Tensor, reduce: str) -> dict[str, Column]:
+def _has_types(classifier: Classifier, token_type: int) -> bool:
+    """Tell whether a model embeds types; one that does must know this one."""
+    known = int(getattr(classifier.model.config, "type_vocab_size", 0) or 0)
+    if known > 1 and token_type >= known:
+        raise ValueError(
+            f"Expected `token_type` to be below {known}, the types of {classifier.name}, but got {token_type}."
+        )
+    return known > 1
+
+
+def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> torch.Tensor:
+    """Return which places of a padded batch hold special tokens, in the shape of its ids."""
+    mask = inputs["attention_mask"]
+    encoded, special = items.encoded, torch.zeros_like(mask, dtype=torch.bool)
+    flags = [
+        items.places.special[encoded.offsets[items.offsets[item]] : encoded.offsets[items.offsets[item + 1]]]
+        for item in batch.tolist()
+    ]
+    special[mask.bool()] = torch.from_numpy(np.concatenate(flags)).to(mask.device)
+    return special
+
+
+def _baseline(
+    embedding_input: EmbeddingInput,
+    inputs: dict[str, torch.Tensor],
+    token: int | None,
+    special: torch.Tensor,
+    options: AttributionOptions,
+) -> torch.Tensor | None:
+    """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros."""
+    kept = special if options.keep_special else torch.zeros_like(special)
+    if token is None:
+        return embedding_input.embed(inputs) * kept.unsqueeze(-1) if options.keep_special else None
+    changed = inputs["attention_mask"].bool() & ~kept
+    return embedding_input.embed({**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, token)})
+
+
+def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: AttributionOptions) -> dict[str, Column]:
     gradients = integral.gradients
-    if reduce == "l2":
+    if options.reduce == "l2":
         scores = (path.difference * gradients).norm(dim=-1)
     else:
-        scores = ((path.end if reduce == "dot" else path.difference) * gradients).sum(dim=-1)
+        scores = ((path.end if options.reduce == "dot" else path.difference) * gradients).sum(dim=-1)
+    scores = scores * mask
+    if options.normalize:
+        norm = scores.flatten(1).norm(dim=1).clamp_min(torch.finfo(scores.dtype).tiny)
+        scores = scores / norm.view((-1,) + (1,) * (scores.dim() - 1))
     real = mask.bool().flatten(1).cpu().numpy()
     flat = scores.flatten(1).double().cpu().numpy()[real]
     return {
@@ -293,7 +304,9 @@ def _attributions(
     special = np.bincount(row, magnitude * items.places.special, minlength=len(items))
     return Attributions(
         ids=items.ids,
-        **vars(merge_pieces(items, scores.values, unit=options.unit, merge=options.merge)),
+        **vars(
+            merge_pieces(items, scores.values, unit=options.unit, merge=options.merge, special=options.rank_special)
+        ),
         explained=columns.array("explained"),
         logits=columns.ragged("logits").table(),
         labels=gold,

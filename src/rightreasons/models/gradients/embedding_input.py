@@ -1,6 +1,6 @@
-"""Word embeddings as the input of a model: given embeddings take the place of those that it looks up.
+"""Embeddings as the input of a model: given embeddings take the place of those that it looks up.
 
-Position and type embeddings, masks and everything else still come from the token ids.
+Masks and everything else still come from the token ids, and so do position and type embeddings where words are given.
 An encoder-decoder that classifies (BART) reads its text twice: the decoder sees the tokens shifted by one place, and
 receives the same embeddings, shifted by one place too.
 """
@@ -14,29 +14,57 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rightreasons.foundations.choices import LAYERS
+from rightreasons.foundations.validation import check_one_of
+
 
 class EmbeddingInput:
     """Feeds word embeddings to a model in place of its own.
 
     Args:
         model: An encoder, or an encoder-decoder that shifts its own text, with any head.
+        layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings, with positions and
+            types, after its normalization, takes the place of the word embeddings. An encoder-decoder has no such
+            module: its encoder receives word embeddings then, while its decoder reads the text as it is.
 
     Raises:
-        ValueError: If the model has no table of word embeddings, or has quantized layers, which gradients do not pass.
+        ValueError: If the model has no table of word embeddings, or no module of embeddings where one is asked for, or
+            has quantized layers, which gradients do not pass.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, layer: str = "word_embeddings") -> None:
+        check_one_of(layer, LAYERS, "layer")
         self._model = model
         _check_differentiable(model)
         two_readers = getattr(model.config, "is_encoder_decoder", False)
-        self._first: nn.Module = _coder_table(model, "encoder") if two_readers else _table(model)
-        self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers else None
+        words = layer == "word_embeddings"
+        self._alone = words or two_readers
+        self._first: nn.Module
+        if two_readers:
+            self._first = _coder_table(model, "encoder")
+        else:
+            self._first = _table(model) if words else _module(model)
+        self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers and words else None
 
     def look_up(self, input_ids: Tensor) -> Tensor:
         """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
         with torch.no_grad():
             embeddings: Tensor = self._first(input_ids)
         return embeddings
+
+    @torch.no_grad()
+    def embed(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Return the model's own embeddings of its inputs, (..., L) to (..., L, d), without gradients."""
+        ids = inputs["input_ids"]
+        if self._alone:
+            return self.look_up(ids)
+        outputs: list[Tensor] = []
+        hook = self._first.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+        try:
+            self._model(**inputs)
+        finally:
+            hook.remove()
+        return outputs[0].view(*ids.shape, -1)
 
     @contextmanager
     def feed(self, embeddings: Tensor) -> Iterator[None]:
@@ -92,6 +120,16 @@ def _table(model: Any) -> nn.Module:
             "the torch.nn.Embedding that looks up the tokens; `inputs_embeds` is not needed."
         )
     return table
+
+
+def _module(model: Any) -> nn.Module:
+    module = getattr(getattr(model, "base_model", None), "embeddings", None)
+    if not isinstance(module, nn.Module) or isinstance(module, nn.Embedding):
+        raise ValueError(
+            f"Expected a model with a module of embeddings for layer='embeddings', but {type(model).__name__} has "
+            "none: use layer='word_embeddings'."
+        )
+    return module
 
 
 def _coder_table(model: Any, coder: str) -> nn.Module:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from rightreasons.foundations.choices import UNITS
 from rightreasons.foundations.options import Options, option, takes
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_number
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher_eigen import Solver
-from rightreasons.models.gradients.merge_pieces import UNITS, merge_pieces
+from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.run import Columns

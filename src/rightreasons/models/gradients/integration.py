@@ -9,14 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rightreasons.models.gradients.attribution_options import FIRST_INTERVALS
 from rightreasons.models.gradients.path import Path
 from rightreasons.models.gradients.quadrature import quadrature
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-FIRST_INTERVALS = 2
-"""Intervals that the adaptive mode begins with; each has a node at both ends and one in the middle."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,6 @@ from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.models.gradients.words import word_of_piece, word_spans
 from rightreasons.models.items import Items
 
-UNITS = ("wordpiece", "word")
-MERGES = ("absmax", "sum", "mean")
-
 
 @dataclass(frozen=True, eq=False)
 class TokenScores:
@@ -37,15 +34,9 @@ class TokenScores:
     choices: NDArray[np.int64]
 
 
-def describe_units(unit: str, merge: str) -> str:
-    """Describe what is ranked."""
-    if unit == "wordpiece":
-        return "One number per word piece, without special tokens."
-    how = {"absmax": "the largest in magnitude", "sum": "the sum", "mean": "the mean"}[merge]
-    return f"One number per word, {how} of its pieces, without special tokens."
-
-
-def merge_pieces(items: Items, scores: NDArray[np.float64], *, unit: str, merge: str) -> TokenScores:
+def merge_pieces(
+    items: Items, scores: NDArray[np.float64], *, unit: str, merge: str, special: bool = False
+) -> TokenScores:
     """Leave special tokens out and join pieces to words.
 
     Args:
@@ -53,13 +44,14 @@ def merge_pieces(items: Items, scores: NDArray[np.float64], *, unit: str, merge:
         scores: (total,) the score of every token of their sequences, special ones included.
         unit: "wordpiece" (pieces stay as they are) or "word".
         merge: How the pieces of a word become one: "absmax", "sum" or "mean".
+        special: Whether special tokens stay, among pieces.
 
     Returns:
         The tokens of each item, with their scores and places.
     """
     places, encoded = items.places, items.encoded
     if unit == "wordpiece":
-        real = ~places.special
+        real = ~places.special | special
         tokens = items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist())
         spans = np.column_stack((places.start[real], places.end[real]))
         return _by_item(items, list(tokens), scores[real], spans, places.part[real], encoded.row[real])

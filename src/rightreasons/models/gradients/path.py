@@ -18,13 +18,14 @@ Floats = NDArray[np.float64]
 class Path:
     """The paths of a batch of items, and the model whose gradients are taken along them.
 
-    Only the word embeddings of real tokens change; those of padding, and position and type embeddings, stay. Points of
-    different items and places on the path share a forward and backward pass.
+    Only the embeddings of real tokens change, those of padding stay. Points of different items and places on the path
+    share a forward and backward pass.
 
     Args:
         embedding_input: A frozen classifier or multiple-choice model, fed by embeddings.
         inputs: `input_ids`, `attention_mask`, …: (b, L) for a classifier, (b, C, L) for a multiple-choice model.
-        baseline: (d,) the embedding at which every real token's path begins; None for zeros.
+        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items, or
+            (d,), the same for all; None for zeros.
         target: "probability" or "logit".
         max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
     """
@@ -40,7 +41,7 @@ class Path:
     ) -> None:
         self._embedding_input, self._inputs = embedding_input, inputs
         self._target = target
-        self._end = embedding_input.look_up(inputs["input_ids"])
+        self._end = embedding_input.embed(inputs)
         real = inputs["attention_mask"].unsqueeze(-1).to(self._end.dtype)
         self._difference = (self._end if baseline is None else self._end - baseline) * real
         self._rows = max(1, max_tokens // inputs["input_ids"][0].numel())

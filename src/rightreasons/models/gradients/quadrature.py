@@ -31,8 +31,9 @@ class Rule:
 def quadrature(name: str, steps: int) -> Rule:
     r"""Return a rule on [0, 1] with `steps` nodes.
 
-    "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in the Reliability Paradox and Du et al.; its error
-    falls with 1/m. "gauss_legendre" is exact for polynomials up to degree 2m - 1 and has no node at the ends.
+    "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in Du et al.; its error falls with 1/m.
+    "gauss_legendre", captum's default and so that of the Reliability Paradox, is exact for polynomials up to degree
+    2m - 1 and has no node at the ends.
 
     Args:
         name: "riemann_right" or "gauss_legendre".

@@ -10,11 +10,12 @@ from typing import Any
 import transformers
 
 from rightreasons.analysis.difficulty.data_map import DataMap
-from rightreasons.analysis.shortcuts.reliance import TOP_N, Heads
+from rightreasons.analysis.shortcuts.reliance import Heads
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
 from rightreasons.measuring.calibration import JudgedItems
-from rightreasons.measuring.shortcuts import N_BINS, ShortcutRecord, measure_shortcuts
+from rightreasons.measuring.protocols import Protocol
+from rightreasons.measuring.shortcuts import ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.watching.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
@@ -36,9 +37,10 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         labels: (N,) their labels.
         heads: The `LmiResult` of the training data, or a mapping from labels to the words of their heads.
         text_pairs: N second texts, for a task of pairs.
-        top_n: Number of words on which a prediction rests; default 3.
+        protocol: Name of the protocol, or a `Protocol`, as in `measure_shortcuts`; the heads must be of its tokens.
+        top_n: Number of tokens on which a prediction rests; by default that of the protocol.
         average: Average of F1; default "macro".
-        n_bins: Bins of the calibration error; default 10.
+        n_bins: Bins of the calibration error; by default those of the protocol.
         n_resamples: Resamples of the intervals; default 200.
         seed: Seed of the resamples.
         attribution: Options of `integrated_gradients`.
@@ -66,9 +68,10 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         heads: Heads,
         *,
         text_pairs: Sequence[str] | None = None,
-        top_n: int = TOP_N,
+        protocol: str | Protocol | None = None,
+        top_n: int | None = None,
         average: str = "macro",
-        n_bins: int = N_BINS,
+        n_bins: int | None = None,
         n_resamples: int = 200,
         seed: int = 0,
         attribution: Mapping[str, Any] | None = None,
@@ -81,6 +84,7 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         self._heads = heads
         self._options: dict[str, Any] = {
             "text_pairs": text_pairs,
+            "protocol": protocol,
             "top_n": top_n,
             "average": average,
             "n_bins": n_bins,

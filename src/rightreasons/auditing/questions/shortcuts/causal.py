@@ -120,7 +120,7 @@ def verdict(
     context: AuditContext,
     measured: ShortcutMeasurement,
     cues: Sequence[Cue],
-    causal: CausalMeasurement,
+    causal: CausalMeasurement | None,
     groups: WorstGroup,
 ) -> p.Verdict:
     """Say whether words decide, and by which test that is known.
@@ -137,11 +137,15 @@ def verdict(
             f"None of the words that point at a label cues more of {measured.reliance.n_items:,} predictions than "
             "blind picks would, so there is nothing to test. With more items, one may stand out.",
         )
-    conclusion = "cannot tell" if causal.shortcuts is None else causal.shortcuts.conclusion
-    if conclusion == "cues do not decide" and causal.shortcuts is not None:
-        return p.Verdict("good", "Words alone do not decide", causal.shortcuts.reason)
-    if conclusion == "cues decide" and causal.shortcuts is not None:
-        effects = {cue.cue: cue.effect.excess * cue.effect.n_items for cue in causal.shortcuts.cues}
+    if causal is None:
+        shortcuts, reason = None, "Pieces of words cannot be taken out of a text, so nothing was tested."
+    else:
+        shortcuts, reason = causal.shortcuts, "No prediction has a cue and a control word."
+    conclusion = "cannot tell" if shortcuts is None else shortcuts.conclusion
+    if conclusion == "cues do not decide" and shortcuts is not None:
+        return p.Verdict("good", "Words alone do not decide", shortcuts.reason)
+    if conclusion == "cues decide" and shortcuts is not None:
+        effects = {cue.cue: cue.effect.excess * cue.effect.n_items for cue in shortcuts.cues}
         named = _words(context, sorted(cues, key=lambda cue: -effects.get(cue.token, 0.0)))
         against = _against(context, groups)
         planted = [cue.token for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
@@ -151,8 +155,8 @@ def verdict(
         tone: Literal["bad", "warn"] = "bad" if evidence else "warn"
         label = "Follows single words" if evidence else "Single words decide"
         reading = evidence or "Whether they may decide is for a reader of the words to say."
-        return p.Verdict(tone, label, f"{causal.shortcuts.reason} Most of all {named}. {reading}")
-    reason = "No prediction has a cue and a control word." if causal.shortcuts is None else causal.shortcuts.reason
+        return p.Verdict(tone, label, f"{shortcuts.reason} Most of all {named}. {reading}")
+    reason = reason if shortcuts is None else shortcuts.reason
     if null.interval.low > 0:
         return p.Verdict(
             "warn",

@@ -20,6 +20,11 @@ LEXICON, GRAMMAR, NONE = "orange", "violet", "grid"
 """The colors of the types: cued by a word of the lexicon, by function words and marks alone, by nothing."""
 
 
+NUMBERS = ("no shortcut", "1 shortcut", "2 shortcuts", "3 or more shortcuts")
+NUMBER_COLORS = ("grid", "orange-soft", "orange", "violet")
+"""How many of the tokens of largest attribution are shortcuts."""
+
+
 @dataclasses.dataclass(frozen=True)
 class TypeBar:
     """One row of `type_bars`.
@@ -88,6 +93,47 @@ def shortcut_bins(
         bottom.set(xlabel="confidence", ylabel="share of the bin", ylim=(0, 1.1))
         bottom.grid(axis="x", visible=False)
         figure.legend(handles=_types_legend(), loc="outside lower center", ncols=4, handlelength=1.2)
+        return drawn(figure, key)
+
+
+def shortcut_numbers(
+    key: str,
+    *,
+    edges: Floats,
+    counts: NDArray[np.int64],
+    shares: Sequence[Sequence[float] | None],
+    title: str = "",
+) -> Drawing:
+    """Draw what share of each bin of confidence has 0, 1, 2, and 3 or more shortcuts, stacked.
+
+    Args:
+        key: The key of the picture.
+        edges: (M + 1,) bin edges.
+        counts: (M,) items of each bin; empty bins are left blank.
+        shares: M rows of four shares; None for empty bins.
+        title: The title of the picture; "" for none.
+
+    Returns:
+        The drawing.
+    """
+    full = counts > 0
+    left, width = edges[:-1][full], np.diff(edges)[full]
+    table = np.array([row for row in shares if row is not None]).reshape(-1, len(NUMBERS))
+    with canvas(4.9, 3.2) as (figure, axis):
+        base = np.zeros(len(left))
+        for share, color in zip(table.T, NUMBER_COLORS, strict=True):
+            axis.bar(left, share, width, bottom=base, align="edge", color=PALETTE[color], edgecolor=PALETTE["paper"])
+            base = base + share
+        write_counts(axis, left + width / 2, np.ones(len(left)), counts[full])
+        axis.set(xlim=(0, 1), ylim=(0, 1.1), xlabel="confidence", ylabel="share of the bin", title=title)
+        axis.grid(axis="x", visible=False)
+        patches = zip(NUMBERS, NUMBER_COLORS, strict=True)
+        figure.legend(
+            handles=[Patch(facecolor=PALETTE[color], label=name) for name, color in patches],
+            loc="outside lower center",
+            ncols=2,
+            handlelength=1.2,
+        )
         return drawn(figure, key)
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rightreasons.analysis.shortcuts.detection import DetectionQuality
 from rightreasons.analysis.shortcuts.groups import WorstGroup
 from rightreasons.analysis.shortcuts.lmi import LmiResult
-from rightreasons.analysis.shortcuts.reliance import TOP_N
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
@@ -26,6 +25,7 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
+from rightreasons.measuring.protocols import Protocol
 from rightreasons.measuring.shortcuts import (
     Cue,
     ShortcutMeasurement,
@@ -90,42 +90,46 @@ class Shortcuts:
 
     def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
         """Answer the question."""
-        heads = _heads(context)
+        heads = _heads(context, options)
         splits = [
             _measure(context, options, split, heads) for split in context.splits if split.labeled.sum() >= MIN_ITEMS
         ]
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
         cues = named_cues(measured.cues(heads, N_CUES, planted))
-        tested = _tested(context, first, heads, cues)
-        groups = _cue_groups(context, cues)
+        protocol = measured.protocol
+        # A piece of a word cannot be taken out of a text.
+        tested = _tested(context, first, heads, cues) if protocol.unit == "word" else None
+        groups = _cue_groups(context, cues if tested is not None else [])
         quality = measured.detection(planted, context.resampling)
         records = _records(context)
         return p.SectionResult(
             verdict=causal.verdict(context, measured, cues, tested, groups),
             headlines=(
-                *filter(None, [causal.headline(tested, first.split)]),
+                *filter(None, [None if tested is None else causal.headline(tested, first.split)]),
                 *(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "shortcut_tradeoff")),
             ),
             parts=(
-                causal.part(context, first.split, measured, cues, tested, groups),
+                *([] if tested is None else [causal.part(context, first.split, measured, cues, tested, groups)]),
                 _overview(splits, headlines, percent(context.confidence_level)),
                 _by_confidence(measured, context.resampling),
-                _cue_part(context, cues, quality),
+                _cue_part(context, measured, cues, quality),
                 *([_training_part(records)] if records else []),
                 _example_part(context, first),
             ),
-            limits=_limits(first),
+            limits=_limits(first, tested),
             data={
                 "splits": {row.split.name: row.measured.record().to_dict() for row in splits},
                 "null": {name: null.to_dict() for name, null in measured.reliance.null.items()},
                 "bins": [row.to_dict() for row in measured.reliance.bins],
                 "cues": [cue.to_dict() for cue in cues],
-                "causal": None if tested.shortcuts is None else tested.shortcuts.to_dict(),
+                "causal": None if tested is None or tested.shortcuts is None else tested.shortcuts.to_dict(),
                 "groups": groups.to_dict(),
                 "detection": None if quality is None else quality.to_dict(),
                 "over_training": [record.to_dict() for record in records],
                 "attribution": measured.attributions.definition,
+                "protocol": protocol.to_dict(),
+                "overridden": protocol.overridden(),
             },
         )
 
@@ -141,12 +145,18 @@ def _train_labels(context: AuditContext) -> NDArray[np.int64]:
     return class_of[np.array(train["label"][:], dtype=np.int64)]
 
 
-def _heads(context: AuditContext) -> LmiResult:
+def _heads(context: AuditContext, options: ShortcutsOptions) -> LmiResult:
     train = context.train
     if train is None:
         raise ValueError("Expected a training split, but there is none.")
     pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
-    return training_heads(train["text"][:], _train_labels(context), text_pairs=pairs)
+    return training_heads(
+        train["text"][:],
+        _train_labels(context),
+        text_pairs=pairs,
+        protocol=options.settings(),
+        classifier=context.classifier,
+    )
 
 
 def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit, heads: LmiResult) -> SplitShortcuts:
@@ -157,7 +167,7 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
     # Of splits that hold forms of the same items, the same items are measured.
     names = split.pair_ids or list(split.ids)
     items = split.take(labeled[chosen_rows([names[row] for row in labeled], limit, seed=context.seed)])
-    attribution = options.attribution()
+    protocol = options.settings()
     measured = measure_shortcuts(
         context.classifier,
         items.texts,
@@ -166,14 +176,14 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
         text_pairs=items.text_pairs,
         ids=items.ids,
         resampling=context.resampling,
-        attribution=attribution,
+        protocol=protocol,
         progress=context.progress,
         out=context.folder(
             f"shortcuts-{safe_name(split.name)}",
             split.fingerprint,
             str(limit),
             str(context.seed),
-            json.dumps(attribution, sort_keys=True),
+            json.dumps(protocol.to_dict(), sort_keys=True),
         ),
     )
     return SplitShortcuts(items, len(labeled), measured)
@@ -220,16 +230,29 @@ def _records(context: AuditContext) -> list[ShortcutRecord]:
 # --------------------------------------------------------------------------------------------------------------- parts
 
 
+def _tokens(protocol: Protocol) -> str:
+    return "words" if protocol.unit == "word" else "word pieces"
+
+
+def _told(protocol: Protocol) -> str:
+    """Name the protocol where it is not this package's."""
+    overridden = ", ".join(f"{name} {value}" for name, value in protocol.overridden().items())
+    if protocol.name == "rightreasons":
+        return ""
+    return f"Protocol {protocol.name}{f', but {overridden}' if overridden else ''}. "
+
+
 def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Headline]:
-    reliance, tradeoff, top_n = items.measured.reliance, items.measured.tradeoff, items.measured.top_n
+    reliance, tradeoff, protocol = items.measured.reliance, items.measured.tradeoff, items.measured.protocol
+    words, size = f"{protocol.top_n} {_tokens(protocol)}", f"top {100 * protocol.head_fraction:g} %"
     null, types = reliance.null["frequency"], items.measured.types(resampling)
     figures = {
         "shortcut_rate": (
             estimate_of(reliance.shortcut_reliance, reliance.interval),
             p.FigureText(
                 "Shortcut rate",
-                f"Share of predictions where one of the {top_n} words of largest attribution is in the head "
-                "(top 5 % by LMI in the training data) of the predicted label.",
+                f"Share of predictions where one of the {words} of largest attribution is in the head "
+                f"({size} by LMI in the training data) of the {protocol.label} label.",
                 f"{PARADOX}; Du et al. 2021",
             ),
         ),
@@ -237,7 +260,7 @@ def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Hea
             estimate_of(null.excess, null.interval),
             p.FigureText(
                 "Beyond blind picks",
-                f"Shortcut rate minus what {top_n} words of like frequency, picked blindly from the same text, give "
+                f"Shortcut rate minus what {words} of like frequency, picked blindly from the same text, give "
                 f"({fraction(null.rate)}).",
                 f"{PARADOX}; null model of this package",
                 better="lower",
@@ -281,7 +304,7 @@ def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Hea
 def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], level: str) -> p.Part:
     reliance = splits[0].measured.reliance
     null = reliance.null["frequency"]
-    text = (
+    text = _told(splits[0].measured.protocol) + (
         "A prediction is shortcut-cued when it rests on a word that gives its label away in the training data. "
         f"Of {reliance.n_items:,} predictions on “{splits[0].split.name}”, {reliance.n_cued:,} are: a rate of "
         f"{fraction(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
@@ -364,10 +387,22 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         for row in rows
         if row.n_items
     )
+    numbers = plots.shortcut_numbers(
+        "shortcut_numbers",
+        edges=column([*(row.lower for row in rows), rows[-1].upper]),
+        counts=column([row.n_items for row in rows]).astype(int),
+        shares=[row.counts for row in rows],
+    )
+    numbers_in_words = "; ".join(
+        f"confidence {fraction(row.confidence or 0.0)}: {row.n_items:,} predictions, "
+        + ", ".join(f"{fraction(part)} with {name}" for part, name in zip(row.counts, plots.NUMBERS, strict=True))
+        for row in rows
+        if row.counts is not None
+    )
     return p.Part(
         title="Is it sure where it leans on shortcuts?",
         text="Calibration compares confidence with accuracy and asks for no reasons: a bin may be well calibrated and "
-        f"shortcut-cued throughout. In {measured.n_bins} bins of confidence, the calibration error of these "
+        f"shortcut-cued throughout. In {measured.protocol.n_bins} bins of confidence, the calibration error of these "
         f"{reliance.n_items:,} items is {fraction(measured.calibration.ece)}.",
         plots=(
             drawing.plot(
@@ -378,11 +413,21 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
                 alt=f"{words}.",
                 source=f"{PARADOX}, figure 3",
             ),
+            numbers.plot(
+                title="Numbers of shortcuts by confidence",
+                caption="The share of each bin of confidence whose predictions have 0, 1, 2, and 3 or more shortcuts "
+                f"among their {measured.protocol.top_n} {_tokens(measured.protocol)} of largest attribution, stacked; "
+                "at the top the predictions of each bin.",
+                alt=f"{numbers_in_words}.",
+                source=f"{PARADOX}, figure 3, as its released notebook draws it",
+            ),
         ),
     )
 
 
-def _cue_part(context: AuditContext, cues: list[Cue], quality: DetectionQuality | None) -> p.Part:
+def _cue_part(
+    context: AuditContext, measured: ShortcutMeasurement, cues: list[Cue], quality: DetectionQuality | None
+) -> p.Part:
     text = (
         "For each label, the words that cue most of its predictions beyond what blind picks would. Judge by reading: "
         "“terrible” in a bad review is a reason, the name of a place is not."
@@ -397,7 +442,12 @@ def _cue_part(context: AuditContext, cues: list[Cue], quality: DetectionQuality 
         p.Column("label", "Predicted", "text"),
         p.Column("cue", "Cue", "text"),
         p.Column("found", "Predictions cued", "count"),
-        p.Column("expected", "By blind picks", "number", f"Expected if {TOP_N} words were picked blindly."),
+        p.Column(
+            "expected",
+            "By blind picks",
+            "number",
+            f"Expected if {measured.protocol.top_n} {_tokens(measured.protocol)} were picked blindly.",
+        ),
         p.Column("texts", "Texts with it", "count", "Texts with this prediction that contain the word."),
         p.Column("p_label", "p(label | word)", "number", "In the training data."),
         p.Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
@@ -509,11 +559,14 @@ def _example(context: AuditContext, items: SplitShortcuts, row: int) -> p.Exampl
     return example_of(context, items.split, row, int(measured.predictions[row]), confidence, marks)
 
 
-def _limits(items: SplitShortcuts) -> tuple[str, ...]:
+def _limits(items: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[str, ...]:
     n_items, n_cut = items.measured.reliance.n_items, items.measured.attributions.n_truncated
     limits = [
         "A word that points at a label may mean it; only reading the cues, or a split without them, can tell.",
-        "A text without a word, or with another in its place, may be one that nobody would write.",
+        "A text without a word, or with another in its place, may be one that nobody would write."
+        if tested is not None
+        else f"The protocol {items.measured.protocol.name} ranks pieces of words, which cannot be taken out of a text: "
+        "whether they decide is not tested.",
         "Only single words are considered; word order, length and combinations are not.",
     ]
     if n_cut:

@@ -1,0 +1,93 @@
+"""The attributions of the Reliability Paradox: the steps of its released code, redone with captum, give the same."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from captum.attr import LayerIntegratedGradients
+
+from rightreasons.measuring.protocols import PROTOCOLS
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.gradients.attribution import integrated_gradients
+from rightreasons.models.loading import Classifier, load_tokenizer
+from tiny_encoders import TEXTS, tiny_encoder
+
+N_TEXTS = 12
+"""Texts per model; 200 agree as well, in a minute each."""
+
+MODELS = ("bert", "roberta", "bart", "deberta", "albert")
+OPTIONS = PROTOCOLS["bihani2025"].attribution()
+
+
+def mixed_texts(count):
+    """Texts of 3 to 20 words in another order each; no two alike."""
+    words = sorted({word for text in TEXTS for word in text.split()})
+    generator = np.random.default_rng(7)
+    return [" ".join(generator.choice(words, size=int(generator.integers(3, 21)))) for _ in range(count)]
+
+
+def released(classifier, text):
+    """One text after the released code: tokens with their numbers, for the class that the model predicts."""
+    model, tokenizer = classifier.model, classifier.tokenizer
+    with torch.no_grad():
+        predicted = int(model(**tokenizer([text], return_tensors="pt")).logits.argmax())
+    pieces = tokenizer.encode(text, add_special_tokens=False)
+    first, last, padding = tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id
+    ids = torch.tensor([[first, *pieces, last]])
+    reference = torch.tensor([[first, *[padding] * len(pieces), last]])
+    named = {"attention_mask": torch.ones_like(ids)}
+    if model.config.model_type in ("bert", "albert", "deberta"):  # with type 1 throughout
+        named["token_type_ids"] = torch.ones_like(ids)
+    if model.config.model_type == "bert":
+        named["position_ids"] = torch.arange(ids.shape[1])[None]
+    core = model.base_model
+    layer = core.encoder.embed_tokens if model.config.model_type == "bart" else core.embeddings
+
+    def logits(ids, *more):
+        return model(ids, **dict(zip(named, more, strict=True))).logits
+
+    with torch.no_grad():
+        numbers = LayerIntegratedGradients(logits, layer).attribute(
+            ids, baselines=reference, additional_forward_args=tuple(named.values()), target=predicted
+        )
+    numbers = numbers.sum(dim=-1).squeeze(0)
+    numbers = (numbers / torch.norm(numbers)).double().numpy()
+    return SimpleNamespace(tokens=tuple(tokenizer.convert_ids_to_tokens(ids[0].tolist())), numbers=numbers)
+
+
+def agreement(classifier, texts):
+    """Count the texts with the same three tokens on top, equal numbers (two special tokens with 0) being equal."""
+    ours = integrated_gradients(classifier, texts, options=OPTIONS, max_length=classifier.max_length, progress=False)
+    same = 0
+    for row, text in enumerate(texts):
+        theirs = released(classifier, text)
+        assert ours.tokens[row] == theirs.tokens
+        np.testing.assert_allclose(ours.scores[row], theirs.numbers, atol=2e-3)
+        top = torch.topk(torch.tensor(theirs.numbers), min(3, len(theirs.numbers))).indices.tolist()
+        mine = np.argsort(-ours.scores[row], kind="stable")[: len(top)].tolist()
+        either = set(top) ^ set(mine)
+        same += not either or all(theirs.numbers[a] == theirs.numbers[b] for a, b in itertools.combinations(either, 2))
+    return same
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_tiny_models(architecture):
+    assert agreement(tiny_encoder(architecture), mixed_texts(N_TEXTS)) == N_TEXTS
+
+
+@pytest.mark.real_weights
+def test_the_packaged_encoder():
+    try:
+        folder = demo_encoder()
+    except ImportError as error:
+        pytest.skip(str(error))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
+        with torch.no_grad():  # a head whose answers differ from text to text
+            model.classifier.weight.normal_(0, 1.0)
+    classifier = Classifier(model.eval(), load_tokenizer(str(folder)), ("a", "b", "c"), "MiniLM")
+    assert agreement(classifier, mixed_texts(N_TEXTS)) == N_TEXTS
