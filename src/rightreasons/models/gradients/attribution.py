@@ -39,7 +39,7 @@ class Attributions:
 
     The tokens of all items are in flat arrays, one item after another; those of item i are
     `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens, unless they are ranked
-    too (`rank_special`); they then stand at the characters 0 to 0. The tokens of a multiple-choice
+    too (`rank_special`): then their `starts` and `ends` are 0. The tokens of a multiple-choice
     item are those of its choices, one choice after another, each with the prompt before it.
 
     Attributes:
@@ -135,7 +135,7 @@ def integrated_gradients(
             of tokens is what the module makes of the text with these tokens. BART has no such module: there the word
             embeddings of the encoder follow the path, while the decoder reads the text as it is.
         baseline: "zeros" (default), or the embedding of the "pad" or "mask" token, in place of every real token.
-        keep_special: Whether the special tokens of the text ([CLS], [SEP], …) stand in the baseline too; default False.
+        keep_special: Whether the baseline keeps the special tokens of the text ([CLS], [SEP], …); default False.
         token_type: Type id of every token where attributions are taken, for a model with types; None (default) leaves
             what the tokenizer gives. The predicted label is that of the tokenizer's types.
         method: "adaptive" (default; halves intervals of the path until the gap of the item is at most `tolerance`),
