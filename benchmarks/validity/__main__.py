@@ -44,20 +44,35 @@ def row(tally: Tally, figures: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def tables(tallies: list[Tally]) -> str:
+def key(line: str) -> str:
+    """Return the cells that name a row: function, figure and what is simulated."""
+    return "|".join(line.split("|")[:4])
+
+
+def tables(tallies: list[Tally], page: str = "") -> str:
+    """Write both tables; rows of a page that are not simulated again stay."""
+    known = {key(line): line for line in page.splitlines() if line.startswith("| `")}
     tests = [
         row(one, [f"{one.rejections[level]:.3f}" for level in LEVELS]) for one in tallies if one.rejections is not None
     ]
     intervals = [row(one, [f"{one.coverage:.3f}", f"{one.width:.3f}"]) for one in tallies if one.coverage is not None]
+    known |= {key(line): line for line in [*tests, *intervals]}
+    order = {(f"`{one.function}`", one.truth): place for place, one in enumerate(SCENARIOS)}
+
+    def place(line: str) -> int:
+        cells = [cell.strip() for cell in line.split("|")]
+        return order.get((cells[1], cells[3]), -1)
+
+    lines = sorted((line for line in known.values() if place(line) >= 0), key=place)
     return "\n".join(
         [
             "| function | figure | simulated | n | at .01 | at .05 | at .1 | verdict |",
             "|---|---|---|---:|---:|---:|---:|---|",
-            *tests,
+            *(line for line in lines if line.count("|") == 9),
             "",
             "| function | figure | simulated | n | coverage | mean width | verdict |",
             "|---|---|---|---:|---:|---:|---|",
-            *intervals,
+            *(line for line in lines if line.count("|") == 8),
         ]
     )
 
@@ -73,7 +88,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--only", nargs="*", help="functions to simulate; all by default")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/validity.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables into docs/validity.md; with --only, its other rows stay"
+    )
     options = parser.parse_args()
     places = [n for n, one in enumerate(SCENARIOS) if not options.only or one.function in options.only]
     started, tallies = time.perf_counter(), []
@@ -86,10 +103,12 @@ def main() -> None:
     print(tables(tallies))
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if options.write:
-        head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        tail = rest.partition(END)[2]
-        page = f"{head}{BEGIN}\n\n{tables(tallies)}\n\nNot simulated:\n\n{exempt()}\n\n{END}{tail}"
-        PAGE.write_text(page, "utf-8")
+        page = PAGE.read_text("utf-8")
+        head, _, rest = page.partition(BEGIN)
+        told = tables(tallies, rest.partition(END)[0] if options.only else "")
+        PAGE.write_text(
+            f"{head}{BEGIN}\n\n{told}\n\nNot simulated:\n\n{exempt()}\n\n{END}{rest.partition(END)[2]}", "utf-8"
+        )
 
 
 if __name__ == "__main__":
