@@ -24,8 +24,10 @@ from rightreasons.analysis import (
     detection_quality,
     distribution_overlap,
     easy_hard_gap,
+    fleiss_kappa,
     flip_rates,
     human_calibration,
+    human_performance,
     lmi,
     paired_difficulty,
     pass_rates,
@@ -276,6 +278,30 @@ def training_sets(n_items: int, n_runs: tuple[int, int], run_deviation: float):
     return draw
 
 
+def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: float):
+    """Raters who give the item's own category with a probability, and a random one otherwise: kappa is its square."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        own = rng.choice(len(shares), size=(n_items, 1), p=shares)
+        drawn = rng.choice(len(shares), size=(n_items, n_raters), p=shares)
+        ratings = np.where(rng.random((n_items, n_raters)) < faithful, own, drawn)
+        people = human_performance(ratings, own[:, 0], n_choices=len(shares))
+        kappa = fleiss_kappa([[int((row == k).sum()) for k in range(len(shares))] for row in ratings])
+        accuracy = faithful + (1 - faithful) * float(np.square(shares).sum())
+        return {"interval": ends(kappa.interval, faithful**2), "accuracy": ends(people.interval, accuracy)}
+
+    def of(function: str):
+        def outcome(rng: np.random.Generator, seed: int) -> Outcome:
+            both = draw(rng, seed)
+            if function == "fleiss_kappa":
+                return {"interval": both["interval"]}
+            return {"interval": both["accuracy"], "kappa.interval": both["interval"]}
+
+        return outcome
+
+    return of
+
+
 # -------------------------------------------------------------------------------------------------------------- probes
 
 
@@ -475,6 +501,23 @@ SCENARIOS = (
     ),
     Scenario("compare_gaps", "five and three runs, 24 items", training_sets(24, (5, 3), 0.3), conservative=True),
     Scenario("compare_gaps", "one run each, 60 items", training_sets(60, (1, 1), 0.0), conservative=True),
+    Scenario("fleiss_kappa", "10 items, three raters who mostly agree", raters(10, 3, (0.5, 0.5), 0.9)("fleiss_kappa")),
+    Scenario(
+        "human_performance",
+        "10 items, three raters who mostly agree",
+        raters(10, 3, (0.5, 0.5), 0.9)("human_performance"),
+    ),
+    Scenario(
+        "fleiss_kappa", "30 items, five raters, three categories", raters(30, 5, (0.5, 0.3, 0.2), 0.5)("fleiss_kappa")
+    ),
+    Scenario(
+        "fleiss_kappa",
+        "100 items, three raters who nearly always agree",
+        raters(100, 3, (0.5, 0.5), 0.98)("fleiss_kappa"),
+    ),
+    Scenario("fleiss_kappa", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("fleiss_kappa")),
+    Scenario("human_performance", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("human_performance")),
+    Scenario("fleiss_kappa", "15 items, raters at random", raters(15, 6, (0.4, 0.6), 0.0)("fleiss_kappa")),
     Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),

@@ -48,6 +48,10 @@ from .classification import ClassificationResult as ClassificationResult
 from .classification import ConfusionMatrix as ConfusionMatrix
 from .classification import accuracy as accuracy
 from .classification import classification_scores as classification_scores
+from .cues.agreement import FleissKappa as FleissKappa
+from .cues.agreement import HumanPerformance as HumanPerformance
+from .cues.agreement import fleiss_kappa as fleiss_kappa
+from .cues.agreement import human_performance as human_performance
 from .cues.classifier import CueClassifier as CueClassifier
 from .cues.classifier import cue_classifier as cue_classifier
 from .cues.classifier import cue_transfer as cue_transfer
@@ -137,12 +141,14 @@ __all__ = [
     "DataMap",
     "DetectionQuality",
     "EasyHardGap",
+    "FleissKappa",
     "FlipRates",
     "FunctionalityResult",
     "GapComparison",
     "GeneralizationScore",
     "GroupResult",
     "HumanCalibration",
+    "HumanPerformance",
     "Interval",
     "LmiCounts",
     "LmiResult",
@@ -198,9 +204,11 @@ __all__ = [
     "evaluate_cases",
     "find_shortcuts",
     "fit_temperature",
+    "fleiss_kappa",
     "flip_rates",
     "generalization_score",
     "human_calibration",
+    "human_performance",
     "lmi",
     "macro_ce",
     "margin",

@@ -18,6 +18,9 @@ from .opening.predictions import Predictions as Predictions
 from .opening.predictions import read_answers as read_answers
 from .opening.predictions import read_predictions as read_predictions
 from .opening.questions import open_questions as open_questions
+from .opening.rating_sheets import Ratings as Ratings
+from .opening.rating_sheets import read_rating_sheets as read_rating_sheets
+from .opening.rating_sheets import write_rating_sheets as write_rating_sheets
 from .opening.splits import choose_split as choose_split
 from .opening.splits import labeled_items as labeled_items
 from .opening.splits import open_splits as open_splits
@@ -64,6 +67,7 @@ __all__ = [
     "Pool",
     "PredictionOptions",
     "Predictions",
+    "Ratings",
     "Source",
     "Substitution",
     "Suite",
@@ -99,7 +103,9 @@ __all__ = [
     "read_answers",
     "read_hatecheck",
     "read_predictions",
+    "read_rating_sheets",
     "read_suite_answers",
     "substitution_lookups",
     "word_substitutions",
+    "write_rating_sheets",
 ]
