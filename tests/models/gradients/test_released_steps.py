@@ -16,7 +16,7 @@ from rightreasons.models.loading import Classifier, load_tokenizer
 from tiny_encoders import TEXTS, tiny_encoder
 
 N_TEXTS = 12
-"""Texts per model; 200 agree as well, in a minute each."""
+"""Texts per model; 200 take a minute or two each."""
 
 MODELS = ("bert", "roberta", "bart", "deberta", "albert")
 OPTIONS = PROTOCOLS["bihani2025"].attribution()
