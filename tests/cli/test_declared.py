@@ -68,6 +68,8 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
         ("calibration", *TEXTS, "--n-bins", "4", "--confidence-level", "0.8", "--split", "test,train"),
         ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum"),
         ("shortcuts", *TEXTS, "--items", "20", "--protocol", "bihani2025", "--steps", "5", "--top-n", "2"),
+        ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum",
+         "--words", "good,film"),
         ("difficulty", *TEXTS, "--neighbors", "any", "--items", "22", "--confidence-level", "0.8", "--top", "2"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
         ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),
@@ -96,7 +98,7 @@ def another(field, kind):
         value = next(choice for choice in field.metadata["choices"] if choice != field.default)
         return (value,) if typing.get_origin(kind) is tuple else value
     if typing.get_origin(kind) is tuple:
-        return (3, 5)
+        return ("other", "words") if typing.get_args(kind)[0] is str else (3, 5)
     if isinstance(field.default, float):
         return 0.8
     if "maximum" in field.metadata:
@@ -141,10 +143,12 @@ def test_the_questions_of_the_report_and_of_the_options_are_the_same():
         ({"difficulty": {"items": 5}}, r"questions asked \(shortcuts, cues\), but got options of 'difficulty'"),
         ({"cues": {"features": ["colour"]}}, "colour"),
         ({"shortcuts": {"items": 0}}, "Expected `items` to be at least 1, but got 0"),
+        ({"shortcuts": {"words": "copper"}}, "Expected a list of words in `words`, but got 'copper'"),
+        ({"shortcuts": {"words": [5]}}, "Expected a list of words in `words`, but got"),
     ],
 )
 def test_options_that_nobody_reads_are_refused_before_anything_is_opened(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         audit("no/model", "no/data", out=tmp_path / "report", questions=["shortcuts", "cues"], options=options)
     assert not (tmp_path / "report").exists()
 

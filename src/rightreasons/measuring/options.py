@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rightreasons.foundations.choices import BASELINES, FEATURES, INTEGRATION_METHODS, NEIGHBORS, REDUCTIONS, TARGETS
 from rightreasons.foundations.options import Options, option
+from rightreasons.foundations.sentences import one_line
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 
 MEASURES = ("eigenvalue", "contrast")
@@ -61,16 +62,24 @@ class ShortcutsOptions(Options):
     )
     steps: int | None = option(None, "Gradients per item of a fixed rule; the most of the adaptive one.", minimum=1)
     reduce: str | None = option(None, "One number per token: l2, sum or dot over the embedding.", choices=REDUCTIONS)
+    words: tuple[str, ...] = option(
+        (),
+        "Comma-separated words that you suspect; whether they decide is tested with the words that the detector names.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.settings()
+        if not isinstance(self.words, tuple) or not all(isinstance(word, str) for word in self.words):
+            raise TypeError(f"Expected a list of words in `words`, but got {one_line(self.words)}.")
+        protocol = self.settings()
+        if self.words and protocol.unit != "word":
+            raise ValueError(f"Expected a protocol of words where `words` are named, but {protocol.name} is of pieces.")
 
     def settings(self) -> Protocol:
         """Return the protocol with the settings that take the place of its own."""
         names = {"integration": "method"}
         settings = {names.get(name, name): value for name, value in self.to_dict().items()}
-        del settings["items"]
+        del settings["items"], settings["words"]
         return protocol_of(settings.pop("protocol"), **settings)
 
 

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.analysis.intervals import poisson_binomial_p_value
+from rightreasons.analysis.shortcuts.causal import CausalShortcuts
 from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
 from rightreasons.analysis.shortcuts.lmi import LmiResult, lmi
 from rightreasons.analysis.shortcuts.null_model import chance_of_hit
 from rightreasons.analysis.shortcuts.reliance import Heads, ShortcutReliance, find_shortcuts, summarize
 from rightreasons.analysis.shortcuts.tradeoff import ShortcutTradeoff, shortcut_tradeoff
 from rightreasons.analysis.tokens import piece_style
+from rightreasons.analysis.tokens import words as tokenize
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_labels
 from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
@@ -34,6 +36,9 @@ SPACES = "Ġ▁"
 
 UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
 """What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
+
+N_CUES = 8
+"""Words per label that the detector may name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +147,7 @@ class ShortcutMeasurement:
             n_cues: Maximum number of words per label.
             planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
-        known = None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
+        known = _known(planted)
         explained, cues = self.attributions.explained, []
         for label in range(self.probabilities.shape[1]):
             table, head = heads[label], set(heads[label].head)
@@ -174,6 +179,69 @@ class ShortcutMeasurement:
             ]
             cues += sorted(of_label, key=lambda cue: (-cue.excess, cue.token))[:n_cues]
         return cues
+
+    def suspected_cues(
+        self,
+        heads: LmiResult,
+        words: Sequence[str],
+        planted: Sequence[Sequence[Mapping[str, Any]]] | None = None,
+        *,
+        without: Sequence[Cue] = (),
+    ) -> list[Cue]:
+        """Return words that a user suspects as cues of every label that they point at, in its head or not.
+
+        A word points at a label where its LMI is above 0: its share of the label is above that of all words.
+
+        Args:
+            heads: The `LmiResult` of the training data.
+            words: The words.
+            planted: As in `cues`.
+            without: Cues to leave out, such as those that are named already.
+
+        Raises:
+            ValueError: If one is not a single word, or not in the training data.
+        """
+        known, tops, frequencies, cues = _known(planted), self._tops(), heads.frequencies(), []
+        others = {(cue.label, cue.token) for cue in without}
+        for word in dict.fromkeys(word.strip().lower() for word in words):
+            if tokenize(word) != [word]:
+                raise ValueError(f"Expected single words in `words`, but got {one_line(word)}.")
+            if word not in frequencies:
+                raise ValueError(f"Expected words of the training data in `words`, but none of its texts has {word!r}.")
+            labels = [label for label in heads.labels if word in heads[label].tokens and (label, word) not in others]
+            of_word = [self._cue(heads, label, word, known, tops) for label in labels]
+            cues += [cue for cue in of_word if cue.lmi > 0]
+        return cues
+
+    def _tops(self) -> list[set[str]]:
+        """Return the words that each prediction rests on."""
+        tops = []
+        for row, tokens in enumerate(self.attributions.tokens):
+            scores = np.asarray(self.attributions.scores[row])
+            sizes = np.abs(scores) if self.protocol.rank_by == "magnitude" else scores
+            order = np.argsort(-sizes, kind="stable")[: self.protocol.top_n]
+            tops.append({tokens[place] for place in order})
+        return tops
+
+    def _cue(self, heads: LmiResult, label: int, token: str, known: set[str] | None, tops: Sequence[set[str]]) -> Cue:
+        """Count the predictions of a label that rest on a word, and those that would if words were picked blindly."""
+        table = heads[label]
+        row = table.tokens.index(token)
+        items = np.flatnonzero(self.attributions.explained == label).tolist()
+        times = [(len(self.attributions.tokens[item]), self.attributions.tokens[item].count(token)) for item in items]
+        chances = [_chance(length, count, self.protocol.top_n) for length, count in times if count]
+        found = sum(token in tops[item] for item in items)
+        return Cue(
+            label,
+            token,
+            found,
+            sum(chances),
+            len(chances),
+            float(table.p_label[row]),
+            float(table.lmi[row]),
+            None if known is None else token in known,
+            poisson_binomial_p_value(found, chances),
+        )
 
     def detection(
         self, planted: Sequence[Sequence[Mapping[str, Any]]] | None, resampling: Resampling
@@ -218,8 +286,8 @@ class ShortcutMeasurement:
         first, last = self.attributions.scores.offsets[row : row + 2]
         return self.attributions.starts[first:last], self.attributions.ends[first:last]
 
-    def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
-        """Return the figures alone, as one row of a table over training."""
+    def record(self, *, step: int = 0, epoch: float = 0.0, causal: CausalShortcuts | None = None) -> ShortcutRecord:
+        """Return the figures alone, as one row of a table over training; `causal` where the cues were tested."""
         reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
         null = reliance.null["frequency"]
         return ShortcutRecord(
@@ -246,6 +314,11 @@ class ShortcutMeasurement:
             special_share=float(self.attributions.special_share.mean()),
             largest_gap=float(np.abs(self.attributions.gap).max()),
             n_bins=self.protocol.n_bins,
+            causal_shortcut_rate=None if causal is None else causal.causal_shortcut_rate,
+            causal_interval=None if causal is None else (causal.removal.interval.low, causal.removal.interval.high),
+            causal_control_rate=None if causal is None else causal.removal.control_rate,
+            causal_excess=None if causal is None else causal.removal.excess,
+            causal_n_items=None if causal is None else causal.removal.n_items,
         )
 
 
@@ -273,6 +346,11 @@ class ShortcutRecord(Result):
         special_share: Mean share of the attribution that falls on special tokens.
         largest_gap: Largest absolute completeness gap of an attribution.
         n_bins: Number of bins of the calibration error.
+        causal_shortcut_rate: Share of the predictions with a named cue that change without it; None where not tested.
+        causal_interval: Its Wilson interval.
+        causal_control_rate: Share of them that change without a control word.
+        causal_excess: `causal_shortcut_rate - causal_control_rate`.
+        causal_n_items: Number of predictions with a named cue and a control word.
     """
 
     step: int
@@ -294,6 +372,11 @@ class ShortcutRecord(Result):
     special_share: float
     largest_gap: float
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
+    causal_shortcut_rate: float | None = None
+    causal_interval: tuple[float, float] | None = None
+    causal_control_rate: float | None = None
+    causal_excess: float | None = None
+    causal_n_items: int | None = None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
@@ -479,6 +562,10 @@ def _pieces(
 
 def _max_length(classifier: Classifier, settings: Protocol) -> int | None:
     return None if settings.max_length is None else min(settings.max_length, classifier.max_length)
+
+
+def _known(planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> set[str] | None:
+    return None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
 
 
 def _chance(n_tokens: int, times: int, top_n: int) -> float:

@@ -7,12 +7,15 @@ from types import SimpleNamespace
 
 import datasets
 import pytest
+import torch
+import transformers
 
 from rightreasons.analysis.shortcuts.groups import worst_group_accuracy
 from rightreasons.auditing.questions.shortcuts import causal
 from rightreasons.auditing.runner import audit
 from rightreasons.data import plant
 from rightreasons.data.benchmarks.planted_reviews import CUES
+from rightreasons.measuring import causal_shortcuts
 from rightreasons.measuring.shortcuts import Cue, ShortcutRecord
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
@@ -171,7 +174,58 @@ def test_verdicts(conclusion, excess_low, planted, follows, tone, label):
     assert ("0.100 [" in verdict.summary) == (tone == "bad" and follows is not None)
 
 
-def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, monkeypatch):
+@pytest.fixture
+def scored(monkeypatch):
+    """The sizes of the batches that are predicted, as they go through the model."""
+    sizes, forward = [], transformers.BertForSequenceClassification.forward
+
+    def counted(self, *arguments, **inputs):
+        if torch.is_inference_mode_enabled():
+            sizes.append(len(inputs["input_ids"]))
+        return forward(self, *arguments, **inputs)
+
+    monkeypatch.setattr(transformers.BertForSequenceClassification, "forward", counted)
+    return sizes
+
+
+def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_model, tmp_path, scored, monkeypatch):
+    data = datasets.DatasetDict({name: planted[name] for name in ("train", "test")})
+    options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["tasty", "COPPER"]}}, "name": "planted"}
+    whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
+    all_texts, predict, calls = sum(scored), causal_shortcuts.predict, []
+    # The predictions of the split itself, and at most eight of each attributed item.
+    assert len(planted["test"]) < all_texts <= len(planted["test"]) + 8 * 40
+
+    def killed(*arguments, **keywords):
+        calls.append(keywords["out"])
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return predict(*arguments, **keywords)
+
+    scored.clear()
+    monkeypatch.setattr(causal_shortcuts, "predict", killed)
+    with pytest.raises(KeyboardInterrupt):
+        audit(planted_model, data, out=tmp_path / "killed", **options)
+    before = sum(scored)
+    resumed = audit(planted_model, data, out=tmp_path / "killed", **options).outcomes[0].result
+    assert 0 < before < sum(scored) == all_texts
+    assert resumed.data == whole.data
+    # "copper" is named or suspected, never both; "tasty" is no cue that the detector names.
+    named, suspected = ([(cue["label"], cue["token"]) for cue in whole.data[key]] for key in ("cues", "suspected"))
+    assert not set(named) & set(suspected)
+    assert {"copper", "tasty"} <= {token for _, token in [*named, *suspected]}
+    assert "tasty" in {token for _, token in suspected}
+    assert whole.data["causal"]["removal"]["n_items"] == whole.data["splits"]["test"]["causal_n_items"]
+    assert "and the suspected “" in (tmp_path / "whole" / "index.html").read_text("utf-8")
+
+
+def test_suspected_words_that_the_training_data_lacks(planted, planted_model, tmp_path):
+    options = {**OPTIONS, "raise_errors": False, "options": {"shortcuts": {"items": 20, "words": ["zeppelin"]}}}
+    with pytest.warns(UserWarning, match="none of its texts has 'zeppelin'"):
+        audit(planted_model, planted, out=tmp_path / "report", **options)
+
+
+def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, scored, monkeypatch):
     from rightreasons.models.gradients import attribution
 
     def refuse(*args, **kwargs):
@@ -180,6 +234,7 @@ def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, 
     monkeypatch.setattr(attribution, "integrate", refuse)
     again = audit(planted_model, planted, out=outcome[1], **OPTIONS)
     assert again.outcomes[0].result.data["splits"] == outcome[0].result.data["splits"]
+    assert scored == []
 
 
 @pytest.mark.parametrize(

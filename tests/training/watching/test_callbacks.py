@@ -9,6 +9,7 @@ import transformers
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
 from rightreasons.measuring.shortcuts import ShortcutRecord, measure_shortcuts
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.scoring.classes import predict
@@ -22,6 +23,7 @@ NAMES = ["negative", "positive"]
 TEXTS, LABELS = tiny_texts(48)
 WATCHED, WATCHED_LABELS = tiny_texts(24)
 HEADS = lmi(TEXTS, LABELS, head_size=4)
+TOLD = ["good", "bad", "great", "dull"]
 QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False, "label_names": NAMES}
 
 
@@ -64,6 +66,34 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
         assert record.shortcut_rate_interval[0] <= record.shortcut_rate <= record.shortcut_rate_interval[1]
         again = ShortcutRecord.of(json.loads(json.dumps(record.to_dict())))
         assert again == record
+
+
+def test_the_causal_rate_is_recorded_where_asked(encoder_folder, tmp_path):
+    callback = shortcut_callback(causal=True, words=TOLD)
+    options = {**QUICK, "epochs": 3}
+    run = fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "run", callbacks=[callback], **options)
+    classifier = load_classifier(run.folder)
+    settings = {"resampling": Resampling(resamples=50), "progress": False}
+    measured = measure_shortcuts(
+        classifier, WATCHED, WATCHED_LABELS, HEADS, attribution={"method": "gauss_legendre", "steps": 4}, **settings
+    )
+    named = named_cues(measured.cues(HEADS, 8, None))
+    cues = [*named, *measured.suspected_cues(HEADS, TOLD, without=named)]
+    outside = measure_causal_shortcuts(classifier, WATCHED, measured, HEADS, cues, **settings).shortcuts
+    last = callback.records[-1]
+    assert (last.causal_shortcut_rate, last.causal_n_items) == (outside.causal_shortcut_rate, outside.removal.n_items)
+    assert last.causal_excess == pytest.approx(last.causal_shortcut_rate - last.causal_control_rate)
+    assert last.causal_interval[0] <= last.causal_shortcut_rate <= last.causal_interval[1]
+    assert callback.metrics(last)["eval_causal_shortcut_rate"] == last.causal_shortcut_rate
+    assert ShortcutRecord.of(json.loads(json.dumps(last.to_dict()))) == last
+
+
+def test_the_causal_rate_needs_counts():
+    with pytest.raises(TypeError, match="Expected `heads` as an LmiResult where `causal` is on, but got {0: "):
+        ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS.heads, causal=True)
+    for words in ("the", ["the"]):
+        with pytest.raises(ValueError, match="Expected a list of `words` with `causal`"):
+            ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, words=words)
 
 
 def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):

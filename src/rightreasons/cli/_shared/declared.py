@@ -60,7 +60,8 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
     for field in dataclasses.fields(options):
         kind, default = hints[field.name], field.default
         if get_origin(kind) is tuple:
-            kind, default = str, ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
+            text = ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
+            kind, default = (str, text) if text else (str | None, None)
         flag = prefix + field.name.replace("_", "-")
         info = typer.Option(f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}", help=field.metadata["help"])
         parameters.append(
@@ -85,6 +86,8 @@ def _read(options: type[Options], values: list[Any]) -> Options:
 def _value(kind: Any, value: Any, name: str) -> Any:
     if get_origin(kind) is not tuple:
         return value
+    if value is None:
+        return ()
     element = get_args(kind)[0]
     parts = listed(value) or []
     if not parts or (element is int and not all(part.isascii() and part.isdigit() for part in parts)):

@@ -10,12 +10,16 @@ from typing import Any
 import transformers
 
 from rightreasons.analysis.difficulty.data_map import DataMap
+from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.analysis.shortcuts.reliance import Heads
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
+from rightreasons.foundations.sentences import one_line
+from rightreasons.foundations.validation import check_bool, check_ids, check_labels, check_same_length, check_texts
 from rightreasons.measuring.calibration import JudgedItems
+from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
 from rightreasons.measuring.protocols import Protocol
-from rightreasons.measuring.shortcuts import ShortcutRecord, measure_shortcuts
+from rightreasons.measuring.shortcuts import N_CUES, ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.watching.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
@@ -32,6 +36,9 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). A resumed run restores the records of its
     checkpoint; with `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
+    With `causal`, the predictions are also made again without the cues that are named at that moment and without
+    control words (`measure_causal_shortcuts`): at most eight forward passes over the texts more at each evaluation.
+
     Args:
         texts: N labeled texts to watch, such as the validation set.
         labels: (N,) their labels.
@@ -44,6 +51,8 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         n_resamples: Resamples of the intervals; default 200.
         seed: Seed of the resamples.
         attribution: Options of `integrated_gradients`.
+        causal: Whether to record the causal shortcut rate too; default False. `heads` is then an `LmiResult`.
+        words: With `causal`, words to test at each evaluation, beside those that the detector names.
         out: A JSON file for the records; None keeps them only with the Trainer.
 
     Attributes:
@@ -75,9 +84,16 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         n_resamples: int = 200,
         seed: int = 0,
         attribution: Mapping[str, Any] | None = None,
+        causal: bool = False,
+        words: Sequence[str] = (),
         out: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(LOGGED, ShortcutRecord.of, out)
+        if causal and not isinstance(heads, LmiResult):
+            raise TypeError(f"Expected `heads` as an LmiResult where `causal` is on, but got {kind_of(heads)}.")
+        if isinstance(words, str) or (words and not causal):
+            raise ValueError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.")
+        self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
@@ -98,13 +114,28 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         measured = measure_shortcuts(
             classifier, self._texts, self._labels, self._heads, progress=False, **self._options
         )
-        return measured.record(step=step, epoch=epoch)
+        if not self._causal or not isinstance(self._heads, LmiResult):
+            return measured.record(step=step, epoch=epoch)
+        named = named_cues(measured.cues(self._heads, N_CUES, None))
+        tested = measure_causal_shortcuts(
+            classifier,
+            self._texts,
+            measured,
+            self._heads,
+            [*named, *measured.suspected_cues(self._heads, self._words, without=named)],
+            text_pairs=self._options["text_pairs"],
+            resampling=self._options["resampling"],
+            progress=False,
+        )
+        return measured.record(step=step, epoch=epoch, causal=tested.shortcuts)
 
     def metrics(self, record: ShortcutRecord) -> dict[str, float]:
         """Return the figures that join the metrics of `Trainer.evaluate`."""
         figures = {"eval_shortcut_rate": record.shortcut_rate, "eval_shortcut_excess": record.excess}
         if record.shortcut_tradeoff is not None:
             figures["eval_shortcut_tradeoff"] = record.shortcut_tradeoff
+        if record.causal_shortcut_rate is not None:
+            figures["eval_causal_shortcut_rate"] = record.causal_shortcut_rate
         return figures
 
 

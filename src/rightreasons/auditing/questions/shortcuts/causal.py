@@ -12,7 +12,7 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import fraction, with_interval
-from rightreasons.measuring.causal_shortcuts import CausalMeasurement
+from rightreasons.measuring.causal_shortcuts import CausalMeasurement, named_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
 
@@ -158,11 +158,13 @@ def verdict(
         return p.Verdict(tone, label, f"{shortcuts.reason} Most of all {named}. {reading}")
     reason = reason if shortcuts is None else shortcuts.reason
     if null.interval.low > 0:
+        standing_out = named_cues(cues)
+        such = f"such as {_words(context, standing_out)}" if standing_out else "that give their label away"
         return p.Verdict(
             "warn",
             "Looks at single words",
             f"{with_interval(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
-            f"give rest on words such as {_words(context, cues)}. The test of whether they decide is open: {reason}",
+            f"give rest on words {such}. The test of whether they decide is open: {reason}",
         )
     return p.Verdict("neutral", "Cannot tell", reason)
 

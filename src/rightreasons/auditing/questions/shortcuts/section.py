@@ -27,6 +27,7 @@ from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.protocols import Protocol
 from rightreasons.measuring.shortcuts import (
+    N_CUES,
     Cue,
     ShortcutMeasurement,
     ShortcutRecord,
@@ -38,9 +39,6 @@ MAX_ITEMS, COMPARED_ITEMS = 300, 150
 """Attributed items of the primary split and of each other one; the option `items` changes both."""
 
 MIN_ITEMS = 20
-N_CUES = 8
-"""Cues per label that are shown."""
-
 N_EXAMPLES = 5
 
 PARADOX = "Bihani & Rayz 2025"
@@ -96,10 +94,12 @@ class Shortcuts:
         ]
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
-        cues = named_cues(measured.cues(heads, N_CUES, planted))
         protocol = measured.protocol
+        named = named_cues(measured.cues(heads, N_CUES, planted))
+        suspected = measured.suspected_cues(heads, options.words, planted, without=named)
+        cues = [*named, *suspected]
         # A piece of a word cannot be taken out of a text.
-        tested = _tested(context, first, heads, cues) if protocol.unit == "word" else None
+        tested = _tested(context, options, first, heads, cues) if protocol.unit == "word" else None
         groups = _cue_groups(context, cues if tested is not None else [])
         quality = measured.detection(planted, context.resampling)
         records = _records(context)
@@ -113,16 +113,22 @@ class Shortcuts:
                 *([] if tested is None else [causal.part(context, first.split, measured, cues, tested, groups)]),
                 _overview(splits, headlines, percent(context.confidence_level)),
                 _by_confidence(measured, context.resampling),
-                _cue_part(context, measured, cues, quality),
+                _cue_part(context, measured, named, suspected, quality),
                 *([_training_part(records)] if records else []),
                 _example_part(context, first),
             ),
             limits=_limits(first, tested),
             data={
-                "splits": {row.split.name: row.measured.record().to_dict() for row in splits},
+                "splits": {
+                    row.split.name: row.measured.record(
+                        causal=tested.shortcuts if tested is not None and row is first else None
+                    ).to_dict()
+                    for row in splits
+                },
                 "null": {name: null.to_dict() for name, null in measured.reliance.null.items()},
                 "bins": [row.to_dict() for row in measured.reliance.bins],
-                "cues": [cue.to_dict() for cue in cues],
+                "cues": [cue.to_dict() for cue in named],
+                "suspected": [cue.to_dict() for cue in suspected],
                 "causal": None if tested is None or tested.shortcuts is None else tested.shortcuts.to_dict(),
                 "groups": groups.to_dict(),
                 "detection": None if quality is None else quality.to_dict(),
@@ -163,11 +169,10 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
     from rightreasons.data.opening.datasets import chosen_rows
 
     labeled = np.flatnonzero(split.labeled)
-    limit = min(options.items or (MAX_ITEMS if split is context.primary else COMPARED_ITEMS), len(labeled))
+    limit = _limit(context, options, split)
     # Of splits that hold forms of the same items, the same items are measured.
     names = split.pair_ids or list(split.ids)
     items = split.take(labeled[chosen_rows([names[row] for row in labeled], limit, seed=context.seed)])
-    protocol = options.settings()
     measured = measure_shortcuts(
         context.classifier,
         items.texts,
@@ -176,21 +181,32 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
         text_pairs=items.text_pairs,
         ids=items.ids,
         resampling=context.resampling,
-        protocol=protocol,
+        protocol=options.settings(),
         progress=context.progress,
-        out=context.folder(
-            f"shortcuts-{safe_name(split.name)}",
-            split.fingerprint,
-            str(limit),
-            str(context.seed),
-            json.dumps(protocol.to_dict(), sort_keys=True),
-        ),
+        out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
     )
     return SplitShortcuts(items, len(labeled), measured)
 
 
-def _tested(context: AuditContext, items: SplitShortcuts, heads: LmiResult, cues: list[Cue]) -> CausalMeasurement:
+def _limit(context: AuditContext, options: ShortcutsOptions, split: AuditSplit) -> int:
+    limit = options.items or (MAX_ITEMS if split is context.primary else COMPARED_ITEMS)
+    return min(limit, int(split.labeled.sum()))
+
+
+def _depends(context: AuditContext, options: ShortcutsOptions, split: AuditSplit) -> tuple[str, ...]:
+    """Return what the attributions of a split depend on, beside the model."""
+    protocol = json.dumps(options.settings().to_dict(), sort_keys=True)
+    return split.fingerprint, str(_limit(context, options, split)), str(context.seed), protocol
+
+
+def _tested(
+    context: AuditContext, options: ShortcutsOptions, items: SplitShortcuts, heads: LmiResult, cues: list[Cue]
+) -> CausalMeasurement:
+    from rightreasons.models.running.fingerprint import fingerprint_texts
+
     split = items.split
+    # Control words and replacements are drawn from the words of the training data by their frequency.
+    vocabulary = [json.dumps([heads.frequencies(), heads.heads])]
     return measure_causal_shortcuts(
         context.classifier,
         split.texts,
@@ -200,6 +216,13 @@ def _tested(context: AuditContext, items: SplitShortcuts, heads: LmiResult, cues
         text_pairs=split.text_pairs,
         resampling=context.resampling,
         progress=context.progress,
+        out=context.folder(
+            f"shortcuts-causal-{safe_name(split.name)}",
+            # The fingerprint of a split stays when some of its rows are taken.
+            *_depends(context, options, context.split(split.name)),
+            fingerprint_texts(vocabulary),
+            json.dumps([[cue.label, cue.token] for cue in cues]),
+        ),
     )
 
 
@@ -426,7 +449,11 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
 
 
 def _cue_part(
-    context: AuditContext, measured: ShortcutMeasurement, cues: list[Cue], quality: DetectionQuality | None
+    context: AuditContext,
+    measured: ShortcutMeasurement,
+    named: list[Cue],
+    suspected: list[Cue],
+    quality: DetectionQuality | None,
 ) -> p.Part:
     text = (
         "For each label, the words that cue most of its predictions beyond what blind picks would. Judge by reading: "
@@ -464,7 +491,7 @@ def _cue_part(
             cue.lmi,
             "yes" if cue.planted else "no",
         )
-        for cue in cues
+        for cue in [*named, *suspected]
     ]
     n_columns = len(columns) if quality is not None else len(columns) - 1
     table = p.Table(
@@ -473,10 +500,15 @@ def _cue_part(
         columns=columns[:n_columns],
         rows=tuple(row[:n_columns] for row in rows),
         note=f"Of the first {N_CUES} words of each label, by predictions cued minus those by blind picks, those that "
-        "cue more than blind picks at p < 0.05 each.",
+        f"cue more than blind picks at p < 0.05 each{_asked(suspected)}.",
         source=f"{PARADOX}; LMI: Schuster et al. 2019",
     )
     return p.Part(title="By which words", text=text, tables=(table,))
+
+
+def _asked(suspected: list[Cue]) -> str:
+    words = ", ".join(f"“{word}”" for word in dict.fromkeys(cue.token for cue in suspected))
+    return f"; and the suspected {words}" if words else ""
 
 
 def _training_part(records: list[ShortcutRecord]) -> p.Part:
@@ -486,6 +518,15 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
         Curve("ECE", [row.ece for row in records], [row.ece_interval for row in records]),
         Curve("blind picks", [row.null_rate for row in records], dashed=True),
     ]
+    if any(row.causal_shortcut_rate is not None for row in records):
+        lines += [
+            Curve(
+                "causal shortcut rate",
+                [row.causal_shortcut_rate for row in records],
+                [row.causal_interval for row in records],
+            ),
+            Curve("of control words", [row.causal_control_rate for row in records], dashed=True),
+        ]
     words = "; ".join(
         f"step {row.step}: shortcut rate {fraction(row.shortcut_rate)}, F1 {fraction(row.f1 or 0.0)}, ECE "
         f"{fraction(row.ece)}"
@@ -507,7 +548,7 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
             ).plot(
                 title="Shortcuts, F1 and calibration over training",
                 caption="Recorded on held-out items before fine-tuning and at each evaluation. Bands are 95 % "
-                "intervals (Wilson for the rate, bootstrap for ECE).",
+                "intervals (Wilson for the rates, bootstrap for ECE).",
                 alt=f"{words}.",
                 source=f"{PARADOX}, figure 2",
             ),
