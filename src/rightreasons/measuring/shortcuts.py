@@ -201,13 +201,9 @@ class ShortcutMeasurement:
         Raises:
             ValueError: If one is not a single word, or not in the training data.
         """
-        known, tops, frequencies, cues = _known(planted), self._tops(), heads.frequencies(), []
+        known, tops, cues = _known(planted), self._tops(), []
         others = {(cue.label, cue.token) for cue in without}
-        for word in dict.fromkeys(word.strip().lower() for word in words):
-            if tokenize(word) != [word]:
-                raise ValueError(f"Expected single words in `words`, but got {one_line(word)}.")
-            if word not in frequencies:
-                raise ValueError(f"Expected words of the training data in `words`, but none of its texts has {word!r}.")
+        for word in suspected_words(heads, words):
             labels = [label for label in heads.labels if word in heads[label].tokens and (label, word) not in others]
             of_word = [self._cue(heads, label, word, known, tops) for label in labels]
             cues += [cue for cue in of_word if cue.lmi > 0]
@@ -383,6 +379,25 @@ class ShortcutRecord(Result):
         """Build a record from its `to_dict`, as JSON gives it back."""
         fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         return cls(**fields)
+
+
+def suspected_words(heads: LmiResult, words: Sequence[str]) -> list[str]:
+    """Return the words that a user suspects, lower-case and each once.
+
+    Args:
+        heads: The `LmiResult` of the training data.
+        words: The words.
+
+    Raises:
+        ValueError: If one is not a single word, or not in the training data.
+    """
+    frequencies, checked = heads.frequencies(), list(dict.fromkeys(word.strip().lower() for word in words))
+    for word in checked:
+        if tokenize(word) != [word]:
+            raise ValueError(f"Expected single words in `words`, but got {one_line(word)}.")
+        if word not in frequencies:
+            raise ValueError(f"Expected words of the training data in `words`, but none of its texts has {word!r}.")
+    return checked
 
 
 @checks_kinds

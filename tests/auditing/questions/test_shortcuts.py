@@ -190,7 +190,7 @@ def scored(monkeypatch):
 
 def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_model, tmp_path, scored, monkeypatch):
     data = datasets.DatasetDict({name: planted[name] for name in ("train", "test")})
-    options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["tasty", "COPPER"]}}, "name": "planted"}
+    options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["sad", "COPPER"]}}, "name": "planted"}
     whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
     all_texts, predict, calls = sum(scored), causal_shortcuts.predict, []
     # The predictions of the split itself, and at most eight of each attributed item.
@@ -210,18 +210,21 @@ def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_mod
     resumed = audit(planted_model, data, out=tmp_path / "killed", **options).outcomes[0].result
     assert 0 < before < sum(scored) == all_texts
     assert resumed.data == whole.data
-    # "copper" is named or suspected, never both; "tasty" is no cue that the detector names.
+    # "copper" is named or suspected, never both; "sad" is in no head, so the detector never names it.
     named, suspected = ([(cue["label"], cue["token"]) for cue in whole.data[key]] for key in ("cues", "suspected"))
     assert not set(named) & set(suspected)
-    assert {"copper", "tasty"} <= {token for _, token in [*named, *suspected]}
-    assert "tasty" in {token for _, token in suspected}
+    assert {"copper", "sad"} <= {token for _, token in [*named, *suspected]}
+    assert "sad" in {token for _, token in suspected}
     assert whole.data["causal"]["removal"]["n_items"] == whole.data["splits"]["test"]["causal_n_items"]
     assert "and the suspected “" in (tmp_path / "whole" / "index.html").read_text("utf-8")
 
 
-def test_suspected_words_that_the_training_data_lacks(planted, planted_model, tmp_path):
-    options = {**OPTIONS, "raise_errors": False, "options": {"shortcuts": {"items": 20, "words": ["zeppelin"]}}}
-    with pytest.warns(UserWarning, match="none of its texts has 'zeppelin'"):
+def test_suspected_words_that_the_training_data_lacks(planted, planted_model, tmp_path, monkeypatch):
+    from rightreasons.auditing.questions.shortcuts import section
+
+    monkeypatch.delattr(section, "measure_shortcuts")  # refused before anything is attributed
+    options = {**OPTIONS, "options": {"shortcuts": {"words": ["zeppelin"]}}, "name": "planted"}
+    with pytest.raises(ValueError, match="none of its texts has 'zeppelin'"):
         audit(planted_model, planted, out=tmp_path / "report", **options)
 
 

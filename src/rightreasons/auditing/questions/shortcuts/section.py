@@ -32,6 +32,7 @@ from rightreasons.measuring.shortcuts import (
     ShortcutMeasurement,
     ShortcutRecord,
     measure_shortcuts,
+    suspected_words,
     training_heads,
 )
 
@@ -89,6 +90,7 @@ class Shortcuts:
     def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
         """Answer the question."""
         heads = _heads(context, options)
+        suspected_words(heads, options.words)  # refused before the attributions, which take long
         splits = [
             _measure(context, options, split, heads) for split in context.splits if split.labeled.sum() >= MIN_ITEMS
         ]
@@ -100,6 +102,7 @@ class Shortcuts:
         cues = [*named, *suspected]
         # A piece of a word cannot be taken out of a text.
         tested = _tested(context, options, first, heads, cues) if protocol.unit == "word" else None
+        figures = None if tested is None else tested.shortcuts
         groups = _cue_groups(context, cues if tested is not None else [])
         quality = measured.detection(planted, context.resampling)
         records = _records(context)
@@ -129,7 +132,7 @@ class Shortcuts:
                 "bins": [row.to_dict() for row in measured.reliance.bins],
                 "cues": [cue.to_dict() for cue in named],
                 "suspected": [cue.to_dict() for cue in suspected],
-                "causal": None if tested is None or tested.shortcuts is None else tested.shortcuts.to_dict(),
+                "causal": None if figures is None else figures.to_dict(),
                 "groups": groups.to_dict(),
                 "detection": None if quality is None else quality.to_dict(),
                 "over_training": [record.to_dict() for record in records],
