@@ -18,8 +18,12 @@ from .calibration.errors import CalibrationBin as CalibrationBin
 from .calibration.errors import CalibrationBins as CalibrationBins
 from .calibration.errors import CalibrationResult as CalibrationResult
 from .calibration.errors import calibration_error as calibration_error
+from .calibration.fuzzy import FuzzyCalibration as FuzzyCalibration
+from .calibration.fuzzy import fuzzy_calibration_error as fuzzy_calibration_error
 from .calibration.human import HumanCalibration as HumanCalibration
 from .calibration.human import human_calibration as human_calibration
+from .calibration.kernel_test import KernelCalibration as KernelCalibration
+from .calibration.kernel_test import kernel_calibration as kernel_calibration
 from .calibration.lint import ConfidenceVersusLabelWarning as ConfidenceVersusLabelWarning
 from .calibration.lint import PositiveVersusCorrectnessWarning as PositiveVersusCorrectnessWarning
 from .calibration.macro_ce import MacroCalibrationResult as MacroCalibrationResult
@@ -29,6 +33,9 @@ from .calibration.proper_scores import BrierResult as BrierResult
 from .calibration.proper_scores import NllResult as NllResult
 from .calibration.proper_scores import brier_score as brier_score
 from .calibration.proper_scores import negative_log_likelihood as negative_log_likelihood
+from .calibration.recalibration import RecalibrationReport as RecalibrationReport
+from .calibration.recalibration import recalibrate as recalibrate
+from .calibration.recalibration import recalibration_report as recalibration_report
 from .calibration.selective import SelectiveResult as SelectiveResult
 from .calibration.selective import selective_scores as selective_scores
 from .calibration.smooth import SmoothResult as SmoothResult
@@ -144,12 +151,14 @@ __all__ = [
     "FleissKappa",
     "FlipRates",
     "FunctionalityResult",
+    "FuzzyCalibration",
     "GapComparison",
     "GeneralizationScore",
     "GroupResult",
     "HumanCalibration",
     "HumanPerformance",
     "Interval",
+    "KernelCalibration",
     "LmiCounts",
     "LmiResult",
     "MacroCalibrationResult",
@@ -162,6 +171,7 @@ __all__ = [
     "PriorBias",
     "Randomization",
     "RankCorrelation",
+    "RecalibrationReport",
     "SelectiveResult",
     "ShortcutReliance",
     "ShortcutTradeoff",
@@ -206,9 +216,11 @@ __all__ = [
     "fit_temperature",
     "fleiss_kappa",
     "flip_rates",
+    "fuzzy_calibration_error",
     "generalization_score",
     "human_calibration",
     "human_performance",
+    "kernel_calibration",
     "lmi",
     "macro_ce",
     "margin",
@@ -225,6 +237,8 @@ __all__ = [
     "pride_prior_intervals",
     "prior_bias",
     "rank_correlation",
+    "recalibrate",
+    "recalibration_report",
     "selective_scores",
     "shortcut_reliance",
     "shortcut_tradeoff",
