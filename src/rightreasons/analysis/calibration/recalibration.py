@@ -191,4 +191,4 @@ def _monotone(scores: Floats, events: NDArray[np.bool_], at: Floats) -> Floats:
     places, inverse, counts = np.unique(scores.round(12), return_inverse=True, return_counts=True)
     shares = np.bincount(inverse, events) / counts
     fit = optimize.isotonic_regression(shares, weights=counts).x
-    return np.interp(at, places, np.clip(fit, 0.0, 1.0))
+    return np.asarray(np.interp(at, places, np.clip(fit, 0.0, 1.0)), dtype=np.float64)
