@@ -154,7 +154,8 @@ def _table(predictions: Any, scores: str, name: str) -> Floats:
 
 def _finite(logits: Floats) -> Floats:
     """Return the logits, none further below the highest of its row than the least probability is below 1."""
-    return np.maximum(logits, logits.max(axis=1, keepdims=True) + np.log(_LEAST))
+    lowest = logits.max(axis=1, keepdims=True) + np.log(_LEAST)
+    return np.asarray(np.maximum(logits, lowest), dtype=np.float64)
 
 
 def _vector(fitted: Floats, labels: NDArray[np.int64], table: Floats) -> Floats:
