@@ -91,6 +91,8 @@ def test_the_causal_rate_is_recorded_where_asked(encoder_folder, tmp_path):
 def test_the_causal_rate_needs_counts():
     with pytest.raises(TypeError, match="Expected `heads` as an LmiResult where `causal` is on, but got {0: "):
         ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS.heads, causal=True)
+    with pytest.raises(ValueError, match="Expected a protocol of words where `causal` is on, but got one of pieces"):
+        ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, causal=True, protocol="bihani2025")
     for words in ("the", ["the"]):
         with pytest.raises(ValueError, match="Expected a list of `words` with `causal`"):
             ShortcutCallback(WATCHED, WATCHED_LABELS, HEADS, words=words)

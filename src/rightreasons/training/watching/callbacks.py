@@ -18,7 +18,7 @@ from rightreasons.foundations.sentences import one_line
 from rightreasons.foundations.validation import check_bool, check_ids, check_labels, check_same_length, check_texts
 from rightreasons.measuring.calibration import JudgedItems
 from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
-from rightreasons.measuring.protocols import Protocol
+from rightreasons.measuring.protocols import Protocol, protocol_of
 from rightreasons.measuring.shortcuts import N_CUES, ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
@@ -91,6 +91,8 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         super().__init__(LOGGED, ShortcutRecord.of, out)
         if causal and not isinstance(heads, LmiResult):
             raise TypeError(f"Expected `heads` as an LmiResult where `causal` is on, but got {kind_of(heads)}.")
+        if causal and protocol_of(protocol).unit != "word":
+            raise ValueError("Expected a protocol of words where `causal` is on, but got one of pieces.")
         if isinstance(words, str) or (words and not causal):
             raise ValueError(f"Expected a list of `words` with `causal`, but got {one_line(words)}.")
         self._causal, self._words = check_bool(causal, "causal"), check_texts(words, "words") if words else []
