@@ -6,9 +6,9 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
+from rightreasons.foundations.choices import UNITS
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.fisher import METHODS
-from rightreasons.models.gradients.merge_pieces import UNITS
 from rightreasons.models.loading import load_classifier
 from rightreasons.widget import module_demo
 

@@ -64,7 +64,7 @@ def forms(item: Row, k: int, seed: int) -> Forms:
     pool = Pool(others)
     made = {ORIGINAL: item}
     for probe in (*WITHOUT_ANSWER, EXTRA):
-        perturber = Perturber(probe, k=k, pool=pool, seed=seed)
+        perturber = Perturber(probe, k=k, pool=pool, seed=seed, duplicates="error")
         (made[probe],) = perturber.rows(item["id"], item["prompt"], item["choices"], item["label"])
     return Forms(made)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from netcal.metrics import ECE
 
+from rightreasons.foundations.choices import PROTOCOL_NAMES
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
@@ -130,3 +131,7 @@ def test_mistakes(protocol, settings, error, message):
     with pytest.raises(error) as caught:
         protocol_of(protocol, **settings)
     assert message in str(caught.value)
+
+
+def test_the_names_on_the_command_line_are_those_of_the_protocols():
+    assert tuple(PROTOCOLS) == PROTOCOL_NAMES

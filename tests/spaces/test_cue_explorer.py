@@ -96,7 +96,7 @@ BAD_FILES = (
         "Expected prompts and choices in a.csv in a known format, but its columns are text, label",
     ),
     ("b.csv", "prompt,choices\n", "b.csv"),
-    ("c.jsonl", "{", "Expected JSON in UTF-8, but c.jsonl cannot be read as such"),
+    ("c.jsonl", "{", "Expected JSON in c.jsonl, but line 1"),
     (
         "d.jsonl",
         '{"prompt": "p", "choices": ["one"], "label": 0}',

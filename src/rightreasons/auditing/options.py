@@ -92,8 +92,8 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
         ValueError: If a question or an option is unknown, or options are given for a question that is not asked.
 
     Example:
-        >>> question_options(["calibration"], {"calibration": {"n_bins": 10}})
-        {'calibration': CalibrationOptions(n_bins=10)}
+        >>> question_options(["calibration"], {"calibration": {"n_bins": 10}})["calibration"].n_bins
+        10
         >>> question_options(["probes"], {"probes": {"k": [1]}})
         Traceback (most recent call last):
         ...

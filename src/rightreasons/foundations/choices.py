@@ -39,3 +39,6 @@ NEIGHBORS = ("same_class", "any")
 
 SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 """How a causal language model scores a choice; see `choose_causal`."""
+
+PROTOCOL_NAMES = ("rightreasons", "bihani2025", "du2021")
+"""Protocols by which shortcuts are found; see `protocol_of`."""

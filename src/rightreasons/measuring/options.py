@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from rightreasons.foundations.choices import BASELINES, FEATURES, INTEGRATION_METHODS, NEIGHBORS, REDUCTIONS, TARGETS
+from rightreasons.foundations.choices import (
+    BASELINES,
+    FEATURES,
+    INTEGRATION_METHODS,
+    NEIGHBORS,
+    PROTOCOL_NAMES,
+    REDUCTIONS,
+    TARGETS,
+)
 from rightreasons.foundations.options import Options, option
 from rightreasons.foundations.sentences import one_line
-from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
+
+if TYPE_CHECKING:
+    from rightreasons.measuring.protocols import Protocol
 
 MEASURES = ("eigenvalue", "contrast")
 VOTE_KINDS = ("counts", "distributions")
@@ -46,7 +57,7 @@ class ShortcutsOptions(Options):
         None,
         "How shortcuts are found: rightreasons, bihani2025 (as in the released code of the Reliability Paradox) or "
         "du2021; the other settings take the place of its own.",
-        choices=tuple(PROTOCOLS),
+        choices=PROTOCOL_NAMES,
     )
     top_n: int | None = option(None, "Number of tokens that a prediction rests on.", minimum=1)
 
@@ -77,6 +88,8 @@ class ShortcutsOptions(Options):
 
     def settings(self) -> Protocol:
         """Return the protocol with the settings that take the place of its own."""
+        from rightreasons.measuring.protocols import protocol_of
+
         names = {"integration": "method"}
         settings = {names.get(name, name): value for name, value in self.to_dict().items()}
         del settings["items"], settings["words"]
