@@ -125,7 +125,7 @@ def check(capsys, files, words):
     assert all(name.startswith("split/runs/") for name in set(after) - set(before)), words
 
 
-# A plan that is not there is one sentence whatever stands in its place; sources may be any file; the name of a data set
+# A missing plan gives one sentence, whatever is in its place; sources may be any file; the name of a data set
 # is looked up among the known ones.
 READ_AS_THEY_ARE = {("data", "source"): {"empty.csv", "empty.jsonl", "binary.csv", "binary.jsonl", "binary.parquet"}}
 

@@ -52,7 +52,7 @@ def test_heads_are_those_of_the_released_code(classifier):
         ours = heads[label]
         assert dict(zip(ours.tokens, ours.lmi.tolist(), strict=True)) == pytest.approx(dict(table))
         assert len(ours.head) == len(table[: round(len(table) * 0.05) + 1])
-        # Tokens of equal LMI stand in the order of their counts here, in that of the texts there.
+        # Tokens of equal LMI are ordered by their counts here, and by the texts there.
         assert ours.lmi[: ours.head_size].tolist() == pytest.approx([value for _, value in table[: ours.head_size]])
     counted = {token for table in heads.by_label for token in table.tokens}
     assert ({"<s>", "</s>", "<pad>"} <= counted) == (classifier.name != "bert")

@@ -118,7 +118,7 @@ VALUES = {
     "path": pathlib.Path("x"),
     "ellipsis": ...,
 }
-"""What may stand in place of an item, of a value in a row, of a column, and of an option."""
+"""Values to try in place of an item, of a value in a row, of a column, and of an option."""
 
 COLUMNS = {
     "records": lambda values: np.rec.fromarrays([values]),
@@ -152,7 +152,7 @@ COLUMNS = {
     "meta": lambda values: torch.tensor(values, device="meta"),
     "nested tensor": lambda values: torch.nested.nested_tensor([torch.tensor(value) for value in values]),
 }
-"""What may stand in place of a column that has its values."""
+"""Forms to try in place of a column, with the same values."""
 
 
 def in_row(value):

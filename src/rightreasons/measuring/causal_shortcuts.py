@@ -144,11 +144,9 @@ def measure_causal_shortcuts(
         )
     columns = [list(texts)] if text_pairs is None else [list(texts), list(text_pairs)]
     words = _Vocabulary(heads)
-    named = {
-        label: {cue.token for cue in cues if cue.label == label} for label in range(measured.probabilities.shape[1])
-    }
+    named = {label: _tokens(cues, label) for label in range(measured.probabilities.shape[1])}
     items, places, n_with_cue = _choose(measured, words, named, resampling.seed)
-    removals, left_out = _removals(classifier, words)
+    removals, left_out = _removals(classifier)
 
     def scores(name: str, rows: Sequence[int], edited: list[list[str]]) -> NDArray[np.float64]:
         result = predict(
@@ -229,14 +227,16 @@ def cue_groups(
         return worst_group_accuracy(predictions, labels, has_planted, confidence_level=resampling.level)
     rows = texts if text_pairs is None else [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
     words = [set(tokenize(text)) for text in rows]
-    has_cue = {
-        label: [bool(present & {cue.token for cue in cues if cue.label == label}) for present in words]
-        for label in sorted({cue.label for cue in cues})
-    }
+    named = {label: _tokens(cues, label) for label in sorted({cue.label for cue in cues})}
+    has_cue = {label: [not present.isdisjoint(tokens) for present in words] for label, tokens in named.items()}
     return worst_group_accuracy(predictions, labels, has_cue, confidence_level=resampling.level)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _tokens(cues: Sequence[Cue], label: int) -> set[str]:
+    return {cue.token for cue in cues if cue.label == label}
 
 
 class _Vocabulary:
@@ -309,7 +309,7 @@ def _places(measured: ShortcutMeasurement, row: int, word: str) -> list[tuple[in
     ]
 
 
-def _removals(classifier: Classifier, words: _Vocabulary) -> tuple[dict[str, Edit], dict[str, str]]:
+def _removals(classifier: Classifier) -> tuple[dict[str, Edit], dict[str, str]]:
     """Return how each removal changes a text, and why some are not made."""
     mask = getattr(classifier.tokenizer, "mask_token", None)
     removals: dict[str, Edit] = {"delete": lambda text, spans, _: delete_words(text, spans)}
