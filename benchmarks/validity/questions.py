@@ -194,7 +194,7 @@ def detected(rng: np.random.Generator, seed: int) -> Outcome:
     }
 
 
-def interventions(n_items: int, cue: float, control: float, n_removals: int):
+def interventions(n_items: int, cue: float, control: float, n_removals: int, *, one_control: bool = False):
     """Each item has its own readiness to change, which its removals share."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
@@ -208,10 +208,17 @@ def interventions(n_items: int, cue: float, control: float, n_removals: int):
             {f"removal {n}": np.where(flags[:, n : n + 1], before[:, ::-1], before) for n in range(n_removals)}
             for flags in changes.values()
         ]
+        drawn: dict[str, list[str]] = {}
+        if one_control:
+            places = rng.integers(n_removals, size=n_items)
+            drawn["control_removals"] = [f"removal {n}" for n in places]
+            flags = changes["control"][np.arange(n_items), places]
+            sides[1] = np.where(flags[:, None], before[:, ::-1], before)
         put_in = [np.where(table(rate)[:, :1], before[:, ::-1], before) for rate in (cue, control)]
         result = causal_shortcuts(
-            before, *sides, ["cue"] * n_items, inserted=(before, *put_in, np.ones(n_items, int)), resampling=few(seed)
-        )
+            before, *sides, ["cue"] * n_items, **drawn, inserted=(before, *put_in, np.ones(n_items, int)),
+            resampling=few(seed),
+        )  # fmt: skip
         outcome: dict[str, float | tuple[float, float, float] | None] = {}
         for name, effect in (
             ("removal", result.removal), ("insertion", result.insertion)
@@ -513,6 +520,17 @@ SCENARIOS = (
         "causal_shortcuts", "40 items, no effect, three removals", interventions(40, 0.1, 0.1, 3), conservative=True
     ),
     Scenario("causal_shortcuts", "12 items, cues decide nine of ten", interventions(12, 0.9, 0.1, 2)),
+    Scenario(
+        "causal_shortcuts",
+        "40 items, no effect, one of three removals for each control word",
+        interventions(40, 0.1, 0.1, 3, one_control=True),
+        conservative=True,
+    ),
+    Scenario(
+        "causal_shortcuts",
+        "60 items, cues decide three of ten, one of three removals for each control word",
+        interventions(60, 0.3, 0.1, 3, one_control=True),
+    ),
     Scenario("causal_shortcuts", "25 items, nothing ever changes", interventions(25, 0.0, 0.0, 2), conservative=True),
     Scenario("worst_group_accuracy", "four groups of 15 to 80 items", groups),
     Scenario(

@@ -57,7 +57,7 @@ Examples:
     ValueError: Expected the same texts in each of `removals`, but delete has 2 rows and mask has 1.
 """,
     causal_shortcuts,
-    without=("inserted",),
+    without=("inserted", "control_removals"),
 )
 
 _CITATION = """
@@ -97,7 +97,7 @@ class CausalShortcutRate(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/1809.10610"],
         )
 
-    @kernel_options(causal_shortcuts, without=("inserted",))
+    @kernel_options(causal_shortcuts, without=("inserted", "control_removals"))
     def _compute(self, probabilities, without_cue, without_control, cues, removals, **options):
         rows = _rows_of(["removal"] * len(cues) if removals is None else removals)
         before, names = ({name: _take(column, rows[name]) for name in rows} for column in (probabilities, cues))

@@ -44,6 +44,7 @@ class TreatedItem(Result):
         control: A word of like frequency in the same text that is in no head.
         replacement: The word that takes the place of the cue in "swap", of like frequency and in no head.
         control_replacement: The word that takes the place of the control.
+        control_removal: How the control is removed, drawn from the removals.
     """
 
     row: int
@@ -51,6 +52,7 @@ class TreatedItem(Result):
     control: str
     replacement: str
     control_replacement: str
+    control_removal: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +117,11 @@ def measure_causal_shortcuts(
     """Predict the measured items again without their cues, without control words, and with cues of other labels.
 
     In each text whose predicted label has a named cue in it, the cue with the largest attribution is deleted, masked,
-    and swapped for a word of like frequency, in all its occurrences. The same is done to a control word: of the words
-    of the text that are in no head, the one whose frequency in the training data is nearest to the cue's. Into each
-    text that lacks a named cue of another label, one such cue is put, and in the same place a control word. So the
-    items go through the model at most eight times more.
+    and swapped for a word of like frequency, in all its occurrences. One of the three, drawn for each item, is done to
+    a control word: of the words of the text that are in no head, the one whose frequency in the training data is
+    nearest to the cue's. Into texts that lack a named cue of another label, one such cue is put, and in the same place
+    a control word. So of R removals, the items go through the model at most R + 2 times more: once per intervention,
+    and once with control words. Where that would not do, cues are put into fewer texts, at least half of them.
 
     Args:
         classifier: The classifier that was measured.
@@ -145,8 +148,8 @@ def measure_causal_shortcuts(
     columns = [list(texts)] if text_pairs is None else [list(texts), list(text_pairs)]
     words = _Vocabulary(heads)
     named = {label: _tokens(cues, label) for label in range(measured.probabilities.shape[1])}
-    items, places, n_with_cue = _choose(measured, words, named, resampling.seed)
     removals, left_out = _removals(classifier)
+    items, places, n_with_cue = _choose(measured, words, named, list(removals), resampling.seed)
 
     def scores(name: str, rows: Sequence[int], edited: list[list[str]]) -> NDArray[np.float64]:
         result = predict(
@@ -161,25 +164,31 @@ def measure_causal_shortcuts(
 
     rows = [item.row for item in items]
     edited_texts: dict[str, tuple[str, ...]] = {}
-    tables: dict[str, dict[str, NDArray[np.float64]]] = {"cue": {}, "control": {}}
+    tables: dict[str, NDArray[np.float64]] = {}
     for name, edit in removals.items() if items else ():
-        for side in tables:
-            edited = [
-                _edited(columns, item.row, places[item.row][side], edit,
-                        item.replacement if side == "cue" else item.control_replacement)
-                for item in items
-            ]  # fmt: skip
-            by_column = [list(column) for column in zip(*edited, strict=True)]
-            tables[side][name] = scores(f"{name}-{side}", rows, by_column)
-            if side == "cue":
-                edited_texts[name] = tuple(by_column[0])
-    insertions = _insertions(measured, words, named, resampling.seed)
+        edited = [_edited(columns, item.row, places[item.row]["cue"], edit, item.replacement) for item in items]
+        edited_texts[name] = tuple(texts[0] for texts in edited)
+        tables[name] = scores(f"{name}-cue", rows, [list(column) for column in zip(*edited, strict=True)])
+    controls = [
+        _edited(
+            columns,
+            item.row,
+            places[item.row]["control"],
+            removals[item.control_removal],
+            item.control_replacement,
+        )
+        for item in items
+    ]
+    # One pass per intervention and one for control words, of which the removals leave this to the insertion.
+    n_passes = (len(removals) + 2) * len(columns[0]) - (len(removals) + 1) * len(items)
+    insertions = _insertions(measured, words, named, resampling.seed, most=n_passes // 2)
     return CausalMeasurement(
         shortcuts=causal_shortcuts(
             measured.probabilities[rows],
-            tables["cue"],
-            tables["control"],
+            tables,
+            scores("control", rows, [list(column) for column in zip(*controls, strict=True)]),
             [item.cue for item in items],
+            control_removals=[item.control_removal for item in items],
             inserted=_inserted_tables(measured, columns, insertions, scores),
             resampling=resampling,
         )
@@ -190,7 +199,7 @@ def measure_causal_shortcuts(
         n_with_cue=n_with_cue,
         n_items=len(columns[0]),
         texts=edited_texts,
-        predictions={name: table.argmax(axis=1) for name, table in tables["cue"].items()},
+        predictions={name: table.argmax(axis=1) for name, table in tables.items()},
         left_out=left_out,
     )
 
@@ -267,7 +276,11 @@ class _Vocabulary:
 
 
 def _choose(
-    measured: ShortcutMeasurement, words: _Vocabulary, named: Mapping[int, set[str]], seed: int
+    measured: ShortcutMeasurement,
+    words: _Vocabulary,
+    named: Mapping[int, set[str]],
+    removals: Sequence[str],
+    seed: int,
 ) -> tuple[tuple[TreatedItem, ...], dict[int, dict[str, list[tuple[int, int, int]]]], int]:
     """Choose the cue, the control and their replacements in each item that has them; and count the items with a cue."""
     attributions, n_with_cue = measured.attributions, 0
@@ -293,7 +306,8 @@ def _choose(
         control_replacement = words.like(control, present | {replacement or ""}, rng)
         if replacement is None or control_replacement is None:
             continue
-        items.append(TreatedItem(row, cue, control, replacement, control_replacement))
+        removal = removals[int(rng.integers(len(removals)))]
+        items.append(TreatedItem(row, cue, control, replacement, control_replacement, removal))
         places[row] = {"cue": _places(measured, row, cue), "control": _places(measured, row, control)}
     return tuple(items), places, n_with_cue
 
@@ -330,9 +344,10 @@ def _edited(columns: list[list[str]], row: int, places: list[tuple[int, int, int
 
 
 def _insertions(
-    measured: ShortcutMeasurement, words: _Vocabulary, named: Mapping[int, set[str]], seed: int
+    measured: ShortcutMeasurement, words: _Vocabulary, named: Mapping[int, set[str]], seed: int, *, most: int
 ) -> tuple[InsertedItem, ...]:
-    attributions, insertions = measured.attributions, []
+    """Choose a cue of another label, a control word and a place for each item that lacks one, or for some of them."""
+    attributions, insertions, drawn = measured.attributions, [], []
     for row, predicted in enumerate(measured.predictions.tolist()):
         present, rng = set(attributions.tokens[row]), item_rng(seed, f"insert {attributions.ids[row]}")
         absent = [
@@ -346,7 +361,8 @@ def _insertions(
         control = words.like(cue, present, rng)
         if control is not None:
             insertions.append(InsertedItem(row, label, cue, control, int(starts[int(rng.integers(len(starts)))])))
-    return tuple(insertions)
+            drawn.append(float(rng.random()))
+    return tuple(insertions[place] for place in sorted(np.argsort(drawn, kind="stable")[:most].tolist()))
 
 
 def _inserted_tables(

@@ -43,6 +43,31 @@ def test_cues(result):
     assert (effects["what"].rate, effects["what"].control_rate, effects["what"].excess) == (0.25, 0.25, 0)
 
 
+def test_one_control_word_per_item():
+    # Items 0, 3, 4 lose their control word by deletion (no change, no change, A to B), 1 and 2 by swapping (2 changes).
+    result = causal_shortcuts(
+        BEFORE,
+        {"delete": DELETE, "swap": SWAP, "mask": SWAP},
+        [A, A, A, C, B],
+        CUES,
+        control_removals=["delete", "swap", "swap", "delete", "delete"],
+        resampling=Resampling(resamples=99),
+    )
+    # Cue: 3 + 2 + 2 of 15. Control: 2 of 5. Over items: 1, 0, 1/3 - 1, 2/3, 1/3 - 1 = 1/3 of 5.
+    assert (result.causal_shortcut_rate, result.removal.control_rate) == (pytest.approx(7 / 15), 0.4)
+    assert result.removal.excess == pytest.approx(7 / 15 - 0.4)
+    # Removed alike, cue and control word differ in item 0 alone: 1, 0, 0 - 1, 0, 1 - 1, of which two may be flipped.
+    assert result.removal.p_value == 1
+    # Deleted are items 0, 3, 4: the cue changes 0 and 4, the control 4. Swapped 1 and 2: none, and 2.
+    delete, swap = result.removals["delete"], result.removals["swap"]
+    assert (delete.n_items, delete.rate, delete.control_rate) == (3, pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (swap.n_items, swap.rate, swap.control_rate, swap.excess) == (2, 0, 0.5, -0.5)
+    assert list(result.removals) == ["delete", "swap"]
+    # who: items 0, 2, 3 with 3, 1, 2 changes of 9; the controls of 2 alone.
+    (who,) = (cue.effect for cue in result.cues if cue.cue == "who")
+    assert (who.rate, who.control_rate) == (pytest.approx(6 / 9), pytest.approx(1 / 3))
+
+
 def test_insertion():
     # Of four texts, cue labels 1, 1, 2, 0: with the cue 1, 0, 2, 0 are predicted; the last was 0 before.
     inserted = ([A, A, A, A], [B, A, C, A], [A, B, A, A], [1, 1, 2, 0])
@@ -90,6 +115,9 @@ def test_no_change_at_all_leaves_a_width():
         ({"without_cue": {"delete": DELETE[:4]}}, r"Expected `without_cue\['delete'\]` of shape"),
         ({"cues": CUES[:4]}, "`probabilities` and `cues`"),
         ({"inserted": ([A], [B], [B], [3])}, "labels"),
+        ({"without_control": DELETE, "control_removals": ["delete"] * 4 + ["burn"]}, r"\(delete\), but got 'burn'"),
+        ({"without_control": DELETE, "control_removals": ["delete"] * 4}, "`probabilities` and `control_removals`"),
+        ({"without_control": DELETE[:4], "control_removals": ["delete"] * 5}, "Expected `without_control` of shape"),
     ],
 )
 def test_refuses(change, sentence):

@@ -193,8 +193,11 @@ def test_a_killed_audit_resumes_the_test_of_suspected_words(planted, planted_mod
     options = {**OPTIONS, "options": {"shortcuts": {"items": 40, "words": ["sad", "COPPER"]}}, "name": "planted"}
     whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
     all_texts, predict, calls = sum(scored), causal_shortcuts.predict, []
-    # The predictions of the split itself, and at most eight of each attributed item.
-    assert len(planted["test"]) < all_texts <= len(planted["test"]) + 8 * 40
+    # The predictions of the split itself, and of each attributed item one per intervention and one with a control word.
+    assert len(planted["test"]) < all_texts <= len(planted["test"]) + 5 * 40
+    tested = whole.data["causal"]
+    assert all_texts == len(planted["test"]) + 4 * tested["removal"]["n_items"] + 2 * tested["insertion"]["n_items"]
+    assert sum(effect["n_items"] for effect in tested["removals"].values()) == tested["removal"]["n_items"]
 
     def killed(*arguments, **keywords):
         calls.append(keywords["out"])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.intervals import Interval, bounded_mean, cluster_wilson, sign_flip_p_value, wilson
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_labels, check_same_length, check_scores
+from rightreasons.foundations.validation import check_labels, check_same_length, check_scores, check_texts
 
 MIN_ITEMS = 20
 """Fewer items than these cannot tell whether cues decide."""
@@ -29,6 +29,9 @@ MARGIN = 0.05
 class Effect(Result):
     """What an intervention on the cue does, beside the same intervention on a control word. Shares in [0, 1].
 
+    Where each control word is removed in one way only, the rate is over all removals of the cue, and the control rate
+    over the one removal of each control word.
+
     Attributes:
         n_items: Number of items.
         rate: Share of the items that respond when the cue is treated.
@@ -37,7 +40,8 @@ class Effect(Result):
         control_interval: Wilson interval of it.
         excess: `rate - control_rate`, in [-1, 1]; 0 if cues matter no more than other words.
         excess_interval: Its interval, over items.
-        p_value: Two-sided p-value of "cue and control word are alike", by flipping the sign of the items' differences.
+        p_value: Two-sided p-value of "cue and control word are alike", by flipping the sign of the items' differences
+            between removals that both have.
         confidence: Mean confidence lost (or gained, for an insertion) by the cue, minus that by the control word.
         confidence_interval: Its interval.
     """
@@ -69,7 +73,8 @@ class CausalShortcuts(Result):
     Attributes:
         causal_shortcut_rate: Share of the predictions that change when their cue is taken away, over all removals.
         removal: The same beside control words, over all removals.
-        removals: The effect of each removal, such as "delete", "mask" and "swap".
+        removals: The effect of each removal, such as "delete", "mask" and "swap", over the items whose control word was
+            removed in this way; a removal without such items is left out.
         insertion: The effect of putting a cue of another label into texts that lack it: a response is a prediction that
             becomes the label of the cue. None where nothing was inserted.
         cues: The effect of each cue, over all removals, in the order of their names.
@@ -89,9 +94,10 @@ class CausalShortcuts(Result):
 def causal_shortcuts(
     probabilities: Any,
     without_cue: Mapping[str, Any],
-    without_control: Mapping[str, Any],
+    without_control: Mapping[str, Any] | Any,
     cues: Sequence[str],
     *,
+    control_removals: Sequence[str] | None = None,
     inserted: tuple[Any, Any, Any, Any] | None = None,
     resampling: Resampling = Resampling(),
 ) -> CausalShortcuts:
@@ -107,8 +113,13 @@ def causal_shortcuts(
     Args:
         probabilities: (N, K) predicted probabilities of N items that hold a cue of their predicted label.
         without_cue: removal -> (N, K) probabilities of the same items without their cue.
-        without_control: removal -> (N, K) probabilities without a control word; the same removals.
+        without_control: removal -> (N, K) probabilities without a control word; the same removals. Or, with
+            `control_removals`, one table (N, K).
         cues: N names, the cue of each item.
+        control_removals: N names, the removal of each control word, drawn at random: one pass for the control words in
+            place of one per removal. The excess then compares all removals of a cue with the one of its control word,
+            which is right on average, and its p-value the two that were removed alike. None (default) for tables of
+            all removals.
         inserted: (before, with cue, with control, labels) of M texts into which a cue of the label (M,) is put:
             three tables (M, K) and the label of the cue of each. None (default) for no insertion.
         resampling: Level of the intervals, number of sign flips and their seed.
@@ -140,24 +151,16 @@ def causal_shortcuts(
     before = check_scores(probabilities, name="probabilities", allow_vector=False)
     names = [str(cue) for cue in cues]
     check_same_length(probabilities=before, cues=names)
-    if not without_cue or list(without_cue) != list(without_control):
-        raise ValueError(
-            "Expected `without_cue` and `without_control` of the same removals, at least one, but got "
-            f"{', '.join(without_cue) or 'none'} and {', '.join(without_control) or 'none'}."
-        )
-    predicted = before.argmax(axis=1)
-    responses = {
-        name: (
-            _lost(before, predicted, table, f"without_cue[{name!r}]"),
-            _lost(before, predicted, without_control[name], f"without_control[{name!r}]"),
-        )
-        for name, table in without_cue.items()
-    }
-    cue, control = (
-        (np.stack([pair[side][0] for pair in responses.values()], axis=1),
-         np.stack([pair[side][1] for pair in responses.values()], axis=1))
-        for side in (0, 1)
-    )  # fmt: skip
+    cue = _removed(before, without_cue, "without_cue")
+    if control_removals is None:
+        if not without_cue or list(without_cue) != list(without_control):
+            raise ValueError(
+                "Expected `without_cue` and `without_control` of the same removals, at least one, but got "
+                f"{', '.join(without_cue) or 'none'} and {', '.join(without_control) or 'none'}."
+            )
+        control = _removed(before, without_control, "without_control")
+    else:
+        control = _controls(before, list(without_cue), without_control, control_removals)
     removal = _effect(cue, control, resampling)
     insertion = None if inserted is None else _insertion(*inserted, resampling=resampling)
     groups = np.array(names, dtype=object)
@@ -166,22 +169,15 @@ def causal_shortcuts(
         causal_shortcut_rate=removal[0].rate,
         removal=removal[0],
         removals={
-            name: _effect(
-                tuple(part[:, column : column + 1] for part in cue),
-                tuple(part[:, column : column + 1] for part in control),
-                resampling,
-            )[0]
-            for column, name in enumerate(responses)
+            name: _effect(cue.of(made, column), control.of(made, column), resampling)[0]
+            for column, name in enumerate(without_cue)
+            if (made := ~np.isnan(control.changes[:, column])).any()
         },
         insertion=None if insertion is None else insertion[0],
         cues=tuple(
             CueEffect(
                 name,
-                _effect(
-                    tuple(part[groups == name] for part in cue),
-                    tuple(part[groups == name] for part in control),
-                    resampling,
-                )[0],
+                _effect(cue.of(groups == name), control.of(groups == name), resampling)[0],
             )
             for name in sorted(set(names))
         ),
@@ -193,11 +189,47 @@ def causal_shortcuts(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _lost(before: Any, predicted: NDArray[np.int64], after: Any, name: str) -> tuple[Any, Any]:
-    """Return which predictions change, and the confidence in the old prediction that is lost."""
-    table = _like(after, before, name)
-    rows = np.arange(len(before))
-    return table.argmax(axis=1) != predicted, before[rows, predicted] - table[rows, predicted]
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Responses:
+    """How items respond to interventions; NaN where one was not made.
+
+    Attributes:
+        changes: (N, R) 1 where the item responds.
+        confidences: (N, R) the confidence that is lost, or gained by an insertion.
+    """
+
+    changes: NDArray[np.float64]
+    confidences: NDArray[np.float64]
+
+    def of(self, items: NDArray[np.bool_], column: int | None = None) -> _Responses:
+        """Take some items, and one of the interventions."""
+        columns = slice(None) if column is None else slice(column, column + 1)
+        return _Responses(self.changes[items, columns], self.confidences[items, columns])
+
+
+def _removed(before: NDArray[np.float64], tables: Mapping[str, Any], name: str) -> _Responses:
+    """Return which predictions change, and the confidence in the old prediction that is lost, by each removal."""
+    rows, predicted = np.arange(len(before)), before.argmax(axis=1)
+    after = [_like(table, before, f"{name}[{removal!r}]" if name else removal) for removal, table in tables.items()]
+    return _Responses(
+        np.array([table.argmax(axis=1) != predicted for table in after], dtype=np.float64).T,
+        np.array([before[rows, predicted] - table[rows, predicted] for table in after]).T,
+    )
+
+
+def _controls(before: NDArray[np.float64], removals: list[str], table: Any, names: Sequence[str]) -> _Responses:
+    """Place the one response of each control word in the column of its removal."""
+    listed = check_texts(names, "control_removals")
+    check_same_length(probabilities=before, control_removals=listed)
+    unknown = next((name for name in listed if name not in removals), None)
+    if unknown is not None:
+        raise ValueError(
+            f"Expected `control_removals` to be among those of `without_cue` ({', '.join(removals) or 'none'}), "
+            f"but got {unknown!r}."
+        )
+    one = _removed(before, {"without_control": table}, "")
+    made = np.array([[name == removal for removal in removals] for name in listed])
+    return _Responses(np.where(made, one.changes, np.nan), np.where(made, one.confidences, np.nan))
 
 
 def _like(table: Any, before: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -216,35 +248,36 @@ def _insertion(before: Any, cue: Any, control: Any, labels: Any, *, resampling: 
     for name, after in (("with_cue", cue), ("with_control", control)):
         probabilities = _like(after, table, name)
         reached = (probabilities.argmax(axis=1) == goals) & (table.argmax(axis=1) != goals)
-        parts.append((reached[:, None], (probabilities[rows, goals] - table[rows, goals])[:, None]))
+        gained = probabilities[rows, goals] - table[rows, goals]
+        parts.append(_Responses(reached[:, None].astype(np.float64), gained[:, None]))
     return _effect(parts[0], parts[1], resampling)
 
 
-def _effect(cue: tuple[Any, ...], control: tuple[Any, ...], resampling: Resampling) -> tuple[Effect, Interval]:
-    """Compare responses (N, R) and confidences (N, R) of cue and control; an item is a cluster of its R removals.
+def _effect(cue: _Responses, control: _Responses, resampling: Resampling) -> tuple[Effect, Interval]:
+    """Compare responses of cue and control; an item is a cluster of its interventions.
 
     Returns the effect, and the interval of the excess when it is one of two tests.
     """
-    (responses, confidences), (control_responses, control_confidences) = cue, control
-    n_items, n_removals = responses.shape
     level = resampling.level
-    differences = (responses.astype(float) - control_responses).mean(axis=1)
-    confidence = (confidences - control_confidences).mean(axis=1)
+    differences = cue.changes.mean(axis=1) - np.nanmean(control.changes, axis=1)
+    confidence = cue.confidences.mean(axis=1) - np.nanmean(control.confidences, axis=1)
 
-    def interval(flags: NDArray[np.bool_]) -> Interval:
-        if n_removals == 1:
-            return wilson(int(flags.sum()), n_items, confidence_level=level)
-        return cluster_wilson(flags.sum(axis=1), np.full(n_items, n_removals), confidence_level=level)
+    def interval(changes: NDArray[np.float64]) -> Interval:
+        made = np.count_nonzero(~np.isnan(changes), axis=1)
+        hits = np.nansum(changes, axis=1)
+        if made.max() == 1:
+            return wilson(int(hits.sum()), len(hits), confidence_level=level)
+        return cluster_wilson(hits, made, confidence_level=level)
 
     effect = Effect(
-        n_items=n_items,
-        rate=float(responses.mean()),
-        interval=interval(responses),
-        control_rate=float(control_responses.mean()),
-        control_interval=interval(control_responses),
+        n_items=len(differences),
+        rate=float(cue.changes.mean()),
+        interval=interval(cue.changes),
+        control_rate=float(np.nanmean(control.changes)),
+        control_interval=interval(control.changes),
         excess=float(differences.mean()),
         excess_interval=bounded_mean(differences, low=-1, high=1, confidence_level=level),
-        p_value=sign_flip_p_value(differences, resampling=resampling),
+        p_value=sign_flip_p_value(np.nanmean(cue.changes - control.changes, axis=1), resampling=resampling),
         confidence=float(confidence.mean()),
         confidence_interval=bounded_mean(confidence, low=-1, high=1, confidence_level=level),
     )

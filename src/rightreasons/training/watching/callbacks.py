@@ -37,7 +37,7 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     checkpoint; with `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
     With `causal`, the predictions are also made again without the cues that are named at that moment and without
-    control words (`measure_causal_shortcuts`): at most eight forward passes over the texts more at each evaluation.
+    control words (`measure_causal_shortcuts`): at most five forward passes over the texts more at each evaluation.
 
     Args:
         texts: N labeled texts to watch, such as the validation set.

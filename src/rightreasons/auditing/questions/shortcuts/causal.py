@@ -59,8 +59,9 @@ def part(
     shortcuts = causal.shortcuts
     text = (
         f"Of {causal.n_items:,} predictions, {causal.n_with_cue:,} have a named cue of their label in the text. "
-        "Each is made again without the cue, and again without a control word: the word of the text that is nearest to "
-        "the cue in frequency and gives no label away. Into texts that lack a cue of another label, one is put in.\n\n"
+        "Each is made again without the cue, in each way below, and again without a control word, in one way drawn for "
+        "each: the word of the text that is nearest to the cue in frequency and gives no label away. Into texts that "
+        "lack a cue of another label, one is put in.\n\n"
     )
     if not cues:
         return p.Part(
@@ -82,7 +83,7 @@ def part(
         title="Interventions",
         columns=(
             p.Column("intervention", "The cue is", "text"),
-            p.Column("n", "Predictions", "count"),
+            p.Column("n", "Predictions", "count", "Those whose control word is treated in this way."),
             p.Column("rate", "Change", "number", "Share that changes; for a cue that is put in, to its label."),
             p.Column("control", "With a control word", "number", "The same done to a word of like frequency."),
             p.Column("excess", "Difference", "number"),
@@ -98,8 +99,8 @@ def part(
         columns=(
             p.Column("cue", "Cue", "text"),
             p.Column("n", "Predictions", "count"),
-            p.Column("rate", "Change without it", "number"),
-            p.Column("control", "Without a control word", "number"),
+            p.Column("rate", "Change without it", "number", "Over all ways of taking it out."),
+            p.Column("control", "Without a control word", "number", "In the one way drawn for each."),
             p.Column("excess", "Difference", "number"),
         ),
         rows=tuple(
