@@ -24,8 +24,10 @@ from rightreasons.foundations.validation import (
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.padding import classifier_way, padding_token, padding_values, vocabulary_size
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
+from rightreasons.models.running.trial import ONE_BY_ONE, Way
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
 
@@ -41,7 +43,7 @@ class Items:
         classifier: The model that reads them.
         ids: N ids.
         counts: (N,) sequences of each item: its choices, or 1.
-        encoded: The S sequences.
+        encoded: The S sequences, padded as the model's trial says.
         joint: Whether the model reads all sequences of an item together, as a multiple-choice model does.
         first: S first texts.
         second: S second texts, or None.
@@ -56,6 +58,12 @@ class Items:
     first: Sequence[str] = ()
     second: Sequence[str] | None = None
     _places: Places | None = None
+
+    def __post_init__(self) -> None:
+        _check_vocabulary(self.classifier, self.encoded)
+        padding = padding_values(self.classifier.model, self.classifier.tokenizer, self.encoded.columns["input_ids"])
+        encoded = dataclasses.replace(self.encoded, padding=padding, padding_side=self.way.side)
+        object.__setattr__(self, "encoded", encoded)
 
     @classmethod
     def of(
@@ -117,7 +125,6 @@ class Items:
             encoded, where = encode_with_places(classifier.tokenizer, first, second, max_length=length)
         else:
             encoded = encode(classifier.tokenizer, first, second, max_length=length)
-        _check_vocabulary(classifier, encoded)
         return cls(classifier, names, counts, encoded, classifier.label_names is None, first, second, where)
 
     def __len__(self) -> int:
@@ -129,6 +136,24 @@ class Items:
         if self._places is None:
             raise RuntimeError("Expected items made with places=True, but their places were not kept.")
         return self._places
+
+    @cached_property
+    def way(self) -> Way:
+        """How the sequences are batched: the fastest way that gives the numbers of one by one.
+
+        Raises:
+            ValueError: If the model's trial finds none.
+        """
+        names = self.classifier.label_names
+        return classifier_way(
+            self.classifier.model,
+            self.classifier.tokenizer,
+            self.classifier.name,
+            longest=int(self.encoded.lengths.max()),
+            bound=self.classifier.max_length,
+            joint=self.joint,
+            n_classes=None if names is None else len(names),
+        )
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -173,9 +198,17 @@ class Items:
         """Return the padded inputs of some items, all with the same number of sequences.
 
         A model that reads the C sequences of an item together takes tensors (n, C, T), any other (n, T).
+
+        Raises:
+            ValueError: If sequences that the model must read together differ in length, and it reads padding as text.
         """
         n_sequences = int(self.counts[batch[0]])
         sequences = (self.offsets[batch][:, None] + np.arange(n_sequences)).reshape(-1)
+        if not self.way.padded and np.ptp(self.encoded.lengths[sequences]):
+            raise ValueError(
+                f"Expected choices of one length, because {self.classifier.name} reads padding as text "
+                f"({self.way.reason}), but those of item {self.ids[int(batch[0])]!r} differ."
+            )
         padded = pad(self.encoded, sequences, self.classifier.device)
         if self.joint:
             return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
@@ -184,16 +217,23 @@ class Items:
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
         """Cut the items into batches of one number of sequences and of like length, the longest first.
 
+        Where the model's way asks for it, the items of a batch are of equal length, or each is a batch of its own.
+
         Args:
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed it.
         """
         longest = np.maximum.reduceat(self.encoded.lengths, self.offsets[:-1])
+        size = 1 if self.way.name == ONE_BY_ONE else batch_size
+        check_count(batch_size, "batch_size")
         batches = []
-        for count in np.unique(self.counts)[::-1]:
-            items = np.flatnonzero(self.counts == count)
+        # Items of different groups never share a batch.
+        groups = self.counts if self.way.padded else self.counts * (int(longest.max()) + 1) + longest
+        for group in np.unique(groups)[::-1]:
+            items = np.flatnonzero(groups == group)
+            count = self.counts[items[0]]
             room = None if max_tokens is None else max(1, max_tokens // int(count))
-            batches += [items[rows] for rows in length_batches(longest[items], batch_size=batch_size, max_tokens=room)]
+            batches += [items[rows] for rows in length_batches(longest[items], batch_size=size, max_tokens=room)]
         return batches
 
     def run(
@@ -223,10 +263,15 @@ class Items:
         Raises:
             ValueError: If `out` belongs to another run.
         """
-        encoded = self.encoded
+        encoded, model = self.encoded, self.classifier.model
+
+        def run(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+            with padding_token(model, encoded.padding["input_ids"]):
+                return compute(self.inputs(batch), batch)
+
         return run_model(
-            self.classifier.model,
-            lambda batch: compute(self.inputs(batch), batch),
+            model,
+            run,
             self.batches(batch_size, max_tokens),
             kind=kind,
             inputs=lambda: {
@@ -252,12 +297,9 @@ def check_max_length(classifier: Classifier, max_length: int | None, *, minimum:
 
 
 def _check_vocabulary(classifier: Classifier, encoded: Encoded) -> None:
-    try:
-        known = int(classifier.model.get_input_embeddings().num_embeddings)
-    except (AttributeError, NotImplementedError):  # a model without a table of word embeddings checks its own input
-        return
+    known = vocabulary_size(classifier.model)
     largest = int(encoded.columns["input_ids"].max(initial=0))
-    if largest >= known:
+    if known is not None and largest >= known:
         raise ValueError(
             f"Expected token ids below {known}, which {classifier.name} knows, but its tokenizer gave {largest}: "
             "tokenizer and model do not belong together."

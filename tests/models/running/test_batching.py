@@ -1,10 +1,12 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.models.running.batching import encode, length_batches, pad
+from rightreasons.models.running.batching import check_padding, encode, length_batches, pad
 from tiny_models import tiny_texts, tiny_tokenizer
 
 
@@ -37,7 +39,7 @@ def test_bad_batch_sizes_are_errors():
 
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("paired", [False, True])
-def test_padding_is_that_of_the_tokenizer(side, paired):
+def test_padding_is_that_of_the_tokenizer_on_a_side_of_our_own(side, paired):
     tokenizer = tiny_tokenizer()
     tokenizer.padding_side = side
     texts, _ = tiny_texts(9)
@@ -46,7 +48,10 @@ def test_padding_is_that_of_the_tokenizer(side, paired):
     expected = tokenizer(
         [texts[i] for i in items], [pairs[i] for i in items] if pairs else None, padding=True, return_tensors="pt"
     )
-    tokens = pad(encode(tokenizer, texts, pairs, max_length=32), items)
+    tokenizer.padding_side = "left" if side == "right" else "right"
+    encoded = encode(tokenizer, texts, pairs, max_length=32)
+    assert encoded.padding_side == "right"
+    tokens = pad(dataclasses.replace(encoded, padding_side=side), items)
     assert tokens.keys() == expected.keys()
     for name in tokens:
         assert torch.equal(tokens[name], expected[name]), name
@@ -85,8 +90,11 @@ def test_what_a_slow_tokenizer_cuts_is_told_too(tokenizer):
         assert encode(tokenizer, texts, max_length=length).truncated.tolist() == cut
 
 
-def test_a_tokenizer_without_padding_is_refused():
+def test_a_tokenizer_without_padding_pads_with_its_end():
     tokenizer = tiny_tokenizer()
-    tokenizer.pad_token = None
+    tokenizer.pad_token, tokenizer.eos_token = None, "film"
+    assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == tokenizer.convert_tokens_to_ids("film")
+    tokenizer.eos_token = None
+    assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == 0
     with pytest.raises(ValueError, match="to have a padding token"):
-        encode(tokenizer, ["film"], max_length=8)
+        check_padding(tokenizer)

@@ -126,9 +126,15 @@ def test_bad_input_is_told(reader, tmp_path):
         predict_answers(classifier, ["what"], ["the film"], progress=False)
     with pytest.raises(ValueError, match="lacks the weights qa_outputs"):
         load_question_answering(tmp_path / "classes")
-    with torch.no_grad():
-        reader.model.qa_outputs.bias[0] = torch.nan
-    with pytest.raises(ValueError, match="NaN or infinity for question 0"):
-        predict_answers(reader, ["what"], ["the film"], progress=False)
-    with torch.no_grad():
-        reader.model.qa_outputs.bias[0] = 0.0
+    table = reader.model.bert.embeddings.word_embeddings.weight
+    for broken, error in (
+        (reader.model.qa_outputs.bias[:1], r"finite weights, but qa_outputs\.bias of .* holds NaN"),
+        (table[reader.tokenizer.convert_tokens_to_ids("what")], "NaN or infinity for question 0"),
+    ):
+        before = broken.detach().clone()
+        with torch.no_grad():
+            broken.fill_(torch.nan)
+        with pytest.raises(ValueError, match=error):
+            predict_answers(reader, ["what"], ["the film"], progress=False)
+        with torch.no_grad():
+            broken.copy_(before)

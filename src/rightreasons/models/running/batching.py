@@ -44,14 +44,14 @@ class Encoded:
         offsets: (N + 1,) where each item begins.
         truncated: (N,) whether the text was longer than `max_length` and was cut.
         padding: The value that pads each column.
-        padding_side: "right" or "left", the tokenizer's own.
+        padding_side: "right" or "left": the model's, whatever the tokenizer's is.
     """
 
     columns: dict[str, NDArray[np.int32]]
     offsets: NDArray[np.int64]
     truncated: NDArray[np.bool_]
     padding: dict[str, int]
-    padding_side: str
+    padding_side: str = "right"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -80,9 +80,6 @@ def encode(
 
     Returns:
         The token ids.
-
-    Raises:
-        ValueError: If the tokenizer has no padding token.
     """
     return _encode(tokenizer, texts, text_pairs, max_length, lambda encodings: None)
 
@@ -93,7 +90,7 @@ def encode_with_places(
     """Tokenize as `encode` does, and keep where in its text each token is.
 
     Raises:
-        ValueError: If the tokenizer is not a fast one, which alone knows the places, or has no padding token.
+        ValueError: If the tokenizer is not a fast one, which alone knows the places.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
@@ -118,18 +115,23 @@ def encode_with_places(
     return encoded, places
 
 
-def check_padding(tokenizer: Any) -> dict[str, int]:
-    """Return the values that pad the columns of tokenized texts.
+def check_padding(tokenizer: Any) -> None:
+    """Check that a tokenizer has a padding token, which a collator needs.
 
     Raises:
-        ValueError: If the tokenizer has no padding token.
+        ValueError: If it has none.
     """
     if tokenizer.pad_token_id is None:
         raise ValueError(
             f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding token, but it has none: "
             "set `tokenizer.pad_token` and `model.config.pad_token_id`."
         )
-    return {"input_ids": int(tokenizer.pad_token_id), "token_type_ids": int(tokenizer.pad_token_type_id)}
+
+
+def padding_of(tokenizer: Any) -> dict[str, int]:
+    """Return the values that pad the columns of tokenized texts: by the padding token, else by the end token."""
+    token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
+    return {"input_ids": int(token), "token_type_ids": int(tokenizer.pad_token_type_id)}
 
 
 def input_names(tokenizer: Any) -> list[str]:
@@ -145,7 +147,6 @@ def _encode(
     collect: Callable[[Sequence[Any]], object],
 ) -> Encoded:
     """Tokenize block by block; `collect` receives the encodings of each block."""
-    padding = check_padding(tokenizer)
     names = input_names(tokenizer)
     parts: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
     lengths: list[int] = []
@@ -167,8 +168,7 @@ def _encode(
         columns={name: np.concatenate(part) for name, part in parts.items()},
         offsets=offsets_of(lengths),
         truncated=np.array(truncated, dtype=bool),
-        padding=padding,
-        padding_side=str(tokenizer.padding_side),
+        padding=padding_of(tokenizer),
     )
 
 

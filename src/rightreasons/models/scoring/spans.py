@@ -122,7 +122,9 @@ def predict_answers(
         )
 
     window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
-    columns = Items(classifier, window_names, np.ones(len(windows), dtype=np.int64), windows.encoded).run(
+    items = Items(classifier, window_names, np.ones(len(windows), dtype=np.int64), windows.encoded)
+    windows = windows.padded(items.encoded.padding_side)
+    columns = items.run(
         "spans",
         score,
         # Two contexts of the same tokens may have them at other characters.

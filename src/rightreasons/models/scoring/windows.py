@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import offsets_of
 from rightreasons.foundations.validation import check_count, check_same_length
-from rightreasons.models.running.batching import Encoded, check_padding, input_names
+from rightreasons.models.running.batching import Encoded, input_names, padding_of
 
 _BLOCK = 1024
 
@@ -35,6 +35,11 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.owner)
+
+    def padded(self, side: str) -> Windows:
+        """Return the same windows, padded on a side."""
+        parts = {name: dataclasses.replace(getattr(self, name), padding_side=side) for name in ("encoded", "places")}
+        return dataclasses.replace(self, **parts)
 
     def tokens_of(self, window: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return `first` and `last` of the tokens of one window."""
@@ -68,14 +73,13 @@ def encode_windows(
         The windows.
 
     Raises:
-        ValueError: If the tokenizer is not a fast one or has no padding token, or `stride` leaves no room.
+        ValueError: If the tokenizer is not a fast one, or `stride` leaves no room.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             f"Expected a fast tokenizer, which knows the characters of its tokens, but that of "
             f"{tokenizer.name_or_path} ({type(tokenizer).__name__}) is a slow one."
         )
-    padding = check_padding(tokenizer)
     check_same_length(questions=questions, contexts=contexts)
     overlap = default_stride(max_length) if stride is None else check_count(stride, "stride", minimum=0)
     room = max_length - tokenizer.num_special_tokens_to_add(pair=True) - overlap - 1
@@ -112,8 +116,7 @@ def encode_windows(
         columns={name: columns[name] for name in names},
         offsets=offsets,
         truncated=np.zeros(len(offsets) - 1, dtype=bool),
-        padding=padding,
-        padding_side=str(tokenizer.padding_side),
+        padding=padding_of(tokenizer),
     )
     places = dataclasses.replace(
         encoded, columns={name: columns[name] for name in ("first", "last")}, padding={"first": -1, "last": -1}

@@ -26,6 +26,7 @@ from rightreasons.models.loading import (
     position_bound,
     quiet,
 )
+from rightreasons.models.running.batching import check_padding
 from rightreasons.models.running.fingerprint import fingerprint_model
 from rightreasons.models.running.processes import Processes, processes
 from rightreasons.models.running.run import open_store
@@ -196,6 +197,7 @@ def fine_tune(
     valid_table = None if validation is None else as_dataset(validation, options.task, "validation")
     names = find_label_names(train_table, options.label_names) if options.task == "classification" else None
     tokenizer = load_tokenizer(name, options.revision)
+    check_padding(tokenizer)
 
     with own_random_state(options.seed), quiet():
         model, untrained = _load(task, name, options.revision, names)
