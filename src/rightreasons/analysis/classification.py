@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_labels, check_one_of, check_same_length
 
 AVERAGES = ("binary", "macro", "micro", "weighted")
@@ -140,6 +141,7 @@ class ConfusionMatrix:
         return ClassificationResult(accuracy, averaged, average, n_items, classes, confusion)
 
 
+@checks_kinds
 def classification_scores(
     predictions: Any, references: Any, *, n_classes: int | None = None, average: str = "macro"
 ) -> ClassificationResult:
@@ -178,6 +180,7 @@ def classification_scores(
     return ConfusionMatrix(n_classes).update(predicted, labels).result(average=average)
 
 
+@checks_kinds
 def accuracy(predictions: Any, references: Any) -> float:
     """Compute the share of the items whose predicted class is the label; in [0, 1], higher is better.
 

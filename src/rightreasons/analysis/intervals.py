@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from rightreasons.foundations.arrays import as_floats, to_numpy
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     MOST_DRAWS,
     check_count,
@@ -76,6 +78,7 @@ class PairedTest(Result):
     interval: Interval | None = None
 
 
+@checks_kinds
 def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> Interval:
     r"""Compute the Wilson score interval of a share.
 
@@ -296,6 +299,7 @@ def quantile_interval(
     return Interval(float(low), float(high), level, words, len(resamples))
 
 
+@checks_kinds
 def bootstrap_mean(
     values: Any,
     *,
@@ -323,7 +327,7 @@ def bootstrap_mean(
         >>> interval.low, interval.high
         (0.375, 1.0)
     """
-    checked = check_vector(np.asarray(values, dtype=np.float64) if _is_boolean(values) else values, "values")
+    checked = _vector(values, "values")
     return bootstrap_sums(
         _mean_of_sums,
         np.column_stack((checked, np.ones(len(checked)))),
@@ -373,6 +377,7 @@ def bootstrap_sums(
     return _defined_interval(estimate, np.concatenate(resamples), resampling.level, method)
 
 
+@checks_kinds
 def bootstrap(
     statistic: Callable[..., float | None],
     *columns: Any,
@@ -410,6 +415,7 @@ def bootstrap(
     return _defined_interval(_number(statistic(*arrays)), np.array(resamples), resampling.level, method)
 
 
+@checks_kinds
 def paired_bootstrap(
     first: Any,
     second: Any,
@@ -495,6 +501,7 @@ def paired_permutation_of(
     return PairedTest(observed, (hits + 1) / (rounds + 1), n_items, "paired permutation test")
 
 
+@checks_kinds
 def mcnemar(first: Any, second: Any) -> PairedTest:
     r"""Test whether two models are right equally often on the same items: the exact McNemar test.
 
@@ -604,12 +611,14 @@ def _mean_of_sums(sums: Floats) -> Floats:
     return np.asarray(sums[..., 0] / sums[..., 1], dtype=np.float64)
 
 
-def _is_boolean(values: Any) -> bool:
-    return np.asarray(values).dtype.kind == "b"
+def _vector(values: Any, name: str) -> Floats:
+    """Check a vector of numbers, or of True and False, which count as 1 and 0."""
+    array = to_numpy(values, name)
+    return check_vector(array.astype(np.float64) if array.dtype.kind == "b" else array, name)
 
 
 def _table(values: Any) -> Floats:
-    table = np.asarray(values, dtype=np.float64)
+    table = as_floats(values, "values")
     if table.ndim != 2 or table.shape[0] == 0:
         raise ValueError(f"Expected `values` of shape (N, S) with at least one item, but got shape {table.shape}.")
     if not np.isfinite(table).all():
@@ -619,7 +628,7 @@ def _table(values: Any) -> Floats:
 
 
 def _columns(columns: tuple[Any, ...]) -> tuple[list[NDArray[Any]], int]:
-    arrays = [np.asarray(column) for column in columns]
+    arrays = [to_numpy(column, f"column {number}") for number, column in enumerate(columns, start=1)]
     if not arrays or any(array.ndim == 0 or len(array) == 0 for array in arrays):
         raise ValueError("Expected columns of at least one item, but one is empty.")
     lengths = [len(array) for array in arrays]
@@ -629,8 +638,7 @@ def _columns(columns: tuple[Any, ...]) -> tuple[list[NDArray[Any]], int]:
 
 
 def _differences(first: Any, second: Any) -> Floats:
-    one = check_vector(np.asarray(first, dtype=np.float64) if _is_boolean(first) else first, "first")
-    two = check_vector(np.asarray(second, dtype=np.float64) if _is_boolean(second) else second, "second")
+    one, two = _vector(first, "first"), _vector(second, "second")
     check_same_length(first=one, second=two)
     return np.asarray(one - two, dtype=np.float64)
 
@@ -638,9 +646,11 @@ def _differences(first: Any, second: Any) -> Floats:
 def _cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     if clusters is None:
         return None
-    names = np.asarray(clusters)
+    names = to_numpy(clusters, "clusters")
     if names.ndim != 1 or len(names) != n_items:
         raise ValueError(f"Expected `clusters` to name the cluster of each of {n_items} items, but got {len(names)}.")
+    if names.dtype == object:
+        names = names.astype(np.str_)
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
 
 

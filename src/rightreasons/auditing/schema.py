@@ -36,6 +36,7 @@ def audit_schema() -> dict[str, Any]:
     return schema
 
 
+@checks_kinds
 def check_audit(audit: object) -> None:
     """Check a value against the schema of audit.json.
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import escaped
 
 BY_NAME = "by name"
 BY_FOLDED_NAME = "by name, letter case aside"
@@ -256,7 +257,7 @@ def check_label_names(names: Sequence[str], name: str = "label_names") -> tuple[
 
 def listed(names: Sequence[object]) -> str:
     """List names for a sentence: twelve at most, and how many there are."""
-    texts = [str(name)[:60] for name in names[:12]]
+    texts = [escaped(name, longest=60) for name in names[:12]]
     return ", ".join(texts) + (f", … ({len(names):,} in all)" if len(names) > 12 else "")
 
 

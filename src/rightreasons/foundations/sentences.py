@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -43,16 +45,31 @@ def in_one_sentence(error: BaseException) -> str:
         text = f"Expected access{where}, but got: {error.strerror.lower()}."
     elif not isinstance(error, EXPECTED):
         text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
-    if len(text) > LONGEST:
-        text = f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-    return text or type(error).__name__
+    return _shortened(text) or type(error).__name__
+
+
+def escaped(text: object, longest: int = 80) -> str:
+    r"""Write a name of somebody else for a sentence: in one line, without marks that nobody sees, and not endless.
+
+    Example:
+        >>> escaped("a\nb"), escaped("x" * 99, longest=4)
+        ('a\\nb', 'xxx…')
+    """
+    name = str(text)
+    if len(name) > longest:
+        name = f"{name[: longest - 1]}…"
+    return name if name.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in name)
 
 
 def checks_kinds(function: F) -> F:
-    """Let a public function refuse an argument of the wrong kind in one sentence, as its annotations say.
+    r"""Let a public function refuse an argument of the wrong kind in one sentence, as its annotations say.
 
     Texts, paths, mappings, lists, functions and instances of classes are checked. Numbers and arrays are not: whoever
-    reads them knows their range and says it. A name that is imported for type checking alone says nothing.
+    reads them knows their range and says it. A name that is imported for type checking alone says nothing,
+    unless it is that of a module that is loaded.
+
+    An error of ours that quotes what the caller handed in is made one sentence of at most `LONGEST` characters: a line
+    break in a column's name is written as `\n`.
 
     Args:
         function: A function whose annotations are texts (`from __future__ import annotations`).
@@ -76,11 +93,12 @@ def checks_kinds(function: F) -> F:
     @functools.cache
     def hints() -> dict[str, Any]:
         resolved = {}
+        names = {**sys.modules, **function.__globals__}
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 continue
             try:
-                resolved[name] = eval(parameter.annotation, function.__globals__)  # noqa: S307 - our own source
+                resolved[name] = eval(parameter.annotation, names)  # noqa: S307 - our own source
             except NameError:
                 continue
         return resolved
@@ -97,7 +115,13 @@ def checks_kinds(function: F) -> F:
                     f"Expected `{name}` to be {_kind(hint)}, but got {one_line(bound[name])} "
                     f"({type(bound[name]).__name__})."
                 )
-        return function(*arguments, **keywords)
+        try:
+            return function(*arguments, **keywords)
+        except EXPECTED as error:
+            if len(error.args) == 1 and str(error).startswith("Expected"):
+                # The lines of an array are one; what else has several lines is somebody's name.
+                error.args = (_shortened(escaped(re.sub("\n +", " ", str(error)), longest=sys.maxsize)),)
+            raise
 
     return cast(F, call)
 
@@ -114,6 +138,10 @@ def one_line(value: object, longest: int = 80) -> str:
     except Exception:
         text = f"an object of {type(value).__name__}"
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 2]} … {text[1 - LONGEST // 2 :]}"
 
 
 def _is_kind(value: object, hint: Any) -> bool:

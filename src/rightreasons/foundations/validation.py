@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rightreasons.foundations.arrays import as_floats, ingest, is_tensor, kind_of, to_numpy
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.sentences import escaped, one_line
 
 T = TypeVar("T", bound=str)
 
@@ -55,7 +56,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     article = "an" if kind[:1].lower() in "aeiou" else "a"
-    return ValueError(f"Expected the name of {article} {kind}, but got {name!r}.{hint} Known: {', '.join(names)}.")
+    listed = ", ".join(map(escaped, names))
+    return ValueError(f"Expected the name of {article} {kind}, but got {one_line(name)}.{hint} Known: {listed}.")
 
 
 def require(package: str, extra: str) -> ModuleType:

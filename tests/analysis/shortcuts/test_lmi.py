@@ -227,7 +227,7 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
         ([["a"], []], [0, 1], {"tokenizer": "none"}, ValueError, "item 1 has none."),
         ([["a"], [1]], [0, 1], {"tokenizer": "none"}, TypeError, "item 1 holds 1 (int)."),
         (["a", "b"], [0, 1], {"tokenizer": "word"}, ValueError, "Did you mean 'words'?"),
-        (["a", "b"], [0, 1], {"tokenizer": 3}, TypeError, "Expected `tokenizer` to be one of"),
+        (["a", "b"], [0, 1], {"tokenizer": 3}, TypeError, "Expected `tokenizer` to be a text or a function"),
         (["a", "b"], [0, 1], {"count": "present"}, ValueError, "Did you mean 'presence'?"),
         (
             ["a", "b"],

@@ -67,6 +67,8 @@ def check(value, folder):
     function = doors()[name]
     made = {key: OBJECTS[what]() if kind == "object" else what for key, (kind, what) in given.items()}
     parameters = inspect.signature(function).parameters
+    if "out" in parameters and parameters["out"].default is inspect.Parameter.empty:
+        made["out"] = folder / "out"
     positional = [made.pop(key) for key in list(made) if parameters[key].kind is parameters[key].POSITIONAL_ONLY]
     result = function(*positional, **made)
     if inspect.isgenerator(result):

@@ -15,6 +15,7 @@ from rightreasons.analysis.intervals import Interval, stratified_wilson, wilson
 from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.label_names import BY_NUMBER, listed, resolve_labels
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.suite_table import SuiteTable
 from rightreasons.foundations.validation import (
     check_fraction,
@@ -145,6 +146,7 @@ def answers_of(
     )
 
 
+@checks_kinds
 def pass_rates(
     predictions: Any,
     suite: SuiteTable,

@@ -14,6 +14,7 @@ from rightreasons.analysis.intervals import Interval, bootstrap_mean, cluster_wi
 from rightreasons.foundations.arrays import as_floats
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, check_same_length, check_scores, is_ragged
 
 Floats = NDArray[np.float64]
@@ -79,6 +80,7 @@ class HumanCalibration(Result):
     n_votes: int | None
 
 
+@checks_kinds
 def human_calibration(
     predictions: Any,
     references: Any,

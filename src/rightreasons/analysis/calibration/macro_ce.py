@@ -9,6 +9,7 @@ import numpy as np
 
 from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, TopLabel, top_label
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 
 
@@ -31,6 +32,7 @@ class MacroCalibrationResult(Result):
     n_items: int
 
 
+@checks_kinds
 def macro_ce(
     predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
 ) -> MacroCalibrationResult:

@@ -12,6 +12,7 @@ from rightreasons.analysis.binning import BinSums, quantile_edges, uniform_edges
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import MOST_BINS, check_count, check_logits, check_one_of
 
 Floats = NDArray[np.float64]
@@ -63,6 +64,7 @@ class NllResult(Result):
     n_items: int
 
 
+@checks_kinds
 def brier_score(
     predictions: Any,
     references: Any,
@@ -147,6 +149,7 @@ def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strat
     )
 
 
+@checks_kinds
 def negative_log_likelihood(
     predictions: Any, references: Any, *, kind: str = "multiclass", scores: str = "probabilities"
 ) -> NllResult:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, TopLabel, top_label
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 
 Floats = NDArray[np.float64]
@@ -55,6 +56,7 @@ class SelectiveResult(Result):
     curve: tuple[CoveragePoint, ...]
 
 
+@checks_kinds
 def selective_scores(
     predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
 ) -> SelectiveResult:

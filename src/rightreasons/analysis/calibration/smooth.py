@@ -12,6 +12,7 @@ from scipy import fft, optimize
 from rightreasons.analysis.calibration.selective import mean_of_ties
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_number, check_one_of
 
 Floats = NDArray[np.float64]
@@ -77,6 +78,7 @@ class SweepResult(Result):
     definition: str
 
 
+@checks_kinds
 def smooth_ece(
     predictions: Any,
     references: Any,
@@ -150,6 +152,7 @@ def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None
     return SmoothResult(error, sigma, len(top), words, curve)
 
 
+@checks_kinds
 def ece_sweep(
     predictions: Any,
     references: Any,

@@ -14,6 +14,7 @@ from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.top_label import ANSWER_KINDS, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 
 
@@ -69,6 +70,7 @@ class CalibrationSummary(Result):
     n_bins: int
 
 
+@checks_kinds
 def calibration_summary(
     predictions: Any, references: Any, *, n_bins: int = 15, kind: str = "top_label", scores: str = "probabilities"
 ) -> CalibrationSummary:

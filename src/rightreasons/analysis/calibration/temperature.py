@@ -15,6 +15,7 @@ from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_labels, check_logits, check_number, check_same_length
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,7 @@ class TemperatureReport(Result):
     after: CalibrationSummary
 
 
+@checks_kinds
 def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits") -> Temperature:
     r"""Fit the temperature that minimizes the log loss.
 
@@ -112,6 +114,7 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     )
 
 
+@checks_kinds
 def apply_temperature(
     predictions: Any, temperature: float, *, scores: str = "logits"
 ) -> NDArray[np.float64] | list[NDArray[np.float64]]:
@@ -144,6 +147,7 @@ def apply_temperature(
     return softmax(logits / temperature)
 
 
+@checks_kinds
 def temperature_report(
     fit_predictions: Any,
     fit_references: Any,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.binning import BLOCK
 from rightreasons.foundations.arrays import ingest, to_numpy
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     SCORE_KINDS,
     check_labels,
@@ -85,6 +86,7 @@ class TopLabel:
         return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
 
 
+@checks_kinds
 def top_label(predictions: Any, references: Any, *, scores: str = "probabilities", kind: str = "top_label") -> TopLabel:
     """Check predictions and labels, and find the top label of each item.
 
@@ -110,6 +112,7 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
         >>> top_label([0.9, 0.3], [True, False], kind="confidence").confidence
         array([0.9, 0.3])
     """
+    check_one_of(scores, SCORE_KINDS, "scores")
     predictions = ingest(predictions, "predictions")
     if kind == "confidence":
         return _answers(predictions, references, scores)

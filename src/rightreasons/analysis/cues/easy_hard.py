@@ -12,6 +12,7 @@ from rightreasons.foundations import validation
 from rightreasons.foundations.arrays import ingest
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 UNITS = ("item", "prediction")
 
@@ -74,6 +75,7 @@ class EasyHardGap(Result):
     runs: tuple[Run, ...]
 
 
+@checks_kinds
 def easy_hard_gap(
     predictions: object,
     references: object,

@@ -23,6 +23,7 @@ from rightreasons.foundations import validation
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 Tokenizer = Callable[[str], Sequence[str]]
 
@@ -236,6 +237,7 @@ class CueCounts:
         )
 
 
+@checks_kinds
 def cue_statistics(
     data: Sequence[Sequence[str]],
     labels: object,

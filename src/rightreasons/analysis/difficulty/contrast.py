@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.intervals import Interval, cluster_wilson, wilson
 from rightreasons.foundations.arrays import kind_of, to_numpy
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     SCORE_KINDS,
     check_flags,
@@ -57,6 +58,7 @@ class ContrastConsistency(Result):
     consistent: list[bool]
 
 
+@checks_kinds
 def contrast_consistency(
     predictions: Any,
     references: Any,

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.arrays import as_floats, to_numpy
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_fraction, check_one_of
 
 REGIONS = ("easy", "ambiguous", "hard")
@@ -47,6 +49,7 @@ class DataMap(Result):
         return np.argsort(key, kind="stable")[:size].astype(np.int64)
 
 
+@checks_kinds
 def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
     r"""Map training examples by the model's predictions, epoch by epoch.
 
@@ -75,8 +78,9 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
         >>> dynamics.region("hard", fraction=0.5).tolist()
         [1]
     """
-    probability = np.asarray(gold_probabilities, dtype=np.float64)
-    right = np.asarray(correct, dtype=np.float64)
+    probability = as_floats(gold_probabilities, "gold_probabilities")
+    right = to_numpy(correct, "correct")
+    right = as_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
     if probability.ndim != 2 or probability.size == 0:
         raise ValueError(f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}.")
     if right.shape != probability.shape:

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.difficulty.ranking import RankCorrelation, rank_correlation
 from rightreasons.analysis.intervals import Interval, bootstrap_sums
+from rightreasons.foundations.arrays import to_numpy
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, check_flags, check_same_length, check_vector
 
 Floats = NDArray[np.float64]
@@ -40,6 +42,7 @@ class FlipRates(Result):
     correlation: RankCorrelation
 
 
+@checks_kinds
 def flip_rates(
     flipped: object,
     items: object,
@@ -75,7 +78,7 @@ def flip_rates(
     """
     changed = check_flags(flipped, "flipped")
     values = check_vector(difficulty, "difficulty")
-    rows = np.asarray(items)
+    rows = to_numpy(items, "items")
     check_same_length(flipped=changed, items=rows)
     if rows.dtype.kind not in "iu" or (len(rows) and not 0 <= rows.min() <= rows.max() < len(values)):
         raise ValueError(f"Expected `items` to be rows of `difficulty`, from 0 to {len(values) - 1}, but they are not.")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.intervals import Interval, quantile_interval
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_vector
 
 _CELLS = 4096
@@ -40,6 +41,7 @@ class Overlap(Result):
     n_second: int
 
 
+@checks_kinds
 def distribution_overlap(
     first: object,
     second: object,

@@ -11,6 +11,7 @@ from scipy import stats
 from rightreasons.analysis.intervals import Interval, bootstrap_mean
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_count,
     check_labels,
@@ -48,6 +49,7 @@ class PairedDifficulty(Result):
     differences: list[float]
 
 
+@checks_kinds
 def paired_difficulty(
     original: object,
     perturbed: object,
@@ -114,6 +116,7 @@ class RankCorrelation(Result):
     n_items: int
 
 
+@checks_kinds
 def rank_correlation(first: object, second: object) -> RankCorrelation:
     """Measure how far two measures rank items alike (Spearman).
 
@@ -136,6 +139,7 @@ def rank_correlation(first: object, second: object) -> RankCorrelation:
     return RankCorrelation(float(test.statistic), float(test.pvalue), n_items)
 
 
+@checks_kinds
 def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
     """Return the gap between the two largest class probabilities; (N,), small where an example is difficult.
 
@@ -151,6 +155,7 @@ def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.
     return np.asarray(table[:, -1] - table[:, -2], dtype=np.float64)
 
 
+@checks_kinds
 def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
     """Return the entropy of the class probabilities in nats; (N,), large where an example is difficult.
 
@@ -183,6 +188,7 @@ class AccuracyByDifficulty(Result):
     correlation: RankCorrelation
 
 
+@checks_kinds
 def accuracy_by_difficulty(
     difficulty: object, predictions: object, references: object, *, n_groups: int = 10
 ) -> AccuracyByDifficulty:

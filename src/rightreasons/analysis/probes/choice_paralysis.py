@@ -12,6 +12,7 @@ from rightreasons.analysis.probes.prior_bias import t_p_value, wilcoxon_p_value
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     as_ragged,
     check_labels,
@@ -85,6 +86,7 @@ class ChoiceParalysis(Result):
     definition: str = DEFINITION
 
 
+@checks_kinds
 def choice_paralysis(
     predictions: object,
     perturbed_predictions: object,

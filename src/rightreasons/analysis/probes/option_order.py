@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.analysis.intervals import Interval, bounded_mean
+from rightreasons.foundations.arrays import as_floats, to_numpy
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_fraction, check_labels, check_same_length, check_scores
 
 _EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
@@ -35,6 +37,7 @@ class PositionBias(Result):
     picked: list[int]
 
 
+@checks_kinds
 def position_bias(
     predictions: object, references: object, n_positions: int, *, confidence_level: float = 0.95
 ) -> PositionBias:
@@ -88,6 +91,7 @@ def position_bias(
     )
 
 
+@checks_kinds
 def permutation_consistency(picks: object) -> float:
     """Return the share of items whose picked content is the same under every order of the choices.
 
@@ -101,12 +105,13 @@ def permutation_consistency(picks: object) -> float:
         >>> permutation_consistency([[2, 2, 2], [0, 1, 0]])
         0.5
     """
-    table = np.asarray(picks)
+    table = to_numpy(picks, "picks")
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"Expected `picks` of shape (items, orders), but got shape {table.shape}.")
     return float((table == table[:, :1]).all(axis=1).mean())
 
 
+@checks_kinds
 def pride_prior(observed: object) -> NDArray[np.float64]:
     r"""Estimate a model's prior over option positions from cyclic permutations (PriDe).
 
@@ -130,6 +135,7 @@ def pride_prior(observed: object) -> NDArray[np.float64]:
     return np.asarray(_prior_of_items(observed).mean(axis=0), dtype=np.float64)
 
 
+@checks_kinds
 def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -> list[Interval]:
     """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean` in [0, 1]).
 
@@ -150,6 +156,7 @@ def pride_prior_intervals(observed: object, *, confidence_level: float = 0.95) -
     return [bounded_mean(column, low=0.0, high=1.0, confidence_level=confidence_level) for column in shares]
 
 
+@checks_kinds
 def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
     r"""Remove a position prior from observed probabilities: softmax(log P_obs - log prior).
 
@@ -169,12 +176,13 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
         [[0.25, 0.318, 0.204, 0.228]]
     """
     table = check_scores(observed, name="observed", allow_vector=False)
-    base = np.asarray(prior, dtype=np.float64)
+    base = as_floats(prior, "prior")
     if base.shape != (table.shape[1],):
         raise ValueError(f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}.")
     return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
 
 
+@checks_kinds
 def contextual_calibration(probabilities: object, content_free: object) -> NDArray[np.float64]:
     r"""Divide by the model's probabilities for a content-free input: softmax(log p - log p_cf).
 
@@ -192,7 +200,7 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
         >>> contextual_calibration([[0.6, 0.4]], [0.75, 0.25]).round(4).tolist()
         [[0.3333, 0.6667]]
     """
-    base = np.asarray(content_free, dtype=np.float64)
+    base = as_floats(content_free, "content_free")
     return pride_debias(probabilities, base.mean(axis=0) if base.ndim == 2 else base)
 
 
@@ -215,6 +223,7 @@ class ChoicesOnly(Result):
     n_items: int
 
 
+@checks_kinds
 def choices_only(predictions: object, references: object) -> ChoicesOnly:
     """Compare the accuracy without a prompt with that of the most common position.
 
@@ -247,7 +256,7 @@ def choices_only(predictions: object, references: object) -> ChoicesOnly:
 
 def _prior_of_items(observed: object) -> NDArray[np.float64]:
     """Return PriDe's prior of each item, (N, n)."""
-    table = np.asarray(observed, dtype=np.float64)
+    table = as_floats(observed, "observed")
     if table.ndim == 2:
         table = table[None]
     if table.ndim != 3 or table.size == 0:

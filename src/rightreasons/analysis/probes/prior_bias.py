@@ -14,6 +14,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     MOST_DRAWS,
     as_ragged,
@@ -116,6 +117,7 @@ class PriorBias(Result):
     definition: str = DEFINITION
 
 
+@checks_kinds
 def prior_bias(
     predictions: object,
     references: object = None,

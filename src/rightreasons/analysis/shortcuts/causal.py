@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.analysis.intervals import Interval, bounded_mean, cluster_wilson, sign_flip_p_value, wilson
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_labels, check_same_length, check_scores, check_texts
 
 MIN_ITEMS = 20
@@ -91,6 +92,7 @@ class CausalShortcuts(Result):
     reason: str
 
 
+@checks_kinds
 def causal_shortcuts(
     probabilities: Any,
     without_cue: Mapping[str, Any],

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.intervals import Interval, bootstrap_sums
+from rightreasons.foundations.arrays import ingest, to_numpy
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -117,7 +118,7 @@ def detection_quality(
 
 
 def _flags(rows: Any, name: str) -> Ragged:
-    flat = rows if isinstance(rows, Ragged) else as_ragged([np.asarray(row, dtype=_kind(row)) for row in rows], name)
+    flat = rows if isinstance(rows, Ragged) else as_ragged([_numbers(row, name) for row in ingest(rows, name)], name)
     values: NDArray[np.float64] = flat.values
     if not np.isin(values, (0.0, 1.0)).all():
         place = int(np.flatnonzero(~np.isin(values, (0.0, 1.0)))[0])
@@ -125,6 +126,7 @@ def _flags(rows: Any, name: str) -> Ragged:
     return flat
 
 
-def _kind(row: Any) -> type | None:
+def _numbers(row: Any, name: str) -> NDArray[Any]:
     # Flags are summed, so True and False count as numbers here.
-    return np.float64 if np.asarray(row).dtype.kind == "b" else None
+    flags = to_numpy(row, f"a row of {name}")
+    return flags.astype(np.float64) if flags.dtype.kind == "b" else flags

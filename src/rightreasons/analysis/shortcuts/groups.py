@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_count,
     check_flags,
@@ -68,6 +69,7 @@ class WorstGroup(Result):
     min_group: int
 
 
+@checks_kinds
 def worst_group_accuracy(
     predictions: Any,
     references: Any,

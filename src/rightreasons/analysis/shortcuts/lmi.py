@@ -22,6 +22,7 @@ from rightreasons.analysis.tokens import words
 from rightreasons.foundations.choices import HEAD_ROUNDINGS
 from rightreasons.foundations.label_names import check_label_names
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_count,
     check_fraction,
@@ -349,6 +350,7 @@ class LmiCounts:
         return chain.from_iterable(map(set, rows) if self.count == "presence" else rows)
 
 
+@checks_kinds
 def lmi(
     data: Iterable[Any],
     labels: Any,

@@ -25,6 +25,7 @@ from rightreasons.foundations.choices import RANKINGS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     MOST_BINS,
     as_ragged,
@@ -256,6 +257,7 @@ class ShortcutReliance(Result):
     warning: str | None = None
 
 
+@checks_kinds
 def find_shortcuts(
     tokens: Any,
     attributions: Any,
@@ -350,6 +352,7 @@ def find_shortcuts(
     )
 
 
+@checks_kinds
 def shortcut_reliance(
     tokens: Any,
     attributions: Any,

@@ -12,6 +12,7 @@ from rightreasons.analysis.classification import AVERAGES, MOST_CLASSES
 from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_count,
     check_flags,
@@ -128,6 +129,7 @@ class TradeoffCounts:
         )
 
 
+@checks_kinds
 def shortcut_tradeoff(
     predictions: Any,
     references: Any,

@@ -22,6 +22,7 @@ from rightreasons.data.builders.builder import Builder, Config
 from rightreasons.data.builders.sources import Source
 from rightreasons.data.suites.checklist_pickle import pickled_tests, replacements
 from rightreasons.data.suites.suite import Case, Functionality, Suite, example_features
+from rightreasons.foundations.sentences import checks_kinds
 
 Row = dict[str, Any]
 
@@ -149,6 +150,7 @@ class CheckListReading(CheckList):
     ARCHIVE = (3599964, "2942d48eaa71cdd525416db253571207a6f64c1ec79ad3b2aa2dbda98d05253e")
 
 
+@checks_kinds
 def read_checklist(
     path: Path,
     name: str,

@@ -6,7 +6,6 @@ An item is a premise, a question (for its cause or its effect), and two alternat
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -18,8 +17,9 @@ from rightreasons.data.benchmarks.copa_files import Row, read_items
 from rightreasons.data.builders.builder import Builder, Config, Hub
 from rightreasons.data.builders.sources import Source
 from rightreasons.data.perturbing.mirror import check_mirrored, choices_of
+from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.randomness import item_rng
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_one_of, check_seed
 
 _COPA = "Roemmele, Bejan and Gordon (2011). Choice of Plausible Alternatives. AAAI Spring Symposium."
@@ -315,13 +315,20 @@ def cause_effect_items(file: str) -> list[Row]:
     return [_placed(row, source[row["id"]]) for row in rows]
 
 
+@checks_kinds
 def easy_ids(file: str) -> frozenset[int]:
     """Read the ids of COPA's Easy test items, and check that the two subsets partition the test set."""
-    try:
-        subsets = json.loads(Path(file).read_text("utf-8"))
-        easy, hard = (frozenset(int(key) for key in subsets[name]) for name in ("easy", "hard"))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"Expected JSON with lists of ids 'easy' and 'hard' in {file}, but: {error!r}.") from None
+    subsets = read_json(Path(file))
+    wanted = f"Expected lists of the ids 'easy' and 'hard' in {file}"
+    if not isinstance(subsets, dict):
+        raise ValueError(f"{wanted}, but got {one_line(subsets)}.")
+    parts = []
+    for name in ("easy", "hard"):
+        ids = subsets.get(name)
+        if not isinstance(ids, list) or any(isinstance(key, bool) or not isinstance(key, int) for key in ids):
+            raise ValueError(f"{wanted}, but {name!r} is {one_line(ids)}.")
+        parts.append(frozenset(ids))
+    easy, hard = parts
     if easy & hard:
         raise ValueError(f"Expected each item of {file} in one subset, but {min(easy & hard)} is in both.")
     if easy | hard != frozenset(TEST_ITEMS):

@@ -14,6 +14,8 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from rightreasons.data.builders.sources import members
+from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.sentences import checks_kinds
 
 Row = dict[str, Any]
 
@@ -28,6 +30,7 @@ _ARCHIVES = (b"BZh", b"\x1f\x8b", b"PK\x03\x04")
 _COLUMNS = ("id", "premise", "question", "choice1", "choice2", "label")
 
 
+@checks_kinds
 def read_items(file: str, member: str) -> list[Row]:
     """Read the items of one file; its first bytes determine its format.
 
@@ -134,7 +137,7 @@ def _from_csv(content: bytes, where: str) -> Iterator[Row]:
     if missing:
         raise ValueError(
             f"Expected the columns {', '.join(_COLUMNS)} in {where}, but {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing; it has {', '.join(reader.fieldnames or ())}."
+            f"{'is' if len(missing) == 1 else 'are'} missing; it has {listed(reader.fieldnames or ())}."
         )
     for row in rows:
         if row["label"] not in ("0", "1"):

@@ -10,6 +10,7 @@ import datasets
 
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.nested import nested_names, with_nested
+from rightreasons.foundations.label_names import listed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +94,7 @@ def choice_form(
         if not by_label:
             raise ValueError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
-                f"{', '.join((*data.column_names, *nested))}; name them with prompt_column= and choices_column=."
+                f"{listed((*data.column_names, *nested))}; name them with prompt_column= and choices_column=."
             )
         form = by_label[0]
         form = dataclasses.replace(
@@ -159,7 +160,8 @@ def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> lis
         content = list(lettered.values())
     elif isinstance(content, dict):  # {"text": […], "label": ["A", "B", …]}
         content = content.get("text")
-    if isinstance(content, list) and content and isinstance(content[0], dict):  # [{"text": …, "label": …}, …]
+    if isinstance(content, list) and all(isinstance(choice, (dict, type(None))) for choice in content):
+        # [{"text": …, "label": …}, …]
         content = [None if choice is None else choice.get("text") for choice in content]
     if not isinstance(content, list) or not all(isinstance(choice, str) for choice in content):
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")

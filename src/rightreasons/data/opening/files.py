@@ -30,6 +30,7 @@ from rightreasons.foundations.bounds import (
     MAX_NESTING,
     parse_json,
 )
+from rightreasons.foundations.label_names import listed
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
@@ -151,7 +152,7 @@ def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa
         first = next(_rows(_lines(stream, path), tabs, path), [])
     names = list(first if column_names is None else column_names)
     if len(set(names)) < len(names):
-        raise ValueError(f"Expected distinct column names in {path}, but got {', '.join(names)}.")
+        raise ValueError(f"Expected distinct column names in {path}, but got {listed(names)}.")
     if max(len(names), len(first)) > MAX_COLUMNS:
         raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but it has {len(first):,}.")
     if not first:
@@ -199,7 +200,7 @@ def _exact(path: Path, tabs: bool, names: Sequence[str], *, header: bool) -> pa.
             for row in chunk:
                 if len(row) != len(names):
                     raise ValueError(
-                        f"Expected {len(names)} columns ({', '.join(names)}) in each row of {path}, but row {number} "
+                        f"Expected {len(names)} columns ({listed(names)}) in each row of {path}, but row {number} "
                         f"has {len(row)}."
                     )
                 number += 1
@@ -434,7 +435,7 @@ def read_parquet(path: Path) -> pa.Table:
         table = pa.parquet.read_table(path)
         plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
         return table if plain.equals(table.schema) else table.cast(plain)
-    except (pa.ArrowException, OSError, OverflowError) as error:
+    except (pa.ArrowException, OSError, OverflowError, UnicodeError) as error:
         raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
 
 

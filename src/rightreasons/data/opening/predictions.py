@@ -32,7 +32,7 @@ from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import takes
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, escaped
 from rightreasons.foundations.validation import unknown_name
 
 LABEL_COLUMNS = (
@@ -226,6 +226,7 @@ def read_answers(path: str | Path) -> ModelAnswers:
 
 
 @takes(PredictionOptions)
+@checks_kinds
 def parse_predictions(text: str, *, label_column: str | None = None, options: PredictionOptions) -> Predictions:
     r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
 
@@ -241,6 +242,7 @@ def parse_predictions(text: str, *, label_column: str | None = None, options: Pr
 
 
 @takes(PredictionOptions)
+@checks_kinds
 def find_predictions(
     columns: Columns,
     where: str = "the table",
@@ -420,7 +422,13 @@ def _ids(columns: Columns) -> tuple[str, ...] | None:
 
 def _score_table(scores: _Scores, columns: Columns) -> NDArray[Any] | list[list[float]]:
     if len(scores.columns) > 1:
-        return np.column_stack([_numbers(columns[name], name) for name in scores.columns])
+        single = {name: _numbers(columns[name], name) for name in scores.columns}
+        lists = next((name for name, column in single.items() if column.ndim != 1), None)
+        if lists is not None:
+            raise ValueError(
+                f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists."
+            )
+        return np.column_stack(list(single.values()))
     return _score_column(columns[scores.columns[0]], scores.columns[0])
 
 

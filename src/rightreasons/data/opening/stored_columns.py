@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.data.opening.files import read_parquet
 from rightreasons.foundations.bounds import parse_json, read_text
+from rightreasons.foundations.label_names import listed
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
 
@@ -114,7 +115,7 @@ def _rows_to_columns(rows: list[Any], unit: str, where: str) -> Columns:
         if row.keys() != rows[0].keys():
             odd = sorted(map(str, set(row) ^ set(rows[0])))
             raise ValueError(
-                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {', '.join(odd)}."
+                f"Expected the same keys in every {unit} of {where}, but {unit} {number} differs in {listed(odd)}."
             )
     return {str(name): [row[name] for row in rows] for name in rows[0]}
 

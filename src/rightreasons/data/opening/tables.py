@@ -17,6 +17,7 @@ import datasets
 from rightreasons.data.builders.catalog import CATALOG, load_dataset
 from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, short_reason
 from rightreasons.data.opening.folders import Splits, read_folder, refuse_config
+from rightreasons.foundations.sentences import one_line
 
 ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
@@ -51,6 +52,9 @@ def read_tables(
     if isinstance(name_or_path, datasets.Dataset):
         return name_or_path
     if isinstance(name_or_path, Mapping):
+        for part, rows in name_or_path.items():
+            if not isinstance(rows, datasets.Dataset):
+                raise TypeError(f"Expected a Dataset for each split, but {one_line(part)} is {one_line(rows)}.")
         return datasets.DatasetDict(name_or_path)
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise TypeError(

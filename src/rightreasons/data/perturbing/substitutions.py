@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from rightreasons.data.perturbing.text import cased_like
 from rightreasons.data.perturbing.wordnet import Thesaurus
 from rightreasons.data.perturbing.words import LAST_NAMES, NAMES
+from rightreasons.foundations.arrays import to_numpy
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_count, check_same_length, check_seed
+from rightreasons.foundations.sentences import checks_kinds, one_line
+from rightreasons.foundations.validation import check_count, check_same_length, check_seed, check_texts
 
 KINDS = ("synonym", "antonym", "neighbor", "name")
 
@@ -120,13 +121,16 @@ def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[
         >>> class_words(["a good film", "a bad film", "bad"], [1, 0, 0])
         {0: ('bad',), 1: ('a', 'film', 'good')}
     """
-    check_same_length(texts=texts, labels=labels)
+    texts, classes = check_texts(texts, "texts", allow_empty=True), to_numpy(labels, "labels")
+    check_same_length(texts=texts, labels=classes)
+    if classes.dtype.kind not in "iu" or classes.ndim != 1:
+        raise TypeError(f"Expected whole numbers in `labels`, but got {one_line(labels)}.")
     counts: dict[int, Counter[str]] = {}
     sizes: Counter[int] = Counter()
-    for text, label in zip(texts, labels, strict=True):
+    for text, label in zip(texts, classes.tolist(), strict=True):
         if label >= 0:
-            sizes[int(label)] += 1
-            counts.setdefault(int(label), Counter()).update(set(_WORD.findall(text.lower())))
+            sizes[label] += 1
+            counts.setdefault(label, Counter()).update(set(_WORD.findall(text.lower())))
     largest: dict[str, float] = {}
     for label, words in counts.items():
         for word, count in words.items():

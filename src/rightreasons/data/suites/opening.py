@@ -15,9 +15,11 @@ from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Functionality, Suite
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, unknown_name
 
 
+@checks_kinds
 def open_suite(
     name_or_path: str | os.PathLike[str],
     *,

@@ -31,7 +31,7 @@ from rightreasons.data.perturbing.text import with_article
 from rightreasons.data.suites.cases import Case
 from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.randomness import item_rng
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_count, check_seed, unknown_name
 
 MAX_EXAMPLES = 100_000
@@ -96,7 +96,9 @@ def fill(
     choices = [_Choice(*pair) for pair in _lexicons_of(examples, entries_of).items()]
     side_by_side = next((choice for choice in choices if across in choice.slots), None)
     if across is not None and (side_by_side is None or len(side_by_side.slots) > 1):
-        raise ValueError(f"Expected `across` to name one slot of the template {_shown(template)}, but got {across!r}.")
+        raise ValueError(
+            f"Expected `across` to name one slot of the template {one_line(template)}, but got {across!r}."
+        )
     free = [choice for choice in choices if choice is not side_by_side]
     sizes = [size for choice in free for size in choice.sizes]
     total = math.prod(sizes)
@@ -104,7 +106,7 @@ def fill(
     each = len(examples) * (1 if side_by_side is None else len(side_by_side.entries))
     if wanted * each > MAX_EXAMPLES:
         raise ValueError(
-            f"Expected at most {MAX_EXAMPLES:,} examples of the template {_shown(template)}, but there would be "
+            f"Expected at most {MAX_EXAMPLES:,} examples of the template {one_line(template)}, but there would be "
             f"{wanted * each:,}: say how many cases with n."
         )
     check_seed(seed)
@@ -205,13 +207,13 @@ def _parse(template: Any) -> tuple[tuple[_Text, ...], ...]:
     if isinstance(template, str):
         return ((_parse_text(template),),)
     if not isinstance(template, Sequence) or not template:
-        raise TypeError(f"Expected a template to be a text or a list of examples, but got {template!r}.")
+        raise TypeError(f"Expected a template to be a text or a list of examples, but got {one_line(template)}.")
     examples = []
     for example in template:
         texts = (example,) if isinstance(example, str) else example
         if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
             raise TypeError(
-                f"Expected each example of a template to be a text or a list of texts, but got {example!r}."
+                f"Expected each example of a template to be a text or a list of texts, but got {one_line(example)}."
             )
         examples.append(tuple(_parse_text(text) for text in texts))
     return tuple(examples)
@@ -232,7 +234,7 @@ def _parse_text(text: str) -> _Text:
         else:
             raise ValueError(
                 f"Expected a slot such as {{name}}, {{a:name}}, {{name.field}} or {{name[0]}} at character "
-                f"{match.start()} of the template {_shown(text)}; a brace of the text itself is written twice."
+                f"{match.start()} of the template {one_line(text)}; a brace of the text itself is written twice."
             )
     return _Text((*parts, text[at:]))
 
@@ -258,12 +260,14 @@ def _lexicons_of(
     for name, group in groups.items():
         entries = given[name]
         if isinstance(entries, (str, bytes, Mapping)) or not isinstance(entries, Sequence):
-            raise TypeError(f"Expected the lexicon {name!r} to be a list of texts or mappings, but got {entries!r}.")
+            raise TypeError(
+                f"Expected the lexicon {name!r} to be a list of texts or mappings, but got {one_line(entries)}."
+            )
         for entry in entries:
             if not isinstance(entry, (str, Mapping, list, tuple)):
                 raise TypeError(
                     f"Expected each entry of the lexicon {name!r} to be a text, a list of texts or a mapping, but got "
-                    f"{entry!r}."
+                    f"{one_line(entry)}."
                 )
         distinct = tuple({json.dumps(entry, sort_keys=True, default=str): entry for entry in entries}.values())
         if len(distinct) < len(group):
@@ -311,7 +315,7 @@ def _label_texts(label: Any, choices: Sequence[_Choice]) -> Any:
     for part in text.parts:
         if isinstance(part, _Slot) and part.name not in known:
             raise ValueError(
-                f"Expected the slots of the label {_shown(label)} in its template, but {part.name!r} is none of "
+                f"Expected the slots of the label {one_line(label)} in its template, but {part.name!r} is none of "
                 f"{', '.join(known) or 'its slots'}."
             )
     return text
@@ -340,23 +344,26 @@ def _labels(label: Any, versions: Sequence[Mapping[str, Any]], n_examples: int, 
 
 def _part(entry: Any, index: int, slot: str) -> str:
     if not isinstance(entry, (list, tuple)) or index >= len(entry) or not isinstance(entry[index], str):
-        raise ValueError(f"Expected a list with a text at place {index} for the slot {slot!r}, but got {entry!r}.")
+        raise ValueError(
+            f"Expected a list with a text at place {index} for the slot {slot!r}, but got {one_line(entry)}."
+        )
     return str(entry[index])
 
 
 def _field(entry: Any, field: str, slot: str) -> str:
     if isinstance(entry, (list, tuple)):
-        raise ValueError(f"Expected the slot {slot!r} to say which text of a list, as in {{{slot}[0]}}, for {entry!r}.")
+        raise ValueError(
+            f"Expected the slot {slot!r} to say which text of a list, as in {{{slot}[0]}}, for {one_line(entry)}."
+        )
     if isinstance(entry, str):
         if field:
-            raise ValueError(f"Expected a mapping with the field {field!r} for the slot {slot!r}, but got {entry!r}.")
+            raise ValueError(
+                f"Expected a mapping with the field {field!r} for the slot {slot!r}, but got {one_line(entry)}."
+            )
         return entry
     name = field or "text"
     if not isinstance(entry.get(name), str):
-        raise ValueError(f"Expected a text in the field {name!r} of an entry for the slot {slot!r}, but got {entry!r}.")
+        raise ValueError(
+            f"Expected a text in the field {name!r} of an entry for the slot {slot!r}, but got {one_line(entry)}."
+        )
     return str(entry[name])
-
-
-def _shown(template: Any) -> str:
-    text = repr(template)
-    return text if len(text) <= 80 else f"{text[:77]}..."
