@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Callable, Mapping
 
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -13,6 +14,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _FIRST_ARTICLE = re.compile(r"^(a|an|the) ")
 
 
+@checks_kinds
 def normalize_answer(text: str, normalization: str = "squad") -> str:
     """Bring a text to the form in which answers are compared.
 
