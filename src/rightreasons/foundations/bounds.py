@@ -24,7 +24,6 @@ MAX_CELL_CHARACTERS = 1 << 24
 MAX_COLUMNS = 10_000
 """Columns of a table."""
 
-
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 

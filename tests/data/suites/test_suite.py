@@ -397,7 +397,7 @@ def test_a_mark_before_the_first_line(tmp_path):
 
 def test_what_is_no_suite(tmp_path):
     for value in (None, 5, ["a"]):
-        with pytest.raises(TypeError, match="Expected the name or the path of a suite, but got"):
+        with pytest.raises(TypeError, match="Expected `name_or_path` to be a text or a path, but got"):
             open_suite(value)
     for name in ("nosuch.csv", "nosuch.jsonl", "nosuch.parquet"):
         with pytest.raises(FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"):
