@@ -78,8 +78,11 @@ def read_text(file: Path, where: str | None = None) -> str:
         where: What it is called, for errors; None for its path.
 
     Raises:
+        FileNotFoundError: If there is no such file.
         ValueError: If it holds other bytes.
     """
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected a file at {where or file}, but there is none.")
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -102,6 +102,13 @@ def test_contextual_calibration_undoes_a_bias():
         contextual_calibration([[0.6, 0.4]], [0.2, 0.3, 0.5])
 
 
+def test_what_is_divided_by_is_a_distribution():
+    with pytest.raises(ValueError, match="between 0 and 1 in `prior`, but row 0 holds -1"):
+        pride_debias([[0.6, 0.4]], [-1.0, 2.0])
+    with pytest.raises(ValueError, match="each row of `content_free` to sum to 1, but row 1 sums to 0.9"):
+        contextual_calibration([[0.6, 0.4]], [[0.5, 0.5], [0.5, 0.4]])
+
+
 def test_choices_only_against_majority():
     result = choices_only([0] * 9 + [1], [0] * 8 + [1, 1])
     assert result.accuracy == 0.9

@@ -179,7 +179,7 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
     base = as_floats(prior, "prior")
     if base.shape != (table.shape[1],):
         raise ValueError(f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}.")
-    return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
+    return _divided(table, check_scores(base[None], name="prior")[0])
 
 
 @checks_kinds
@@ -200,8 +200,12 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
         >>> contextual_calibration([[0.6, 0.4]], [0.75, 0.25]).round(4).tolist()
         [[0.3333, 0.6667]]
     """
+    table = check_scores(probabilities, name="probabilities", allow_vector=False)
     base = as_floats(content_free, "content_free")
-    return pride_debias(probabilities, base.mean(axis=0) if base.ndim == 2 else base)
+    n = table.shape[1]
+    if base.ndim not in (1, 2) or base.shape[-1] != n:
+        raise ValueError(f"Expected `content_free` of shape ({n},) or (M, {n}), but got shape {base.shape}.")
+    return _divided(table, check_scores(np.atleast_2d(base), name="content_free").mean(axis=0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,6 +256,11 @@ def choices_only(predictions: object, references: object) -> ChoicesOnly:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _divided(table: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide the probabilities of each row by those of `base`, and let each row sum to 1."""
+    return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
 
 
 def _prior_of_items(observed: object) -> NDArray[np.float64]:
