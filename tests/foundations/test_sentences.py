@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rightreasons.foundations.sentences import LONGEST, checks_kinds
@@ -17,3 +19,15 @@ def test_what_a_sentence_quotes_is_one_line_and_not_endless():
     with pytest.raises(ValueError, match="Expected a column, but got x") as caught:
         name("x" * 100_000)
     assert len(str(caught.value)) == LONGEST
+
+
+def test_paths_where_another_library_exchanges_the_class(monkeypatch, tmp_path):
+    @checks_kinds
+    def size(path: Path) -> int:
+        return len(path.name)
+
+    # datasets.streaming does it to the modules of builders.
+    monkeypatch.setitem(globals(), "Path", type("xPath", (Path,), {}))
+    assert size(tmp_path / "abc") == 3
+    with pytest.raises(TypeError, match="Expected `path` to be a Path, but got 5"):
+        size(5)

@@ -10,6 +10,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,7 +94,8 @@ def checks_kinds(function: F) -> F:
     @functools.cache
     def hints() -> dict[str, Any]:
         resolved = {}
-        names = {**sys.modules, **function.__globals__}
+        # datasets exchanges the Path of the modules in which builders are.
+        names = {**sys.modules, **function.__globals__, "Path": Path}
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 continue
