@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import rightreasons.analysis.probes.prior_bias as prior_bias_module
 from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.foundations.resampling import Resampling
 
@@ -67,8 +68,9 @@ def test_where_there_is_no_null(predictions, options, reason):
     assert reason in result.no_null
 
 
-@pytest.mark.parametrize(("n_items", "n_choices"), [(40, 2), (60, 4)])
-def test_the_null_is_uniform_under_itself(n_items, n_choices):
+@pytest.mark.parametrize(("n_items", "n_choices", "many"), [(40, 2, 10_000), (60, 4, 10_000), (60, 3, 50)])
+def test_the_null_is_uniform_under_itself(monkeypatch, n_items, n_choices, many):
+    monkeypatch.setattr(prior_bias_module, "MANY", many)
     rng = np.random.default_rng(5)
     p_values = np.array(
         [
@@ -80,6 +82,25 @@ def test_the_null_is_uniform_under_itself(n_items, n_choices):
     )
     for level in (0.05, 0.25, 0.5):
         assert abs((p_values <= level).mean() - level) < 3 * (level * (1 - level) / 300) ** 0.5
+
+
+def test_rotated_slots_give_the_null_of_shuffled_ones(monkeypatch):
+    # Sizes of two and three, more items than are summed at once, and a slot that all prefer.
+    rng = np.random.default_rng(2)
+    rows = [rng.normal(size=size) + np.arange(size) for size in [2] * 211 + [3] * 503]
+    monkeypatch.setattr(prior_bias_module, "CACHED", 100)
+    shuffled = prior_bias(rows, scores="logits", n_permutations=1500).null
+    monkeypatch.setattr(prior_bias_module, "MANY", 200)
+    rotated = prior_bias(rows, scores="logits", n_permutations=1500).null
+    assert rotated != shuffled
+    # The biases of single shuffles have a standard deviation of 0.00124: 4 standard errors of a difference of means.
+    assert rotated.mean == pytest.approx(shuffled.mean, abs=4 * 0.00124 * (2 / 1500) ** 0.5)
+    # A choice far below all others leaves the bias of the others, whose exponentials alone would be the same.
+    wide = [np.append(row, -700.0) for row in rows[:211]]
+    narrow = [np.append(row, -500.0) for row in rows[:211]]
+    far, near = (prior_bias(part, scores="logits", n_permutations=20).null for part in (wide, narrow))
+    assert far.mean == pytest.approx(near.mean, rel=1e-12)
+    assert far.p_value == near.p_value
 
 
 def test_logits_are_softmaxed_within_the_row():
