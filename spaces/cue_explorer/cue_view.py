@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rightreasons.analysis.cues.classifier import CueClassifier, cue_transfer
-from rightreasons.analysis.cues.statistics import CueStatistics, CueTable, extract_cues
+from rightreasons.analysis.cues.extraction import CueTable, extract_cues
+from rightreasons.analysis.cues.statistics import CueStatistics
 from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
 from rightreasons.data.opening.datasets import open_multiple_choice
 from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues

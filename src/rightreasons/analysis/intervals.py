@@ -558,6 +558,9 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
     distinct, group = np.unique(probabilities, return_inverse=True)
+    if distinct.tolist() == [0.5]:  # both tails are alike
+        n = int(counts.sum())
+        return float(min(1.0, 2 * special.bdtr(min(successes, n - successes), n, 0.5)))
     pmf = np.ones(1)
     # Trials of one chance are a binomial; the counts of the groups add up by convolution.
     for chance, n in zip(distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
@@ -538,10 +539,9 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         ...
         TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
     """
-    items = [
-        check_texts(row, f"{name}[{index}]", allow_empty=allow_empty)
-        for index, row in enumerate(_lists_of("choices", rows, name))
-    ]
+    items: list[list[str]] = _lists_of("choices", rows, name)
+    if not allow_empty or set(map(type, itertools.chain.from_iterable(items))) != {str}:
+        items = [check_texts(row, f"{name}[{index}]", allow_empty=allow_empty) for index, row in enumerate(items)]
     for index, item in enumerate(items):
         if len(item) < 2:
             raise ValueError(

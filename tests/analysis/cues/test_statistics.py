@@ -1,23 +1,25 @@
 """Cue statistics: closed forms, merging, the published tables, and the classifier that sees cues alone."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from rightreasons.analysis.cues import extraction
 from rightreasons.analysis.cues.classifier import cue_classifier, cue_transfer
-from rightreasons.analysis.cues.statistics import (
+from rightreasons.analysis.cues.extraction import (
     LEAST_OVERLAP,
     LONGEST,
     MOST_OVERLAP,
     NEGATION,
     SHORTEST,
-    CueCounts,
-    cue_statistics,
     extract_cues,
-    holm,
 )
+from rightreasons.analysis.cues.statistics import CueCounts, cue_statistics, holm
+from rightreasons.analysis.tokens import words as split_words
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.resampling import Resampling
@@ -104,6 +106,66 @@ class TestDefinition:
         assert [row.cue for row in table.cues] == ["the"]
         assert table.n_cues == 1
         assert table.n_items == 3
+
+
+def literal_cues(data, prompts, features, tokenizer):
+    """Say which choice has which cue alone, item by item and straight from the definitions."""
+    entries = set()
+    for i, choices in enumerate(data):
+        tokens = [list(tokenizer(choice)) for choice in choices]
+        bags = [set() for _ in choices]
+        for size, name in enumerate(("unigram", "bigram", "trigram"), start=1):
+            for bag, own in zip(bags, tokens, strict=True):
+                if name in features:
+                    bag |= {" ".join(own[k : k + size]) for k in range(len(own) - size + 1)}
+        shapes = []
+        if "length" in features:
+            shapes.append(([len(own) for own in tokens], LONGEST, SHORTEST))
+        if "overlap" in features:
+            types = [{word for word in own if word[:1].isalnum()} for own in tokens]
+            known = set(tokenizer(prompts[i]))
+            shapes.append(([len(own & known) / max(len(own), 1) for own in types], MOST_OVERLAP, LEAST_OVERLAP))
+        for values, largest, smallest in shapes:
+            for bag, value in zip(bags, values, strict=True):
+                bag |= {name for name, end in ((largest, max(values)), (smallest, min(values))) if value == end}
+        for bag, choice in zip(bags, choices, strict=True):
+            if "negation" in features and (" not " in choice or "n't" in choice):
+                bag.add(NEGATION)
+        entries |= {
+            (i, j, cue)
+            for j, bag in enumerate(bags)
+            for cue in bag
+            if not any(cue in other for k, other in enumerate(bags) if k != j)
+        }
+    return entries
+
+
+# Words of one letter, of eight and of nine; marks, a NUL, a capital that lower case makes two letters, a final sigma,
+# and words that are spelled as the cues of shapes are.
+odd_texts = st.lists(
+    st.sampled_from(
+        "a b B and elephant elephants elephantine , don't not <longest> \0 a\0b \n İ ΟΔΟΣ é _ 7 7,5 - isn't".split(" ")
+    ),
+    max_size=6,
+).map(lambda parts: f" {' '.join(parts)} ")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=st.lists(st.lists(odd_texts, min_size=2, max_size=4), min_size=1, max_size=7),
+    prompt=odd_texts,
+    features=st.sets(st.sampled_from(FEATURES), min_size=1),
+    tokenizer=st.sampled_from([None, str.split]),
+)
+def test_reading_in_batches_is_the_definition(data, prompt, features, tokenizer):
+    # Two items at a time, and slots so few that short words displace one another.
+    with patch.object(extraction, "BATCH", 2), patch.object(extraction, "_SLOT_BITS", 1):
+        prompts = [prompt] * len(data)
+        table = extract_cues(data, prompts=prompts, features=sorted(features), tokenizer=tokenizer)
+    columns = zip(table.item.tolist(), table.choice.tolist(), [table.names[k] for k in table.cue], strict=True)
+    assert set(columns) == literal_cues(data, prompts, features, tokenizer or split_words)
+    assert list(table.names) == sorted({table.names[k] for k in table.cue})
+    assert len(table.item) == len(set(zip(table.item.tolist(), table.cue.tolist(), strict=True)))
 
 
 def test_data_without_a_cue():

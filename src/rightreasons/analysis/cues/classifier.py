@@ -8,7 +8,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues
+from rightreasons.analysis.cues.extraction import CueTable, Tokenizer, extract_cues
+from rightreasons.analysis.cues.statistics import check_answers
 from rightreasons.analysis.intervals import bootstrap_mean
 from rightreasons.foundations import validation
 from rightreasons.foundations.resampling import Resampling

@@ -8,52 +8,19 @@ answer. Everything here counts such pointings and asks how often they point at t
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from rightreasons.analysis.cues.extraction import CueReader, Tokenizer, check_features
 from rightreasons.analysis.intervals import poisson_binomial_p_value
 from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
-from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-
-Tokenizer = Callable[[str], Sequence[str]]
-
-LONGEST, SHORTEST = "<longest>", "<shortest>"
-MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
-NEGATION = "<negation>"
-
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
-)
-_NGRAM_SIZE = {"unigram": 1, "bigram": 2, "trigram": 3}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class CueTable:
-    """Where cues point, before anything is known about the right answers: one entry for each applicable (item, cue).
-
-    Attributes:
-        names: V cues, sorted.
-        item: (E,) the item of each entry.
-        choice: (E,) the one choice of that item that has the cue.
-        cue: (E,) the index of the cue in `names`.
-        n_choices: (N,) how many choices each item has.
-    """
-
-    names: tuple[str, ...]
-    item: NDArray[np.int64]
-    choice: NDArray[np.int64]
-    cue: NDArray[np.int64]
-    n_choices: NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,19 +119,25 @@ class CueCounts:
 
     def update(self, data: Sequence[Sequence[str]], labels: object, prompts: Sequence[str] | None = None) -> CueCounts:
         """Count further items; the arguments are those of `cue_statistics`. Returns itself."""
-        table = extract_cues(data, prompts=prompts, features=self.features, tokenizer=self.tokenizer)
-        right = check_answers(labels, table.n_choices)
-        hits = table.choice == right[table.item]
-        entry_m = table.n_choices[table.item]
-        for m in np.unique(entry_m).tolist():
-            of_m = entry_m == m
-            applicable = np.bincount(table.cue[of_m], minlength=len(table.names))
-            correct = np.bincount(table.cue[of_m & hits], minlength=len(table.names))
+        reader = CueReader(data, prompts, self.features, self.tokenizer)
+        right = check_answers(labels, reader.n_choices)
+        sizes = np.flatnonzero(np.bincount(reader.n_choices)).tolist()
+        counts = np.zeros((len(sizes), 2, 0), dtype=np.int64)
+        for item, choice, cue in reader:
+            counts = np.pad(counts, ((0, 0), (0, 0), (0, reader.n_names - counts.shape[2])))
+            of_size = reader.n_choices[item]
+            hit = choice == right[item]
+            for row, size in enumerate(sizes):
+                chosen = of_size == size
+                counts[row, 0] += np.bincount(cue[chosen], minlength=reader.n_names)
+                counts[row, 1] += np.bincount(cue[chosen & hit], minlength=reader.n_names)
+        names = reader.names()
+        for size, (applicable, correct) in zip(sizes, counts, strict=True):
             seen = np.flatnonzero(applicable)
-            names = [table.names[k] for k in seen]
-            self.applicable.setdefault(m, Counter()).update(dict(zip(names, applicable[seen].tolist(), strict=True)))
-            self.correct.setdefault(m, Counter()).update(dict(zip(names, correct[seen].tolist(), strict=True)))
-        self.n_items += len(table.n_choices)
+            found = [names[index] for index in seen.tolist()]
+            self.applicable.setdefault(size, Counter()).update(dict(zip(found, applicable[seen].tolist(), strict=True)))
+            self.correct.setdefault(size, Counter()).update(dict(zip(found, correct[seen].tolist(), strict=True)))
+        self.n_items += len(right)
         return self
 
     def merge(self, other: CueCounts) -> CueCounts:
@@ -286,45 +259,6 @@ def cue_statistics(
     return counts.result(min_applicability=min_applicability, top=top, confidence_level=confidence_level)
 
 
-def extract_cues(
-    data: Sequence[Sequence[str]],
-    *,
-    prompts: Sequence[str] | None = None,
-    features: Sequence[str] = ("unigram",),
-    tokenizer: Tokenizer | None = None,
-) -> CueTable:
-    """Find each cue that exactly one choice of an item has; the arguments are those of `cue_statistics`."""
-    families = check_features(features)
-    items = validation.check_choice_lists(data, "data")
-    if prompts is None and "overlap" in families:
-        raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
-    if prompts is not None:
-        prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
-        validation.check_same_length(data=items, prompts=prompts)
-    split = tokenizer or words
-    ids: dict[str, int] = {}
-    entries: list[tuple[int, int, int]] = []
-    for i, choices in enumerate(items):
-        tokens = [list(split(choice)) for choice in choices]
-        prompt = list(split(prompts[i])) if prompts is not None else []
-        owner: dict[str, int] = {}
-        for j, own in enumerate(_cues_of_choices(choices, tokens, prompt, families)):
-            for cue in own:
-                owner[cue] = -1 if cue in owner else j
-        entries += [(i, j, ids.setdefault(cue, len(ids))) for cue, j in owner.items() if j >= 0]
-    table = np.array(entries, dtype=np.int64).reshape(-1, 3)
-    names = sorted(ids)
-    rank = np.empty(len(ids), dtype=np.int64)
-    rank[[ids[name] for name in names]] = np.arange(len(ids))
-    return CueTable(
-        names=tuple(names),
-        item=table[:, 0],
-        choice=table[:, 1],
-        cue=rank[table[:, 2]],
-        n_choices=np.array([len(choices) for choices in items], dtype=np.int64),
-    )
-
-
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
 
@@ -344,17 +278,6 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return corrected
 
 
-def check_features(features: object) -> tuple[str, ...]:
-    """Check names of cue families; a single name is accepted."""
-    names = (features,) if isinstance(features, str) else features
-    if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
-        raise TypeError(f"Expected `features` to be names of cue families, but got {kind_of(features)}.")
-    checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
-    if not checked:
-        raise ValueError("Expected at least one name in `features`, but it is empty.")
-    return tuple(name for name in FEATURES if name in checked)
-
-
 def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
     """Check the index of the right choice of each item."""
     right = validation.check_labels(labels, name=name)
@@ -363,47 +286,6 @@ def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "lab
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _cues_of_choices(
-    choices: list[str], tokens: list[list[str]], prompt: list[str], families: tuple[str, ...]
-) -> list[set[str]]:
-    cues: list[set[str]] = [set() for _ in choices]
-    for family in families:
-        if family in _NGRAM_SIZE:
-            for own, words in zip(cues, tokens, strict=True):
-                own.update(_ngrams(words, _NGRAM_SIZE[family]))
-        elif family == "length":
-            _mark_extremes(cues, [float(len(words)) for words in tokens], LONGEST, SHORTEST)
-        elif family == "overlap":
-            _mark_extremes(cues, [_overlap(words, prompt) for words in tokens], MOST_OVERLAP, LEAST_OVERLAP)
-        else:
-            for own, choice in zip(cues, choices, strict=True):
-                if _NEGATION.search(choice):
-                    own.add(NEGATION)
-    return cues
-
-
-def _ngrams(words: list[str], size: int) -> Iterable[str]:
-    if size == 1:
-        return words
-    return (
-        " ".join(run) for run in zip(*(itertools.islice(words, start, None) for start in range(size)), strict=False)
-    )
-
-
-def _mark_extremes(cues: list[set[str]], values: list[float], largest: str, smallest: str) -> None:
-    # A tie marks several choices, which makes the cue inapplicable, as it should be.
-    for own, value in zip(cues, values, strict=True):
-        if value == max(values):
-            own.add(largest)
-        if value == min(values):
-            own.add(smallest)
-
-
-def _overlap(words: list[str], prompt: list[str]) -> float:
-    types = {word for word in words if word[:1].isalnum()}
-    return len(types & set(prompt)) / len(types) if types else 0.0
 
 
 def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: list[int]) -> NDArray[np.float64]:

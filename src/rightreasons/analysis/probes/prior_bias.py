@@ -297,7 +297,7 @@ def _shuffled_variances(
                 deviation = part * scale
                 deviation -= 1.0 / size
                 squares += float(deviation @ deviation)
-        return squares / size
+        return squares / float(size)
 
     shuffles = ([slots[0], *map(shuffle, twice[1:])] for _ in range(n_permutations))
     return np.array([total(list(slots)), *map(total, shuffles)])
