@@ -79,6 +79,7 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class CausalShortcutRate(KernelModule, evaluate.Measurement):
     OPTIONAL_INPUTS = ("removals",)
+    CLASSES = (("probabilities", "without_cue", "without_control"),)
 
     def _info(self):
         return evaluate.MeasurementInfo(

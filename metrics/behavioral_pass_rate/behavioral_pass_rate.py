@@ -8,6 +8,7 @@ import evaluate
 from rightreasons.analysis.behavior.pass_rates import pass_rates
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.validation import require_value
 from rightreasons.modules import KernelModule, describe_options, kernel_options
 
@@ -58,6 +59,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class BehavioralPassRate(KernelModule, evaluate.Metric):
+    CLASSES = (("predictions",),)
+
     def _info(self):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -73,8 +76,24 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
 
     @kernel_options(pass_rates)
     def _compute(self, predictions, *, suite=None, **options):
-        suite = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
-        if not isinstance(suite, (str, os.PathLike, Suite)):
-            raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}.")
-        table = (suite if isinstance(suite, Suite) else open_suite(suite)).table()
-        return pass_rates(predictions, table, **options).to_dict()
+        return pass_rates(predictions, _opened(suite).table(), **options).to_dict()
+
+    def _class_names(self, options, columns):
+        if not columns or options.get("suite") is None:
+            return None
+        suite = _opened(options["suite"])
+        names = suite.label_names
+        if names is None:
+            return None
+        if options.get("outputs") == "binary_sentiment":
+            names = names[::2]
+        whose = f"the suite {suite.name!r}"
+        matched = match_labels(names, columns, where=whose, classes_of="the columns of `predictions`").class_of
+        return whose, (*names, *(name for position, name in enumerate(columns) if position not in matched))
+
+
+def _opened(suite):
+    suite = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
+    if not isinstance(suite, (str, os.PathLike, Suite)):
+        raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}.")
+    return suite if isinstance(suite, Suite) else open_suite(suite)

@@ -58,6 +58,7 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ChoiceParalysis(KernelModule, evaluate.Metric):
     OPTIONAL_INPUTS = ("original_positions",)
+    CLASSES = (("predictions", "references"), ("perturbed_predictions", "perturbed_references"))
 
     def _info(self):
         rows = datasets.List(datasets.Value("float64"))

@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.difficulty.contrast import contrast_consistency, set_names
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 Contrast consistency: the share of contrast sets (an original item and small revisions of it that usually change its
@@ -37,6 +37,7 @@ Examples:
     [True, False]
 """,
     contrast_consistency,
+    named_classes,
 )
 
 _CITATION = """
@@ -53,6 +54,7 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ContrastConsistency(KernelModule, evaluate.Metric):
     OPTIONAL_INPUTS = ("is_original",)
+    CLASSES = (("predictions", "references"),)
 
     def _info(self):
         shared = {
@@ -75,6 +77,6 @@ class ContrastConsistency(KernelModule, evaluate.Metric):
         # Sets may have numbers as names.
         return super()._checked({**inputs, "groups": set_names(inputs["groups"])})
 
-    @kernel_options(contrast_consistency)
+    @kernel_options(contrast_consistency, named_classes)
     def _compute(self, predictions, references, groups, is_original, **options):
         return contrast_consistency(predictions, references, groups, is_original, **options).to_dict()

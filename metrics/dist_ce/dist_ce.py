@@ -5,7 +5,7 @@ import evaluate
 
 from rightreasons.analysis.calibration.human import human_calibration
 from rightreasons.analysis.calibration.top_label import check_no_classes
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may disagree about an
@@ -17,7 +17,8 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
-    references: (N, K) votes for each class, in the order of the classes of the scores.
+    references: (N, K) votes for each class, in the order of the classes of the scores; the columns of two tables are
+        matched by name.
 
 Returns:
     dict with `dist_ce` first, then its `interval`, `dist_ce_if_calibrated` (its mean if the votes were drawn from the
@@ -37,6 +38,7 @@ Examples:
     ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
 """,
     human_calibration,
+    named_classes,
 )
 
 _CITATION = """
@@ -51,6 +53,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class DistCe(KernelModule, evaluate.Metric):
+    CLASSES = (("predictions", "references"),)
+
     def _info(self):
         votes = datasets.List(datasets.Value("float64"))
         return evaluate.MetricInfo(
@@ -69,6 +73,6 @@ class DistCe(KernelModule, evaluate.Metric):
         check_no_classes(inputs["predictions"])
         return super()._checked(inputs)
 
-    @kernel_options(human_calibration)
+    @kernel_options(human_calibration, named_classes)
     def _compute(self, predictions, references, **options):
         return human_calibration(predictions, references, **options).to_dict()

@@ -4,7 +4,7 @@ import datasets
 import evaluate
 
 from rightreasons.analysis.calibration.errors import calibration_error
-from rightreasons.modules import KernelModule, describe_options, kernel_options
+from rightreasons.modules import KernelModule, describe_options, kernel_options, named_classes
 
 _DESCRIPTION = """
 Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,
@@ -43,6 +43,7 @@ Examples:
     ValueError: Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.
 """,
     calibration_error,
+    named_classes,
 )
 
 _CITATION = """
@@ -63,6 +64,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Ece(KernelModule, evaluate.Metric):
+    CLASSES = (("predictions", "references"),)
+
     def _info(self):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -80,6 +83,6 @@ class Ece(KernelModule, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
 
-    @kernel_options(calibration_error)
+    @kernel_options(calibration_error, named_classes)
     def _compute(self, predictions, references, **options):
         return calibration_error(predictions, references, **options).to_dict()

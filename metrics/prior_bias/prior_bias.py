@@ -51,6 +51,7 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class PriorBias(KernelModule, evaluate.Metric):
     OPTIONAL_INPUTS = ("references",)
+    CLASSES = (("predictions", "references"),)
 
     def _info(self):
         return evaluate.MetricInfo(

@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rightreasons.foundations.arrays import ingest, kind_of, to_numpy
+from rightreasons.foundations.arrays import classes_in, ingest, kind_of, to_numpy
+from rightreasons.foundations.label_names import (
+    check_label_names,
+    listed,
+    match_columns,
+    match_labels,
+    resolve_labels,
+)
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
@@ -185,6 +193,8 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
                 options["resampling"] = make(*values)
                 for name in set(RESAMPLING_OPTIONS) & set(flat) - known:
                     del options[name]
+            if named_classes in kernels:
+                del options["label_names"]
             return compute(self, *inputs, **options)
 
         parameters = [*own, *(option.replace(annotation=option.empty) for option in flat.values())]
@@ -192,6 +202,16 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
         return with_options
 
     return decorate
+
+
+def named_classes(*, label_names: Sequence[str] | None = None) -> Sequence[str] | None:
+    """Declare the option `label_names`, which `KernelModule` reads, for `kernel_options` and `describe_options`.
+
+    Args:
+        label_names: Names of the classes 0, 1, …, by which the columns of a table and labels in words are matched;
+            default: the names in a ClassLabel among the inputs, else those of the first table's columns in their order.
+    """
+    return label_names
 
 
 def options_for(kernel: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,6 +318,9 @@ class KernelModule:
     STREAMED: ClassVar[Mapping[str, tuple[type, ...]]] = {}
     """For an input the types of it that `_compute` reads by itself."""
 
+    CLASSES: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Groups of inputs that have their classes in common: scores with a column per class, and labels."""
+
     # Attributes of the host class, declared for the type checker because the mixin precedes it.
     num_process: int
     features: Any
@@ -331,13 +354,12 @@ class KernelModule:
         check_options(options, self.option_names(), f"{self.name}.compute")
         options = self._checked_options({**self.options, **options})
         if any(value is not None for value in inputs.values()):
-            columns = self._columns(inputs)
             added = _Added() if self._added.refused else self._added
-            added.check(columns, self.name)
-            result = self._result(added.joined(columns), options)
+            batch = self._batch(inputs, options)
+            result = self._result(self._joined(added.batches_with(batch, self.name), options), options)
         elif len(self._added):
             try:
-                result = self._result(self._added.joined(), options)
+                result = self._result(self._joined(self._added.batches, options), options)
             except Exception:
                 self._added.refused = True
                 raise
@@ -352,11 +374,13 @@ class KernelModule:
         """Add a batch of inputs; a batch that is refused changes nothing."""
         inputs, others = self._split(kwargs)
         check_options(others, inputs, f"{self.name}.add_batch")
-        columns = self._columns(inputs)
         added = _Added() if self._added.refused else self._added
-        added.check(columns, self.name)
-        added.batches.append({name: _copied(column) for name, column in columns.items()})
-        self._added = added
+        batch = self._batch(inputs, self.options)
+        batches = added.batches_with(batch, self.name)
+        for group in batch.classes:
+            first = next(each.classes[group] for each in batches if group in each.classes)
+            batch.in_order(group, first)  # names that do not match are refused here, not by `compute`
+        self._added = _Added([*batches[:-1], batch.copy()])
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
@@ -380,7 +404,7 @@ class KernelModule:
         defaults = {name for name in ("predictions", "references") if kwargs.get(name) is None}
         return inputs, {name: value for name, value in kwargs.items() if name not in {*inputs, *defaults}}
 
-    def _columns(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _batch(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> _Batch:
         """Bring every input from any accepted form to an array or a list of one length, and check it."""
         missing = [name for name in inputs if inputs[name] is None and name not in self.OPTIONAL_INPUTS]
         present = [name for name in inputs if inputs[name] is not None]
@@ -396,13 +420,83 @@ class KernelModule:
                 plain[name] = ingest(inputs[name], name, expected)
                 if len(plain[name]) == 0:
                     raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-        columns = self._checked(plain)
+        batch = _Batch(plain)
+        for group in self.CLASSES:
+            self._name_classes(group, inputs, batch, options)
+        batch.columns = columns = self._checked(plain)
         loaded = {name: columns[name] for name in present if not isinstance(inputs[name], self.STREAMED.get(name, ()))}
         if loaded:
             check_same_length(**loaded)
         for name, column in loaded.items():
             _check_characters(column, name)
-        return columns
+        return batch
+
+    def _name_classes(
+        self, group: tuple[str, ...], inputs: Mapping[str, Any], batch: _Batch, options: Mapping[str, Any]
+    ) -> None:
+        """Bring the inputs of a group whose classes have names into one order of the classes."""
+        plain = batch.columns
+        present = [name for name in group if inputs[name] is not None]
+        tables = {name: classes for name in present if (classes := classes_in(inputs[name]))}
+        class_labels = {name: names for name in present if (names := _class_label(inputs[name]))}
+        words = [name for name in present if _form_of(plain[name]) == (False, True) and self._takes_numbers(name)]
+        named = {f"the ClassLabel of `{name}`": names for name, names in class_labels.items()}
+        named |= {f"the columns of `{name}`": names for name, names in tables.items()}
+        if not named and not words:
+            return
+        first = next(iter(named.items()), ("", ()))
+        whose, classes = self._class_names(options, first[1]) or first
+        if not classes:
+            others = "`label_names`, or " if "label_names" in self.option_names() else ""
+            raise TypeError(
+                f"Expected whole numbers in `{words[0]}` ({others}scores in columns with the names of the classes, say "
+                f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
+            )
+        batch.classes[group], batch.named = classes, batch.named | {*tables, *class_labels, *words}
+        for name, own in tables.items():
+            order = match_columns(own, classes, where=f"the columns of `{name}`", classes_of=whose)
+            plain[name] = plain[name][:, order]
+        for name, own in class_labels.items():
+            if own != classes:
+                ids = check_labels(plain[name], len(own), name=name)
+                where = f"the ClassLabel of `{name}`"
+                match = match_labels(own, classes, used=np.unique(ids), where=where, classes_of=whose)
+                plain[name] = match.class_of[ids]
+        for name in words:
+            ids = resolve_labels(plain[name], classes, where=f"`{name}`").ids
+            if (ids < 0).any():
+                item = int(np.argmax(ids < 0))
+                raise ValueError(
+                    f"Expected a label in each item of `{name}`, but item {item} is {plain[name][item]!r}."
+                )
+            plain[name] = ids
+
+    def _takes_numbers(self, name: str) -> bool:
+        return all(getattr(form[name], "dtype", None) != "string" for form in self._forms())
+
+    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+        """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
+        names = options.get("label_names") if self.CLASSES else None
+        return None if names is None else ("`label_names`", check_label_names(names))
+
+    def _joined(self, batches: Sequence[_Batch], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of all batches, with the classes in one order."""
+        for group in self.CLASSES:
+            own = next((batch.classes[group] for batch in batches if group in batch.classes), ())
+            whose, classes = self._class_names(options, own) or ("the batches before", own)
+            batches = [batch.in_order(group, classes, whose) for batch in batches]
+            for name in group if classes else ():
+                column = batches[0].columns[name]
+                width = np.shape(column)[1] if isinstance(column, np.ndarray) and column.ndim > 1 else len(classes)
+                if width != len(classes):
+                    raise ValueError(
+                        f"Expected {width} names of classes, one per column of `{name}`, but those of {whose} are "
+                        f"{listed(classes)}."
+                    )
+        return {
+            name: None if column is None else _concatenated([batch.columns[name] for batch in batches])
+            for name, column in batches[0].columns.items()
+        }
 
     def _forms(self) -> list[Any]:
         return self.features if isinstance(self.features, list) else [self.features]
@@ -447,7 +541,7 @@ class KernelModule:
                 # A file of floats holds whole numbers as floats.
                 values = np.asarray(everything[name])
                 everything[name] = values.astype(np.int64) if (values == np.floor(values)).all() else values
-        return self._columns(everything)
+        return self._batch(everything, {}).columns
 
     def _infer_feature_from_batch(self, batch: Mapping[str, Any]) -> Any:
         """Choose the declared form of a batch; the host would take a text "1" for a number."""
@@ -487,38 +581,76 @@ _HOST_FILES = (
 
 
 @dataclasses.dataclass
+class _Batch:
+    """The inputs of one batch.
+
+    Attributes:
+        columns: The column of each input, None for an input that was omitted.
+        classes: The names of the classes of each group of inputs where any of them names its classes.
+        named: The inputs that do; their numbers of classes are places in these names.
+    """
+
+    columns: dict[str, Any]
+    classes: dict[tuple[str, ...], tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+
+    def __len__(self) -> int:
+        return len(next(column for column in self.columns.values() if column is not None))
+
+    def copy(self) -> _Batch:
+        return dataclasses.replace(self, columns={name: _copied(column) for name, column in self.columns.items()})
+
+    def in_order(self, group: tuple[str, ...], classes: tuple[str, ...], whose: str = "the batches before") -> _Batch:
+        """Return the batch with the classes of a group in another order."""
+        own = self.classes.get(group, classes)
+        if own == classes:
+            return self
+        order = match_columns(own, classes, where="the classes of a batch", classes_of=whose)
+        columns = dict(self.columns)
+        for name in self.named.intersection(group):
+            column = columns[name]
+            columns[name] = column[:, order] if np.ndim(column) > 1 else _mapped(column, np.argsort(order))
+        return dataclasses.replace(self, columns=columns)
+
+
+@dataclasses.dataclass
 class _Added:
     """The batches that a module holds for its next compute.
 
     Attributes:
-        batches: The columns of each batch, None for an input that was omitted.
+        batches: The batches.
         refused: Whether a compute has refused them. It may be tried again, but the next batch begins anew.
     """
 
-    batches: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    batches: list[_Batch] = dataclasses.field(default_factory=list)
     refused: bool = False
 
     def __len__(self) -> int:
-        return sum(len(next(column for column in batch.values() if column is not None)) for batch in self.batches)
+        return sum(map(len, self.batches))
 
-    def check(self, columns: Mapping[str, Any], module: str) -> None:
-        """Check that a batch has the inputs of those before, in the same form."""
-        for name, before in self.batches[0].items() if self.batches else ():
-            now = columns[name]
+    def batches_with(self, batch: _Batch, module: str) -> list[_Batch]:
+        """Return the batches and another one, after a check that it has the inputs of those before in the same form."""
+        for name, before in self.batches[0].columns.items() if self.batches else ():
+            now = batch.columns[name]
             expected, got = (_form_name(None if column is None else _form_of(column)) for column in (before, now))
             if expected != got:
                 raise ValueError(
                     f"Expected {expected} in `{name}`, the form of those added before to {module}, but got {got}: "
                     "call compute first."
                 )
+        return [*self.batches, batch]
 
-    def joined(self, *more: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of all batches, and of more."""
-        batches = [*self.batches, *more]
-        return {
-            name: None if column is None else _concatenated([batch[name] for batch in batches])
-            for name, column in batches[0].items()
-        }
+
+def _class_label(column: Any) -> tuple[str, ...]:
+    """Return the names of a column of `datasets` that is a ClassLabel."""
+    names = getattr(getattr(column, "features", None), "names", None)
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+
+
+def _mapped(labels: NDArray[Any], class_of: NDArray[np.int64]) -> NDArray[Any]:
+    """Map the numbers of classes; other numbers stay, and are refused where labels are checked."""
+    known = (labels >= 0) & (labels < len(class_of))
+    return np.where(known, class_of[np.where(known, labels, 0)], labels)
 
 
 def _copied(column: Any) -> Any:

@@ -194,9 +194,11 @@ def test_columns_of_a_table_are_classes_in_their_order():
     assert loaded("ece").compute(predictions=frame[["anger", "joy"]], references=[1, 1])["ece"] == pytest.approx(0.15)
     twice = pd.DataFrame([[0.9, 0.1], [0.8, 0.2]], columns=["p", "p"])
     assert check_scores(twice).tolist() == [[0.9, 0.1], [0.8, 0.2]]
+    for by_number in (pd.DataFrame({1: [0.1, 0.2], 0: [0.9, 0.8]}), pa.table({"p_1": [0.1, 0.2], "p_0": [0.9, 0.8]})):
+        assert check_scores(by_number).tolist() == [[0.9, 0.1], [0.8, 0.2]]
     for frame, message in (
-        (pd.DataFrame({1: [0.1], 0: [0.9]}), "`predictions` in the order of the classes, but got 1, 0"),
-        (pa.table({"1": [0.1], "0": [0.9]}), "`predictions` in the order of the classes, but got 1, 0"),
+        (pd.DataFrame({2: [0.1], 1: [0.9]}), "`predictions` in the order of the classes, but got 2, 1"),
+        (pa.table({"p_2": [0.1], "p_1": [0.9]}), "`predictions` in the order of the classes, but got 2, 1"),
         (pd.DataFrame({"a": [0.5], "text": ["x"]}), "in each column of `predictions`, but column 'text' holds"),
         (pd.DataFrame({"a": pd.Series([0.5], dtype=object)}), "column 'a' holds objects"),
         (pa.table({"a": [[0.5]]}), r"column 'a' holds 0.5 \(float\)"),

@@ -21,6 +21,23 @@ _MISSING = ("NAType", "NaTType")
 _DEEPEST = 8
 _LONGEST = 60
 
+CLASS_COLUMNS: Mapping[str, str | None] = {
+    "p": "probabilities",
+    "prob": "probabilities",
+    "proba": "probabilities",
+    "probs": "probabilities",
+    "probability": "probabilities",
+    "logit": "logits",
+    "logits": "logits",
+    "log_prob": "log_probabilities",
+    "log_probability": "log_probabilities",
+    "logprob": "log_probabilities",
+    "score": None,
+}
+"""Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`; with the kind of score."""
+
+_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
+
 
 def kind_of(value: object) -> str:
     """Say what a value is, for an error.
@@ -47,13 +64,45 @@ def is_tensor(value: object) -> bool:
     return hasattr(value, "detach") and hasattr(value, "cpu")
 
 
+def class_column(name: str) -> tuple[str | None, str]:
+    """Return the prefix of `CLASS_COLUMNS` that the name of a column has, or None, and the class that it names.
+
+    Example:
+        >>> class_column("p_Positive"), class_column("logit2"), class_column("joy")
+        (('p', 'Positive'), ('logit', '2'), (None, 'joy'))
+    """
+    match = _CLASS_COLUMN.fullmatch(name.lower())
+    if match is None:
+        return None, name
+    return match[1], name[match.start(2) :] if match[2] else match[3]
+
+
+def classes_in(values: Any) -> tuple[str, ...] | None:
+    """Return the classes that the columns of a table name; None for numbers, a name that comes twice, and other forms.
+
+    Example:
+        >>> import pyarrow
+        >>> classes_in(pyarrow.table({"p_no": [0.5], "p_yes": [0.5]})), classes_in([[0.5, 0.5]])
+        (('no', 'yes'), None)
+    """
+    if isinstance(values, (np.ndarray, list, tuple, *_REFUSED)) or is_tensor(values):
+        return None
+    try:
+        table = _columns_of(values)
+    except Exception:  # `ingest` says what is wrong with it
+        return None
+    names = tuple(class_column(str(name))[1] for name in table[0]) if table else ()
+    numbers = all(name.isdecimal() for name in names)
+    return None if numbers or len(set(names)) < len(names) else names
+
+
 def ingest(values: Any, name: str, expected: str = "an array or a list") -> Any:
     """Bring a column or a table in any accepted form to an array of numbers, or to a list.
 
     Args:
         values: A list, a tuple, a generator, a numpy array, a tensor, anything with `__array__` or `__dlpack__`, a
             Series or a DataFrame of pandas or polars, an Array, a ChunkedArray or a Table of pyarrow, or a Column or a
-            Dataset of datasets. The columns of a table are classes, in their order.
+            Dataset of datasets. The columns of a table are classes in their order, or by their numbers (`p_1, p_0`).
         name: What the caller calls it.
         expected: What it should be, for an error.
 
@@ -63,7 +112,7 @@ def ingest(values: Any, name: str, expected: str = "an array or a list") -> Any:
     Raises:
         TypeError: If it has no order (a set), is keyed (a dictionary), is a single value or text, has a mask, is a
             table with a column that does not hold numbers, or cannot be read.
-        ValueError: If the columns of a table are numbered in another order than that of the classes.
+        ValueError: If the columns of a table are numbered in another order, and not from 0.
 
     Example:
         >>> ingest((value / 2 for value in range(3)), "predictions")
@@ -273,10 +322,14 @@ def _from_columns(names: list[Any], columns: list[Any], name: str) -> NDArray[An
                 f"Expected numbers in each column of `{name}`, but column {label!r} holds {kind_of(sample)}."
             )
         arrays.append(array)
-    numbered = [int(label) for label in names if str(label).isdecimal()]
-    if len(numbered) == len(names) and numbered != sorted(numbered):
-        listed = ", ".join(map(str, numbered))
-        raise ValueError(f"Expected the columns of `{name}` in the order of the classes, but got {listed}.")
+    classes = [class_column(str(label))[1] for label in names]
+    if all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
+        order = sorted(range(len(classes)), key=lambda position: int(classes[position]))
+        if order != [*range(len(classes))] and {*map(int, classes)} != {*order}:
+            raise ValueError(
+                f"Expected the columns of `{name}` in the order of the classes, but got {', '.join(classes)}."
+            )
+        arrays = [arrays[position] for position in order]
     return np.column_stack(arrays)
 
 

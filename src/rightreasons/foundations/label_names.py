@@ -155,6 +155,33 @@ def match_labels(
     return LabelMatch(table, how, reason, pairs)
 
 
+def match_columns(columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str) -> NDArray[np.int64]:
+    """Find the column of each class by `match_labels`; there must be one for each, and no others.
+
+    Args:
+        columns: K names of columns.
+        classes: K names of classes.
+        where: Whose the columns are, for errors.
+        classes_of: Whose the classes are, for errors.
+
+    Returns:
+        (K,) the position of the column of each class.
+
+    Raises:
+        ValueError: If a column is none of the classes, or a class has no column; the sentence holds both lists.
+
+    Example:
+        >>> match_columns(["pos", "neg"], ["neg", "pos"], where="the table", classes_of="the model")
+        array([1, 0])
+    """
+    class_of = match_labels(columns, classes, where=where, classes_of=classes_of).class_of
+    if sorted(class_of) != [*range(len(classes))]:
+        raise ValueError(
+            f"Expected a column for each class of {classes_of} ({listed(classes)}), but {where} are {listed(columns)}."
+        )
+    return np.argsort(class_of)
+
+
 def resolve_labels(
     values: Any,
     names: Sequence[str] | None = None,
@@ -286,9 +313,11 @@ _Column: TypeAlias = "tuple[list[Any], dict[Any, _Cell | None]]"
 
 
 def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    ordered = isinstance(names, Iterable) and not isinstance(names, (str, Mapping, Set))
+    texts = tuple(names) if ordered else ()
+    if not ordered or not all(isinstance(name, str) for name in texts):
         raise TypeError(f"Expected {what} to be a list of strings, but got {_shown(names)}.")
-    return tuple(names)
+    return texts
 
 
 def _folded(name: str) -> str:

@@ -28,6 +28,7 @@ from rightreasons.data.opening.stored_columns import (
     read_columns,
 )
 from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.foundations.arrays import CLASS_COLUMNS, class_column
 from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels
 from rightreasons.foundations.options import listed as listed_names
@@ -74,22 +75,6 @@ CORRECT_COLUMNS = ("correct", "is_correct", "correctness", "right", "is_right")
 ID_COLUMNS = ("id", "ids", "uid", "guid", "item_id", "example_id")
 """Names of the column of the items' ids."""
 
-CLASS_COLUMNS: Mapping[str, str | None] = {
-    "p": "probabilities",
-    "prob": "probabilities",
-    "proba": "probabilities",
-    "probs": "probabilities",
-    "probability": "probabilities",
-    "logit": "logits",
-    "logits": "logits",
-    "log_prob": "log_probabilities",
-    "log_probability": "log_probabilities",
-    "logprob": "log_probabilities",
-    "score": None,
-}
-"""Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`."""
-
-_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ](.+)|(\d+))")
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
 
@@ -326,15 +311,15 @@ def _candidates(columns: Columns, where: str) -> list[_Scores]:
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
     for name in columns:
-        match = _CLASS_COLUMN.fullmatch(name.lower())
-        if match and name not in taken:
-            groups.setdefault(match[1], {})[_class_in(name)] = name
+        prefix, label = class_column(name)
+        if prefix is not None and name not in taken:
+            groups.setdefault(prefix, {})[label] = name
     several = [(prefix, group) for prefix, group in groups.items() if len(group) > 1]
     return single + [_group(group, CLASS_COLUMNS[prefix], where) for prefix, group in several]
 
 
 def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
-    if not all(name.isdigit() for name in group):
+    if not all(name.isascii() and name.isdecimal() and len(name) < 19 for name in group):
         return _Scores(tuple(group.values()), kind, tuple(group))
     group = dict(sorted(group.items(), key=lambda entry: int(entry[0])))
     if [int(name) for name in group] != list(range(len(group))):
@@ -345,22 +330,15 @@ def _group(group: Mapping[str, str], kind: str | None, where: str) -> _Scores:
     return _Scores(tuple(group.values()), kind, tuple(group))
 
 
-def _class_in(name: str) -> str:
-    """Return the class that the name of a column of scores names; the name itself where it has no known prefix."""
-    match = _CLASS_COLUMN.fullmatch(name.lower())
-    return name if match is None else name[match.start(2) :] if match[2] else match[3]
-
-
 def _chosen_scores(columns: Columns, table: Columns, where: str, options: PredictionOptions) -> _Scores:
     """Return the scores that an option names, or else the only ones; an error names the columns of the whole table."""
     if options.score_columns is not None:
         names = tuple(listed_names(options.score_columns) or ())
         _check_named(names, "score_columns", table, where)
-        classes = tuple(_class_in(name) for name in names)
-        first = names[0].lower()
-        match = _CLASS_COLUMN.fullmatch(first)
-        kind = SCORE_COLUMNS.get(first, CLASS_COLUMNS[match[1]] if match else None)
-        class_names = None if len(names) == 1 and match is None else classes
+        classes = tuple(class_column(name)[1] for name in names)
+        prefix = class_column(names[0])[0]
+        kind = SCORE_COLUMNS.get(names[0].lower(), CLASS_COLUMNS[prefix] if prefix else None)
+        class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
     candidates = _candidates(columns, where)
     fitting = candidates

@@ -24,9 +24,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.data.opening.predictions import ANSWER_COLUMNS, CLASS_COLUMNS, ModelAnswers, read_answers
+from rightreasons.data.opening.predictions import ANSWER_COLUMNS, ModelAnswers, read_answers
 from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.arrays import CLASS_COLUMNS
 from rightreasons.foundations.bounds import read_text
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.sentences import checks_kinds
