@@ -27,6 +27,7 @@ class Scores:
         probabilities: The probabilities as they are stored, of which `logits` are the logarithms: (N, K) or `Ragged`,
             and (N,) for kind="confidence"; None where the logits are what is known.
         kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
+        way: How the model's inputs were batched, and why not faster, as its trial found; "" for stored predictions.
     """
 
     ids: tuple[str, ...]
@@ -36,6 +37,7 @@ class Scores:
     truncated: int = 0
     probabilities: NDArray[np.float64] | Ragged | None = None
     kind: str = "top_label"
+    way: str = ""
 
     def __len__(self) -> int:
         return len(self.ids)

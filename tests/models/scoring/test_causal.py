@@ -46,7 +46,7 @@ def plain(scorer, prompt, choice):
     before = scorer.tokenizer(prompt)["input_ids"] if prompt else [scorer.start_token]
     tokens = scorer.tokenizer(f" {choice}", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
-        scores = scorer.model(torch.tensor([before + tokens])).logits[0].double().log_softmax(-1)
+        scores = scorer.model(torch.tensor([(before + tokens)[:-1]])).logits[0].double().log_softmax(-1)
     return sum(float(scores[len(before) - 1 + i, token]) for i, token in enumerate(tokens)), len(tokens)
 
 
@@ -100,9 +100,9 @@ def test_long_prompts_lose_their_beginning(scorer):
     long = " ".join(["the cat sat on a hill and"] * 20)
     scores = choose_causal(scorer, [long], CHOICES[:1], method="sum", progress=False)
     assert scores.truncated == 1
-    longest = max(len(choice.split()) for choice in CHOICES[0])
-    kept = " ".join(long.split()[-(64 - longest) :])
-    want = [plain(scorer, kept, choice)[0] for choice in CHOICES[0]]
+    # The last 65 words of prompt and choice are kept: the model reads 64 of them, and not the last.
+    kept = [long.split()[-(65 - len(choice.split())) :] for choice in CHOICES[0]]
+    want = [plain(scorer, " ".join(words), choice)[0] for words, choice in zip(kept, CHOICES[0], strict=True)]
     assert scores.logits[0] == pytest.approx(want, abs=1e-4)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import offsets_of
 from rightreasons.models.running.batching import Encoded, encode, pad
-from rightreasons.models.running.trial import EQUAL_LENGTHS, SHORTEST, TRIALS, Answers, Way, fastest_way
+from rightreasons.models.running.trial import EQUAL_LENGTHS, SHORTEST, TRIALS, Answers, RefusalError, Way, fastest_way
 
 RIGHT = "right padding"
 LEFT = "left padding"
@@ -49,9 +49,13 @@ def classifier_way(
 
     def find(reach: int) -> Way:
         encoded = _trial_items(model, tokenizer, min(reach, bound))
-        longest = int(encoded.lengths.max())
+        # The long items have a batch of their own, so that the short ones are not padded to their length.
+        long = encoded.lengths > SHORTEST
+        together = [np.append(np.flatnonzero(long), 0), np.flatnonzero(~long)] if long.any() else [np.arange(len(long))]
+        single = [np.array([item]) for item in range(len(long))]
+        equal = [np.flatnonzero(encoded.lengths == length) for length in np.unique(encoded.lengths)]
 
-        def ask(batches: list[NDArray[np.int64]], side: str) -> Answers:
+        def ask(batches: list[NDArray[np.int64]], side: str = "right") -> Answers:
             rows: dict[int, NDArray[np.float64]] = {}
             for batch in batches:
                 inputs = pad(dataclasses.replace(encoded, padding_side=side), batch, model.device)
@@ -59,22 +63,23 @@ def classifier_way(
                 if joint:
                     inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
                 answers = _answers(model(**inputs), mask, name, n_classes)
-                rows.update(zip(batch.tolist(), answers, strict=True))
-            return [rows[item] for item in range(len(encoded))]
+                for item, answer in zip(batch.tolist(), answers, strict=True):
+                    # An item of two batches counts with the answer of the first, which is the longer one.
+                    rows.setdefault(item, answer)
+            return [rows[item] for item in sorted(rows)]
 
-        everything, single = np.arange(len(encoded)), [np.array([item]) for item in range(len(encoded))]
-        equal = [np.flatnonzero(encoded.lengths == length) for length in np.unique(encoded.lengths)]
         with padding_token(model, encoded.padding["input_ids"]):
             return fastest_way(
                 model,
                 name,
-                lambda: ask(single, "right"),
+                lambda: ask(single),
                 {
-                    RIGHT: lambda: ask([everything], "right"),
-                    LEFT: lambda: ask([everything], "left"),
-                    EQUAL_LENGTHS: lambda: ask(equal, "right"),
+                    RIGHT: lambda: ask(together),
+                    LEFT: lambda: ask(together, "left"),
+                    EQUAL_LENGTHS: lambda: ask(equal),
                 },
-                longest=longest,
+                longest=int(encoded.lengths.max()),
+                again=lambda: ask(single[:2]),
             )
 
     kind = "choices" if joint else "texts"
@@ -147,14 +152,14 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
 
 
 def _trial_items(model: Any, tokenizer: Any, longest: int) -> Encoded:
-    """Return texts of random words: four of different lengths up to 16 tokens, and two of `longest` if that is more."""
+    """Return texts of random words: five of up to 16 tokens, and one of `longest` if that is more."""
     letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
     lengths = [1, 12, 4, 4, 7]
     texts = [" ".join(letters[:length]) for length in lengths]
     short = min(longest, SHORTEST)
     parts = [encode(tokenizer, texts, max_length=short)]
     if longest > short:
-        parts.append(encode(tokenizer, [" ".join(letters * (longest // 8 + 1)), "a b"], max_length=longest))
+        parts.append(encode(tokenizer, [" ".join(letters * (longest // 8 + 1))], max_length=longest))
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
     words = ordinary_tokens(model, tokenizer)
     special = np.isin(columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id])
@@ -178,7 +183,7 @@ def _answers(outputs: Any, mask: torch.Tensor, name: str, n_classes: int | None)
     if logits is None or logits.numel() != len(mask) * (n_classes or 1):
         came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
         what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
-        raise ValueError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
+        raise RefusalError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
     return list(logits.double().flatten(1).cpu().numpy())
 
 

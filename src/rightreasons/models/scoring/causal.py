@@ -1,13 +1,10 @@
 """Choices scored by a causal language model: by their likelihood after the prompt, or jointly, by letter.
 
-The prompt of an item is encoded once. Its choices follow it in one sequence, and an attention mask lets each see only
-the prompt and itself; the positions of each continue those of the prompt. One forward pass thus gives the same as one
-pass per (prompt, choice) pair, at the cost of the tokens that differ.
+The log-likelihoods are those of lm-evaluation-harness; the model's trial decides how prompts and choices are batched.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import os
@@ -23,7 +20,7 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.foundations.choices import SCORING_METHODS
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import (
     check_choices,
@@ -38,8 +35,17 @@ from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerpr
 from rightreasons.models.running.processes import default_device
 from rightreasons.models.running.run import run_model
 from rightreasons.models.running.store import Column
+from rightreasons.models.running.trial import ONE_BY_ONE, SHORTEST, Way, reach_of
+from rightreasons.models.scoring.likelihoods import SHARED, causal_way, likelihoods, n_rows, width
+from rightreasons.models.scoring.requests import Asked, tokenize_choices
 
 LETTERS = string.ascii_uppercase
+
+WAY = "way.json"
+"""The file of a store that tells how its items were batched."""
+
+# A tokenizer without a bound of its own reports a huge number.
+_UNBOUNDED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +71,17 @@ class CausalLM:
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens per sequence; 2048 if the model has no bound."""
-        return position_bound(self.model) or 2048
+        """Maximum tokens per sequence: the model's bound, else the tokenizer's, else 2048."""
+        bound = position_bound(self.model)
+        if bound is None:
+            bound = int(getattr(self.tokenizer, "model_max_length", _UNBOUNDED))
+        return bound if 0 < bound < _UNBOUNDED else 2048
 
     @property
-    def start_token(self) -> int:
-        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence."""
-        for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
-            if token is not None:
-                return int(token)
-        raise ValueError(
-            f"Expected the tokenizer of {self.name} to have a begin- or end-of-sequence token, but it has neither."
-        )
+    def start_token(self) -> int | None:
+        """The token that takes the place of an empty prompt: begin of sequence, else end of sequence, else None."""
+        tokens = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+        return next((int(token) for token in tokens if token is not None), None)
 
 
 def load_causal(
@@ -153,7 +158,8 @@ def choose_causal(
 ) -> Scores:
     r"""Score the choices of every item by a causal language model.
 
-    With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the choice after p:
+    With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the choice after p,
+    `loglikelihood` of the pair in lm-evaluation-harness:
 
         sum            l(a | p)
         mean           l(a | p) / number of tokens of a
@@ -169,8 +175,8 @@ def choose_causal(
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
         max_tokens: Maximum tokens per padded batch; a single item may exceed it.
-        shared_prefix: Whether the prompt is encoded once per item (default) rather than once per choice. The scores are
-            the same to rounding; models with an attention of their own may need False.
+        shared_prefix: Whether the prompt may be encoded once per item rather than once per choice (default), which is
+            faster. It is where the model's trial finds it exact.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
 
@@ -191,21 +197,19 @@ def choose_causal(
     check_count(max_tokens, "max_tokens")
     asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
     prompts, rows = _with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
-    items = [_tokenize(scorer, *item) for item in zip(asked.ids, prompts, rows, strict=True)]
-    lengths = [len(choice) for item in items for choice in item.choices]
-    truncated = sum(item.truncated for item in items)
-    if not shared_prefix:
-        items = [dataclasses.replace(item, choices=[choice]) for item in items for choice in item.choices]
-    score = functools.partial(_likelihoods, scorer, max_tokens=max_tokens, progress=progress)
-    likelihood = score(items, kind=f"choices by {method}", out=out)
+    score = functools.partial(_score, scorer, max_tokens=max_tokens, shared_prefix=shared_prefix, progress=progress)
+    scored = score(asked.ids, prompts, rows, kind=f"choices by {method}", out=out)
+    likelihood = scored.likelihoods
     if method == "mean":
-        likelihood = likelihood / lengths
+        likelihood = likelihood / scored.lengths
     if method == "unconditional":
         # Every distinct choice is scored once after the unconditional prompt.
         place = {text: index for index, text in enumerate(dict.fromkeys(itertools.chain.from_iterable(rows)))}
-        alone = [_tokenize(scorer, f"choice {text!r}", unconditional_prompt, [text]) for text in place]
-        likelihood = likelihood - score(alone, kind="choices alone")[[place[text] for row in rows for text in row]]
-    return Scores(asked.ids, Ragged.of(likelihood, asked.counts).table(), asked.labels, None, truncated)
+        names = [f"choice {text!r}" for text in place]
+        alone = score(names, [unconditional_prompt] * len(place), [[text] for text in place], kind="choices alone")
+        likelihood = likelihood - alone.likelihoods[[place[text] for row in rows for text in row]]
+    logits = Ragged.of(likelihood, asked.counts).table()
+    return Scores(asked.ids, logits, asked.labels, None, scored.truncated, way=scored.way)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,20 +256,6 @@ class ChoiceItems:
         return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
 
 
-@dataclass(frozen=True)
-class _Item:
-    """An item as tokens: its name, one prompt (never empty), the choices, and whether the prompt was cut."""
-
-    name: str
-    prompt: list[int]
-    choices: list[list[int]]
-    truncated: bool
-
-    @property
-    def tokens(self) -> int:
-        return len(self.prompt) + sum(map(len, self.choices))
-
-
 def _with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
     """Write the choices into the prompts with letters, and let the letters be the choices."""
     if (most := int(items.counts.max())) > len(LETTERS):
@@ -279,125 +269,135 @@ def _with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
     return prompts, [list(LETTERS[:count]) for count in items.counts]
 
 
-def _tokenize(scorer: CausalLM, name: str, prompt: str, row: Sequence[str]) -> _Item:
-    # The space belongs to the choice: that is how a running text is cut into tokens.
-    tokenizer = scorer.tokenizer
-    choices = tokenizer([f" {choice}" for choice in row], add_special_tokens=False)["input_ids"]
-    tokens = tokenizer(prompt)["input_ids"] if prompt else []
-    room = scorer.max_length - max(map(len, choices))
-    if room < 1:
-        raise ValueError(
-            f"Expected choices that {scorer.name} can read (up to {scorer.max_length} tokens), but one of item "
-            f"{name!r} has {max(map(len, choices))}."
-        )
-    return _Item(name, tokens[-room:] or [scorer.start_token], choices, len(tokens) > room)
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """The log-likelihoods of all choices, the tokens of each, the number of prompts cut, and the way in words."""
+
+    likelihoods: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    truncated: int
+    way: str
+
+
+def _score(
+    scorer: CausalLM,
+    names: Sequence[str],
+    prompts: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    kind: str,
+    out: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> _Scored:
+    """Score the choices of every item, one after another."""
+    items = tokenize_choices(
+        scorer.tokenizer,
+        names,
+        prompts,
+        rows,
+        start_token=scorer.start_token,
+        max_length=scorer.max_length,
+        model_name=scorer.name,
+    )
+    parts = list(itertools.chain.from_iterable(items))
+    likelihood, way = _likelihoods(scorer, parts, kind=kind, out=out, **options)
+    first = np.repeat(offsets_of([len(row) for row in rows])[:-1], [len(group) for group in items])
+    place = np.concatenate([start + np.array(asked.places) for start, asked in zip(first, parts, strict=True)])
+    lengths = [len(choice) for asked in parts for choice in asked.choices]
+    back = np.argsort(place)
+    truncated = sum(any(asked.truncated for asked in group) for group in items)
+    return _Scored(np.concatenate(likelihood)[back], np.array(lengths)[back], truncated, way)
 
 
 def _likelihoods(
     scorer: CausalLM,
-    items: Sequence[_Item],
+    items: Sequence[Asked],
     *,
     kind: str,
     max_tokens: int,
+    shared_prefix: bool,
     progress: bool,
     out: str | os.PathLike[str] | None = None,
-) -> NDArray[np.float64]:
-    """Return the summed log-likelihood of every choice of every item, one after another."""
+) -> tuple[list[NDArray[np.float64]], str]:
+    """Return the log-likelihood of every choice of every item, and the way of batching in words."""
+    ways = _ways(scorer, items, shared_prefix)
+    names = {way.name: way for way in ways}
+    batches: list[NDArray[np.int64]] = []
+    for name in names:
+        rows = np.flatnonzero([way.name == name for way in ways])
+        batches += [rows[batch] for batch in _batches([items[int(row)] for row in rows], name, max_tokens)]
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column]:
-        rows = _forward(scorer.model, [items[index] for index in batch])
-        finite = np.isfinite(rows.reduce(np.add))
-        if not finite.all():
-            name = items[batch[int(finite.argmin())]].name
-            raise ValueError(f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {name!r}.")
-        return {"likelihood": rows}
+        chosen = [items[int(index)] for index in batch]
+        rows = likelihoods(scorer.model, chosen, ways[int(batch[0])].name)
+        for asked, row in zip(chosen, rows, strict=True):
+            if not np.isfinite(row).all():
+                raise ValueError(
+                    f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {asked.name!r}."
+                )
+        return {"likelihood": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
 
     def inputs() -> dict[str, str]:
-        sequences = [part for item in items for part in (item.prompt, *item.choices)]
+        sequences = [part for asked in items for part in (asked.prompt, *asked.choices)]
         arrays = {
             "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
             "lengths": np.array([len(part) for part in sequences]),
-            "choices": np.array([len(item.choices) for item in items]),
+            "choices": np.array([len(asked.choices) for asked in items]),
         }
-        return {"ids": fingerprint_texts(item.name for item in items), "texts": fingerprint_arrays(arrays)}
+        return {"ids": fingerprint_texts(asked.name for asked in items), "texts": fingerprint_arrays(arrays)}
 
-    batches = _batches(items, max_tokens)
-    columns = run_model(scorer.model, score, batches, kind=kind, inputs=inputs, progress=progress, out=out)
-    return columns.ragged("likelihood").values
+    told = "; ".join(
+        f"{way}{f' of up to {max(w.longest for w in ways if w.name == name)} tokens' * (len(names) > 1)}"
+        for name, way in names.items()
+    )
+    columns = run_model(
+        scorer.model,
+        score,
+        batches,
+        kind=kind,
+        inputs=inputs,
+        progress=progress,
+        out=out,
+        notes={WAY: told},
+    )
+    return list(columns.ragged("likelihood")), told
 
 
-def _batches(items: Sequence[_Item], max_tokens: int) -> list[NDArray[np.int64]]:
+def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:
+    """Return the way of each item: the fastest that a trial at about its length finds exact."""
+    bound = scorer.max_length
+    ask = functools.partial(causal_way, scorer.model, scorer.tokenizer, scorer.name, bound=bound)
+    widths = [width(asked, SHARED) for asked in items]
+    reaches = sorted({reach_of(size) for size in widths if size <= bound}, reverse=True)
+    found: dict[int, Way] = {}
+    for reach in reaches:
+        found[reach] = ask(longest=reach, shared_prefix=shared_prefix)
+        if found[reach].name == ask(longest=SHORTEST, shared_prefix=shared_prefix).name:
+            break  # what is exact for long sequences is exact for shorter ones
+    ways = []
+    for asked, size in zip(items, widths, strict=True):
+        if size <= bound:
+            ways.append(found.get(reach_of(size)) or found[min(found)])
+        else:  # a row of prompt and all choices is longer than what the model reads
+            ways.append(ask(longest=width(asked, ONE_BY_ONE), shared_prefix=False))
+    return ways
+
+
+def _batches(items: Sequence[Asked], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
-    prompt = np.array([len(item.prompt) for item in items])
-    total = np.array([item.tokens for item in items])
-    order = np.lexsort((-(total - prompt), -(prompt // 8))).astype(np.int64)
+    prompts = np.array([len(asked.prompt) for asked in items])
+    widths = np.array([width(asked, way) for asked in items])
+    rows = np.array([n_rows(asked, way) for asked in items])
+    order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
     while start < len(order):
-        end, width, tail = start, 0, 0
+        end = start + 1
         while end < len(order):
-            width = max(width, int(prompt[order[end]]))
-            tail = max(tail, int(total[order[end]] - prompt[order[end]]))
-            if end > start and (end - start + 1) * (width + tail) > max_tokens:
+            batch = order[start : end + 1]
+            if rows[batch].sum() * widths[batch].max() > max_tokens:
                 break
             end += 1
         batches.append(order[start:end])
         start = end
     return batches
-
-
-def _forward(model: Any, items: Sequence[_Item]) -> Ragged:
-    """Score all choices of some items by one forward pass: a row of log-likelihoods per item.
-
-    Prompts end in the same column, so that only the logits of the last columns are needed.
-    """
-    width = max(len(item.prompt) for item in items)
-    tail = max(item.tokens - len(item.prompt) for item in items)
-    shape = (len(items), width + tail)
-    tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    segment = np.full(shape, -1, dtype=np.int64)  # 0 is the prompt, j + 1 the j-th choice, -1 padding
-    source = np.zeros(shape, dtype=np.int64)  # the column whose logits predict this token
-    for row, item in enumerate(items):
-        size = len(item.prompt)
-        tokens[row, width - size : width] = item.prompt
-        positions[row, width - size : width] = np.arange(size)
-        segment[row, width - size : width] = 0
-        column = width
-        for index, choice in enumerate(item.choices):
-            span = slice(column, column + len(choice))
-            tokens[row, span] = choice
-            positions[row, span] = size + np.arange(len(choice))
-            segment[row, span] = index + 1
-            source[row, span] = np.arange(column - 1, column + len(choice) - 1)
-            source[row, column] = width - 1
-            column += len(choice)
-    device = model.device
-    segments = torch.from_numpy(segment).to(device)
-    causal = torch.ones(shape[1], shape[1], dtype=torch.bool, device=device).tril()
-    key, query = segments[:, None, :], segments[:, :, None]
-    allowed = causal & (key >= 0) & ((key == 0) | (key == query))
-    allowed |= torch.eye(shape[1], dtype=torch.bool, device=device)  # padding sees itself, so that no row is empty
-    # transformers takes an additive, four-dimensional mask unchanged.
-    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=device)
-    mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)
-    logits = model(
-        input_ids=torch.from_numpy(tokens).to(device),
-        attention_mask=mask[:, None],
-        position_ids=torch.from_numpy(positions).to(device),
-        use_cache=False,
-        logits_to_keep=tail + 1,
-    ).logits
-    at_row, at_column = np.nonzero(segment > 0)
-    wanted = torch.from_numpy(tokens[at_row, at_column]).to(device)
-    rows = torch.from_numpy(at_row).to(device)
-    columns = torch.from_numpy(source[at_row, at_column] - (width - 1)).to(device)
-    likelihood = np.empty(len(at_row))
-    # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for start in range(0, len(at_row), 512):
-        part = slice(start, start + 512)
-        scores = logits[rows[part], columns[part]].float()
-        picked = scores.gather(1, wanted[part][:, None])[:, 0] - scores.logsumexp(dim=1)
-        likelihood[part] = picked.double().cpu().numpy()
-    owner = at_row * (segment.max() + 1) + segment[at_row, at_column]  # which choice of which item
-    starts = np.flatnonzero(np.diff(np.concatenate(([-1], owner))))
-    return Ragged.of(np.add.reduceat(likelihood, starts), [len(item.choices) for item in items])

@@ -1,0 +1,275 @@
+"""The log-likelihood of choices after their prompts, in every way of batching that a causal language model may allow.
+
+A prompt is read once with all its choices behind it, in one row where an attention mask lets each choice see only the
+prompt and itself, or it is read with each choice anew. A row holds no last token of a choice, which nothing follows, so
+choices of one token need the prompt alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.models.running.padding import ordinary_tokens
+from rightreasons.models.running.trial import (
+    EQUAL_LENGTHS,
+    ONE_BY_ONE,
+    SHORTEST,
+    TRIALS,
+    Answers,
+    RefusalError,
+    Way,
+    fastest_way,
+    reach_of,
+    tolerance,
+)
+from rightreasons.models.scoring.requests import Asked
+
+SHARED = "shared prefix"
+PADDED = "right padding"
+UNMASKED = "right padding without a mask"
+
+WAYS = (SHARED, PADDED, UNMASKED, EQUAL_LENGTHS, ONE_BY_ONE)
+"""The ways of batching, the fastest first."""
+
+_PART = 512
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One sequence that a model reads, and what is read off it.
+
+    Attributes:
+        tokens: (T,) the sequence.
+        positions: (T,) the position of each token.
+        segments: (T,) 0 for the prompt, j > 0 for a choice that sees only the prompt and itself.
+        columns: (W,) where the logits of each wanted token are.
+        wanted: (W,) the wanted tokens.
+        owners: (W,) the choice that each is of.
+    """
+
+    tokens: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    owners: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def width(asked: Asked, way: str) -> int:
+    """Return the tokens of the longest row that an item becomes."""
+    sizes = [len(choice) - 1 for choice in asked.choices]
+    return len(asked.prompt) + (sum(sizes) if way == SHARED else max(sizes))
+
+
+def n_rows(asked: Asked, way: str) -> int:
+    """Return the maximum number of rows that an item becomes."""
+    return 1 if way == SHARED or max(map(len, asked.choices)) == 1 else len(asked.choices)
+
+
+def likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of each choice of each item, in nats: (C,) per item.
+
+    Args:
+        model: A causal language model.
+        items: The items.
+        way: One of `WAYS`.
+    """
+    counts = [len(asked.choices) for asked in items]
+    first = [0, *itertools.accumulate(counts)]
+    make = _shared_rows if way == SHARED else _plain_rows
+    rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
+    sums = np.zeros(first[-1])
+    for group in _groups(rows, way):
+        owners, values = _read(model, group, way)
+        np.add.at(sums, owners, values)
+    return [sums[start:end] for start, end in itertools.pairwise(first)]
+
+
+def causal_way(model: Any, tokenizer: Any, name: str, *, longest: int, bound: int, shared_prefix: bool = True) -> Way:
+    """Return how a causal language model reads sequences, from a trial: the fastest of `WAYS` that is exact.
+
+    Args:
+        model: A causal language model.
+        tokenizer: Its tokenizer.
+        name: What the user called it.
+        longest: Tokens of the longest sequence.
+        bound: Maximum tokens that the model reads.
+        shared_prefix: Whether a prompt may be read once for all of its choices.
+
+    Raises:
+        ValueError: If no way is exact, or the model also reads the tokens that it is to predict.
+    """
+
+    def find(reach: int) -> Way:
+        reach = min(reach, bound)
+        words = ordinary_tokens(model, tokenizer)
+        short = reach <= SHORTEST
+        items = _trial_items(words, reach)
+        ways: Sequence[str] = WAYS if shared_prefix else WAYS[1:]
+        if not short:  # a way that fails at short sequences is not asked again
+            before = causal_way(model, tokenizer, name, longest=SHORTEST, bound=bound, shared_prefix=shared_prefix)
+            ways = WAYS[WAYS.index(before.name) :]
+        return fastest_way(
+            model,
+            name,
+            lambda: _alone(model, items, name if short else None),
+            {way: functools.partial(likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
+            longest=reach,
+            again=(lambda: _alone(model, items, None)) if short else None,
+        )
+
+    kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
+    return TRIALS.way(model, kind, min(longest, bound), find)
+
+
+def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
+    """Return items of random words: several of up to 16 tokens, or two of which one is as long as is asked."""
+    draw = np.random.default_rng(0)
+    shapes = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
+    if reach > SHORTEST:
+        shapes = [(9, (3,)), (reach - 4, (3, 3))]
+    return [
+        Asked("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
+        for size, sizes in shapes
+    ]
+
+
+def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
+    """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
+    answers = []
+    for asked in items:
+        sums = []
+        for row in itertools.chain.from_iterable(
+            _plain_rows(Asked("", asked.prompt, [choice], [], False), 0) for choice in asked.choices
+        ):
+            scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
+            if name is not None and len(row) > 4:
+                part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])), name)[0]
+                off = float((scores[: len(part)] - part).abs().max())
+                if off > 10 * tolerance(model, float(scores.abs().max())):
+                    raise RefusalError(
+                        f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores "
+                        f"differ by {off:.2g} where later tokens differ."
+                    )
+            log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
+            sums.append(float(log.gather(1, _tensor(model, row.wanted)[:, None]).sum()))
+        answers.append(np.array(sums))
+    return answers
+
+
+def _plain_rows(asked: Asked, first: int) -> Iterator[_Row]:
+    """Yield a row per choice; choices that differ in their last token alone share one."""
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for place, choice in enumerate(asked.choices):
+        rows.setdefault(tuple(choice[:-1]), []).append(place)
+    size = len(asked.prompt)
+    for read, places in rows.items():
+        tokens = np.array([*asked.prompt, *read], dtype=np.int64)
+        n = len(read) + 1
+        yield _Row(
+            tokens,
+            np.arange(len(tokens)),
+            np.zeros_like(tokens),
+            np.tile(np.arange(size - 1, size - 1 + n), len(places)),
+            np.array([asked.choices[place] for place in places], dtype=np.int64).ravel(),
+            np.repeat(np.array(places) + first, n),
+        )
+
+
+def _shared_rows(asked: Asked, first: int) -> Iterator[_Row]:
+    """Yield one row: the prompt and, behind it, each choice without its last token."""
+    size = len(asked.prompt)
+    read = [np.array(choice[:-1], dtype=np.int64) for choice in asked.choices]
+    ends = size + np.cumsum([0, *map(len, read)])
+    yield _Row(
+        np.concatenate([asked.prompt, *read]).astype(np.int64),
+        np.concatenate([np.arange(size), *(size + np.arange(len(part)) for part in read)]),
+        np.repeat(np.arange(len(read) + 1), [size, *map(len, read)]),
+        np.concatenate([[size - 1, *range(start, end)] for start, end in itertools.pairwise(ends.tolist())]).astype(
+            np.int64
+        ),
+        np.concatenate(asked.choices).astype(np.int64),
+        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in asked.choices]),
+    )
+
+
+def _groups(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
+    """Cut rows into those that are read together."""
+    if way == ONE_BY_ONE:
+        return [[row] for row in rows]
+    if way == EQUAL_LENGTHS:
+        return [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
+    return [rows]
+
+
+def _read(model: Any, rows: Sequence[_Row], way: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Read rows in one pass; return the owner and the log-likelihood of each wanted token."""
+    shape = (len(rows), max(map(len, rows)))
+    tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    segments = np.full(shape, -1, dtype=np.int64)
+    for place, row in enumerate(rows):
+        tokens[place, : len(row)], positions[place, : len(row)] = row.tokens, row.positions
+        segments[place, : len(row)] = row.segments
+    inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
+    if (segments > 0).any():
+        inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
+    elif way in (SHARED, PADDED) and (segments < 0).any():
+        inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
+    columns = np.unique(np.concatenate([row.columns for row in rows]))
+    options = inspect.signature(model.forward).parameters
+    if "use_cache" in options:
+        inputs["use_cache"] = False
+    if "logits_to_keep" in options:
+        inputs["logits_to_keep"] = _tensor(model, columns)
+    logits = _logits(model(**inputs))
+    at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
+    at_column = np.concatenate([row.columns for row in rows])
+    if logits.shape[1] == len(columns) < shape[1]:
+        at_column = np.searchsorted(columns, at_column)
+    wanted = np.concatenate([row.wanted for row in rows])
+    values = np.empty(len(wanted))
+    # In parts: the table of all logits is in memory already, a float copy of it need not be.
+    for start in range(0, len(wanted), _PART):
+        part = slice(start, start + _PART)
+        scores = logits[_tensor(model, at_row[part]), _tensor(model, at_column[part])].float()
+        picked = scores.gather(1, _tensor(model, wanted[part])[:, None])[:, 0] - scores.logsumexp(dim=1)
+        values[part] = picked.double().cpu().numpy()
+    return np.concatenate([row.owners for row in rows]), values
+
+
+def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is."""
+    parts = torch.from_numpy(segments).to(model.device)
+    size = parts.shape[1]
+    causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
+    key, query = parts[:, None, :], parts[:, :, None]
+    allowed = causal & (key >= 0) & ((key == 0) | (key == query))
+    allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
+    mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
+    return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
+
+
+def _logits(outputs: Any, name: str = "the model") -> torch.Tensor:
+    logits = getattr(outputs, "logits", None)
+    if logits is None or logits.dim() != 3:
+        raise RefusalError(
+            f"Expected logits of every token from {name}, but it gives {type(outputs).__name__} without them."
+        )
+    table: torch.Tensor = logits
+    return table
+
+
+def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
+    return torch.from_numpy(array).to(model.device)
