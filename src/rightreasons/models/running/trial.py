@@ -23,7 +23,7 @@ from rightreasons.models.running.frozen import frozen
 from rightreasons.models.running.processes import processes
 
 ONE_BY_ONE = "one by one"
-"""The way that every other one is held against."""
+"""The way that every other one is compared with."""
 
 EQUAL_LENGTHS = "equal lengths"
 """Batches of sequences of one length, for models that read padding as text."""

@@ -51,7 +51,7 @@ def tokenize_choices(
         names: N ids of items, for errors.
         prompts: N prompts.
         rows: N lists of choices.
-        start_token: What stands in place of an empty prompt; None for a tokenizer without such a token.
+        start_token: The token in place of an empty prompt; None for a tokenizer without such a token.
         max_length: Maximum tokens that the model reads.
         model_name: What the user called the model.
 
