@@ -2,6 +2,7 @@
 
 import json
 
+import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -367,7 +368,7 @@ def test_labels_and_columns_of_scores_meet_by_name():
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
     read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
     assert read.references.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="3 names in `label_names`, .* but got 2: e, n"):
+    with pytest.raises(ValueError, match="3 names of classes .* but got 2: e, n"):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n"])
 
 
@@ -460,3 +461,34 @@ def test_records_in_an_object(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"):
         read_predictions(tmp_path / "none.csv")
+
+
+def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
+    """The file stores numbers; the description of its columns, their names."""
+    names = datasets.ClassLabel(names=["neg", "pos"])
+    number, text, scores = datasets.Value("float64"), datasets.Value("string"), datasets.List(datasets.Value("float64"))
+
+    def read(label=names, **columns):
+        features = datasets.Features({**{name: kind for name, (kind, _) in columns.items()}, "label": label})
+        values = {name: column for name, (_, column) in columns.items()}
+        datasets.Dataset.from_dict({**values, "label": [1, 0]}, features=features).to_parquet(tmp_path / "p.parquet")
+        return read_predictions(tmp_path / "p.parquet")
+
+    first, second = [0.9, 0.2], [0.1, 0.8]
+    by_name = read(p_pos=(number, first), p_neg=(number, second))
+    assert (by_name.references.tolist(), by_name.label_names) == ([0, 1], ("pos", "neg"))
+    for columns in (
+        {"probs": (scores, [[0.9, 0.1], [0.2, 0.8]])},
+        {"p_0": (number, first), "p_1": (number, second)},
+        {"probs": (number, first)},
+    ):
+        in_order = read(**columns)
+        assert (in_order.references.tolist(), in_order.label_names) == ([1, 0], ("neg", "pos"))
+    for kind, answers in ((datasets.Value("int64"), [1, 1]), (text, ["Pos", "Pos"]), (names, [1, 1])):
+        assert read(confidence=(number, first), prediction=(kind, answers)).references.tolist() == [1, 0]
+    choices = read(label=datasets.ClassLabel(names=list("ABCD")), probs=(scores, [[0.5, 0.5], [0.2, 0.3, 0.5]]))
+    assert choices.references.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="the labels a, b in the column 'label' of p.parquet, but the labels are pos"):
+        read(p_a=(number, first), p_b=(number, second))
+    with pytest.raises(ValueError, match="3 names of classes .* but got 2: neg, pos"):
+        read(probs=(scores, [[0.8, 0.1, 0.1]] * 2))

@@ -69,13 +69,14 @@ def sources(
     Returns:
         The model, the data set, and the options about stored predictions that are set.
     """
+    from rightreasons.data.opening.compressed import data_type
     from rightreasons.data.opening.stored_columns import SUFFIXES
 
     files = stored.changed()
     if dataset is None and model is not None:
         if stored.predictions is not None:
             return None, model, files
-        if Path(model).suffix.lower() in SUFFIXES:
+        if data_type(Path(model)) in SUFFIXES:
             return None, None, {**files, "predictions": model}
     return model, dataset, files
 

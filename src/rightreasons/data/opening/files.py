@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from rightreasons.data.opening.compressed import COMPRESSIONS, EXPANSION, SMALL, data_type, plain_name, unpacked
 from rightreasons.foundations.bounds import (
     MAX_CELL_CHARACTERS,
     MAX_COLUMNS,
@@ -40,8 +41,6 @@ LABELS_SUFFIX = "-labels.lst"
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
 _TEXT = 1 << 22  # characters of JSON lines that are parsed at a time
 _BLOCK = 1 << 25  # bytes that Arrow parses at a time
-_EXPANSION = 100  # a file may hold this many times its size, or _SMALL if that is more
-_SMALL = 1 << 28
 _MAX_DIGITS = 30  # of a number that an error shows
 
 Record = dict[str, Any]
@@ -52,7 +51,7 @@ def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table
     """Read a file with its columns unchanged.
 
     Args:
-        path: The file; its suffix is one of `FILE_TYPES`.
+        path: The file; its suffix is one of `FILE_TYPES`, perhaps followed by one of `COMPRESSIONS`.
         column_names: The column names of a csv or tsv file without a header.
 
     Returns:
@@ -61,17 +60,19 @@ def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table
     Raises:
         ValueError: If the suffix is another, the file is damaged or passes a limit, or it has no rows.
     """
-    kind = path.suffix.lower()
+    kind = data_type(path)
     if kind not in FILE_TYPES:
-        raise ValueError(f"Expected a file of type {', '.join(FILE_TYPES)}, but got {path}.")
+        types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
+        raise ValueError(f"Expected a file of type {types}, but got {path}.")
     if column_names is not None and kind not in (".csv", ".tsv"):
         raise ValueError(f"Expected `column_names` for a csv or tsv file alone, but got them for {path}.")
-    if kind == ".parquet":
-        table = read_parquet(path)
-    elif kind in (".csv", ".tsv"):
-        table = _separated(path, kind == ".tsv", column_names)
-    else:
-        table = _json(path, lines=kind == ".jsonl")
+    with unpacked(path) as file:
+        if kind == ".parquet":
+            table = read_parquet(file)
+        elif kind in (".csv", ".tsv"):
+            table = _separated(file, kind == ".tsv", column_names)
+        else:
+            table = _json(file, lines=kind == ".jsonl")
     if not table.num_rows or not table.num_columns:
         raise ValueError(f"Expected at least one row in {path}, but it has none.")
     return _with_label_file(table, path)
@@ -105,7 +106,7 @@ def short_reason(error: Exception) -> str:
 
 
 def _with_label_file(table: pa.Table, path: Path) -> pa.Table:
-    file = path.with_name(path.stem + LABELS_SUFFIX)
+    file = path.with_name(Path(plain_name(path)).stem + LABELS_SUFFIX)
     if "label" in table.column_names or not file.is_file():
         return table
     with _utf8(file) as stream:
@@ -337,7 +338,7 @@ def _table(chunks: Iterable[Chunk], path: Path, unit: str) -> pa.Table:
         n_rows += len(records)
         if len(keys) > MAX_COLUMNS:
             raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but its records have more keys.")
-        if 8 * n_rows * len(keys) > max(_SMALL, 8 * n_bytes):
+        if 8 * n_rows * len(keys) > max(SMALL, 8 * n_bytes):
             raise ValueError(
                 f"Expected records with the same keys in {path}, but {n_rows:,} records have {len(keys):,} keys, most "
                 "of which are missing from most of them."
@@ -445,7 +446,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def _check_expansion(path: Path) -> None:
     """Refuse a file of a few repeated values that would fill the memory; texts are measured without making them."""
-    allowed = max(_SMALL, _EXPANSION * path.stat().st_size)
+    allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with pa.parquet.ParquetFile(path) as file:
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import datasets
 import pyarrow as pa
 
+from rightreasons.data.opening.compressed import data_type
 from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, short_reason
 
 MAX_ENTRIES = 10_000
@@ -51,7 +52,7 @@ def read_folder(path: Path, config: str | None, column_names: Sequence[str] | No
         return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
     if _is_described(path):
         return _by_datasets(path, lambda: datasets.load_dataset(str(path), config))
-    files = [file for file in _files(path) if Path(file).suffix.lower() in FILE_TYPES]
+    files = [file for file in _files(path) if data_type(Path(file)) in FILE_TYPES]
     if not files:
         return _by_datasets(path, lambda: datasets.load_dataset(str(path), config))
     refuse_config(path, config)
@@ -125,16 +126,16 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
         if splits:
             order = [*_KEYWORDS, *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = Counter(Path(file).suffix.lower() for file in files)
+    types = Counter(data_type(Path(file)) for file in files)
     kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
-    return {"train": [file for file in files if Path(file).suffix.lower() == kind]}
+    return {"train": [file for file in files if data_type(Path(file)) == kind]}
 
 
 def _joined(files: Sequence[Path], column_names: Sequence[str] | None) -> pa.Table:
     """Read the files of a split, one after the other."""
     tables: list[pa.Table] = []
     for file in files:
-        separated = file.suffix.lower() in (".csv", ".tsv")
+        separated = data_type(file) in (".csv", ".tsv")
         table = read_file(file, column_names if separated else None)
         if tables and set(table.column_names) != set(tables[0].column_names):
             raise ValueError(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rightreasons.data.opening.stored_columns import (
     Column,
     Columns,
+    NamedLabels,
     check_columns,
     parse_columns,
     read_columns,
@@ -276,11 +277,17 @@ def find_predictions(
         label = _one_column(labels, "labels", LABEL_COLUMNS, columns, where)
     chosen = _chosen_scores(others, columns, where, options)
     table = _score_table(chosen, columns)
+    values = None if label is None else columns[label]
+    if isinstance(values, NamedLabels):
+        if isinstance(table, list):  # the choices of an item have no names
+            values = values.numbers
+        elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
+            label_names = values.names
     names = _class_names(chosen, table, label_names, where)
     references, match = None, ""
-    if label is not None:
+    if values is not None:
         place = f"the column {label!r} of {where}"
-        references, names, match = _labels(columns[label], place, names, table, first_label)
+        references, names, match = _labels(values, place, names, table, first_label)
     return Predictions(
         predictions=table,
         references=references,
@@ -489,8 +496,8 @@ def _class_names(
     n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
     if len(names) != n_classes:
         raise ValueError(
-            f"Expected {n_classes} names in `label_names`, one per class of {where}, but got {len(names)}: "
-            f"{listed(names)}."
+            f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
+            f"{where}, but got {len(names)}: {listed(names)}."
         )
     return names
 
@@ -581,10 +588,16 @@ def _right(
         answers = _answer_columns(columns)
         if not correct and len(answers) == 1 and len(labels) == 1:
             places = [f"the column {one!r} of {where}" for one in (answers[0], labels[0])]
-            given, gold = resolve_label_columns(
-                dict(zip(places, (columns[answers[0]], columns[labels[0]]), strict=True)),
-                remedy="say which answers were right with `correct_column`",
-            ).values()
+            both = columns[answers[0]], columns[labels[0]]
+            remedy = "say which answers were right with `correct_column`"
+            names = next((column.names for column in reversed(both) if isinstance(column, NamedLabels)), None)
+            if names is None:
+                given, gold = resolve_label_columns(dict(zip(places, both, strict=True)), remedy=remedy).values()
+            else:  # the other column may hold the numbers of these names
+                given, gold = (
+                    resolve_labels(column, names, first=0, where=place, remedy=remedy)
+                    for place, column in zip(places, both, strict=True)
+                )
             missing = np.flatnonzero(gold.ids < 0)
             if missing.size:
                 raise ValueError(f"Expected a label in each row of {places[1]}, but row {missing[0]} has none.")

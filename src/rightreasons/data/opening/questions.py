@@ -9,6 +9,7 @@ from typing import Any
 import datasets
 
 from rightreasons.data.benchmarks.squad import question_features, read_squad
+from rightreasons.data.opening.compressed import data_type, unpacked
 from rightreasons.data.opening.datasets import limited
 from rightreasons.data.opening.splits import choose_split
 from rightreasons.data.opening.tables import read_tables
@@ -48,8 +49,9 @@ def open_questions(
     path = Path(os.fspath(name_or_path)) if isinstance(name_or_path, (str, os.PathLike)) else None
     name = str(path) if path is not None else "the data set"
     tables: Any
-    if path is not None and path.suffix == ".json" and path.is_file() and _is_squad(path):
-        tables = datasets.Dataset.from_list(list(read_squad(path)), features=question_features())
+    rows_of_squad = None if path is None or data_type(path) != ".json" or not path.is_file() else _squad(path)
+    if rows_of_squad is not None:
+        tables = datasets.Dataset.from_list(rows_of_squad, features=question_features())
     else:
         tables = read_tables(name_or_path, data_dir=data_dir)
     if isinstance(tables, datasets.Dataset):
@@ -84,10 +86,14 @@ def _has_answer(answers: Any, row: int, name: str) -> bool:
     return bool(texts)
 
 
-def _is_squad(path: Path) -> bool:
-    try:
-        whole = read_json(path)
-    except ValueError:
-        return False  # what is wrong with it, the reader of files says
-    data = whole.get("data") if isinstance(whole, dict) else None
-    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "paragraphs" in data[0]
+def _squad(path: Path) -> list[dict[str, Any]] | None:
+    """Return the questions of a file in the form of SQuAD, or None for another file."""
+    with unpacked(path) as file:
+        try:
+            whole = read_json(file)
+        except ValueError:
+            return None  # what is wrong with it, the reader of files says
+        data = whole.get("data") if isinstance(whole, dict) else None
+        if isinstance(data, list) and data and isinstance(data[0], dict) and "paragraphs" in data[0]:
+            return list(read_squad(file))
+    return None

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.data.opening.files import read_parquet
+from rightreasons.data.opening.compressed import data_type, unpacked
+from rightreasons.data.opening.files import dataset_of, read_parquet
 from rightreasons.foundations.bounds import parse_json, read_text
 from rightreasons.foundations.label_names import listed
 
@@ -22,29 +24,53 @@ Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Columns: TypeAlias = "Mapping[str, Column]"
 
 
+class NamedLabels(list[str | None]):
+    """The names of labels whose file stores numbers and, as a ClassLabel of `datasets`, their names.
+
+    Args:
+        numbers: The numbers; None and -1 are no label.
+        names: The names of the classes.
+        column: The name of the column, for errors.
+        path: The file, for errors.
+    """
+
+    def __init__(self, numbers: Column, names: Sequence[str], column: str, path: Path) -> None:
+        self.names = tuple(names)
+        self.numbers = numbers
+        odd = next((row for row, n in enumerate(numbers) if n is not None and not -1 <= n < len(names)), None)
+        if odd is not None:
+            raise ValueError(
+                f"Expected labels from 0 to {len(names) - 1} in the column {column!r} of {path}, but row {odd} holds "
+                f"{numbers[odd]}."
+            )
+        super().__init__(None if n is None or n < 0 else self.names[n] for n in numbers)
+
+
 def read_columns(path: str | Path) -> Columns:
     """Read the columns of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
 
     Args:
-        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file.
+        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file, or a
+            compressed one (`.csv.gz`).
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
+    suffix = data_type(path)
     if suffix not in SUFFIXES:
         raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
     if not path.is_file():
         raise FileNotFoundError(f"Expected a file of predictions at {path}, but there is no such file.")
-    if suffix == ".npz":
-        columns = _npz(path)
-    elif suffix == ".parquet":
-        columns = _parquet(path)
-    else:
-        columns = _text_columns(read_text(path, path.name), suffix, path.name)
-    return check_columns(columns, path.name)
+    with unpacked(path) as file:
+        if suffix == ".npz":
+            columns = _npz(file)
+        elif suffix == ".parquet":
+            columns = _parquet(file)
+        else:
+            columns = _text_columns(read_text(file, file.name), suffix, file.name)
+        return check_columns(columns, file.name)
 
 
 def parse_columns(text: str) -> Columns:
@@ -161,6 +187,11 @@ def _npz(path: Path) -> Columns:
 
 def _parquet(path: Path) -> Columns:
     try:
-        return dict(read_parquet(path).to_pydict())
+        data = dataset_of(read_parquet(path), path)
+        columns: dict[str, Column] = dict(data.data.to_pydict())
+        for name, feature in data.features.items():
+            if isinstance(feature, datasets.ClassLabel):
+                columns[name] = NamedLabels(columns[name], feature.names, name, path)
+        return columns
     except ValueError as error:  # people who upload a file do not know its folder
         raise ValueError(str(error).replace(str(path), path.name)) from None

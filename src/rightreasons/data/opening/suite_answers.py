@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.data.opening.compressed import data_type, unpacked
 from rightreasons.data.opening.predictions import ANSWER_COLUMNS, ModelAnswers, read_answers
 from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.suites.suite import Suite
@@ -66,10 +67,11 @@ def read_suite_answers(path: str | os.PathLike[str], suite: Suite, *, file_forma
         check_one_of(file_format, FORMATS, "file_format")
     if not file.is_file():
         raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
-    suffix = file.suffix.lower()
+    suffix = data_type(file)
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
         return read_answers(file)
-    text = read_text(file, file.name)
+    with unpacked(file) as plain:
+        text = read_text(plain, plain.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
         return read_answers(file)

@@ -15,6 +15,7 @@ from typing import Any
 import datasets
 
 from rightreasons.data.builders.catalog import CATALOG, load_dataset
+from rightreasons.data.opening.compressed import data_type
 from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, short_reason
 from rightreasons.data.opening.folders import Splits, read_folder, refuse_config
 from rightreasons.foundations.sentences import one_line
@@ -89,7 +90,7 @@ def splits_of(tables: Splits) -> dict[str, datasets.Dataset]:
 
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
-    looks_like_a_path = name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FILE_TYPES
+    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in FILE_TYPES
     if looks_like_a_path or name.count("/") > 1:
         raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
     try:
