@@ -1,0 +1,103 @@
+"""`python -m zoo`: hold families against one item at a time, and write docs/models.md; `make zoo` runs them all."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import signal
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import transformers  # noqa: E402 - reads the environment
+
+from zoo.building import TASKS, NotBuilt, families  # noqa: E402
+from zoo.families import MECHANISMS  # noqa: E402
+from zoo.holding import hold, single_thread  # noqa: E402
+from zoo.page import page  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_SECONDS = 120.0
+"""Processor time of a family."""
+
+
+class TooLong(Exception):
+    """A family took more than `MOST_SECONDS`."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make zoo", description=__doc__)
+    parser.add_argument("--tasks", default=",".join(TASKS), help="comma-separated tasks; all by default")
+    parser.add_argument("--families", default="", help="comma-separated families; all by default")
+    parser.add_argument("--short", action="store_true", help="only the families that the tests run")
+    parser.add_argument("--resume", action="store_true", help="skip families with a result in the folder")
+    parser.add_argument("--out", type=Path, default=ROOT / ".zoo", help="folder of the results")
+    parser.add_argument("--write", action="store_true", help="write docs/models.md from the results of all families")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    transformers.logging.set_verbosity_error()
+    single_thread()
+    options.out.mkdir(parents=True, exist_ok=True)
+    named = [name for name in options.families.split(",") if name]
+    wrong = 0
+    for task in options.tasks.split(","):
+        for family in named or (MECHANISMS[task] if options.short else families(task)):
+            if family not in families(task):
+                continue
+            record = options.out / f"{task}.{family}.json"
+            if not (options.resume and record.exists()):
+                record.write_text(json.dumps(run(task, family), indent=1), encoding="utf-8")
+            wrong += show(json.loads(record.read_text(encoding="utf-8")))
+    if options.write:
+        records = [
+            json.loads((options.out / f"{task}.{family}.json").read_text(encoding="utf-8"))
+            for task in TASKS
+            for family in families(task)
+        ]
+        (ROOT / "docs" / "models.md").write_text(page(records), encoding="utf-8")
+    return int(wrong > 0)
+
+
+def run(task: str, family: str) -> dict[str, Any]:
+    """Hold one family; a reason takes the place of its outcomes where it is not built."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise TooLong(f"more than {MOST_SECONDS:.0f} seconds")
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    reason, outcomes = "", []
+    try:
+        outcomes = [dataclasses.asdict(outcome) for outcome in hold(task, family)]
+    except (NotBuilt, TooLong) as error:
+        reason = str(error)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    return {"task": task, "family": family, "not_built": reason, "outcomes": outcomes}
+
+
+def show(record: dict[str, Any]) -> int:
+    """Print what a family came to; the number of its wrong outcomes."""
+    name = f"{record['task']:8} {record['family']:24}"
+    if record["not_built"]:
+        print(name, "not built:", record["not_built"], flush=True)
+        return 0
+    wrong = [outcome for outcome in record["outcomes"] if outcome["verdict"] not in ("exact", "refused")]
+    refused = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "refused"})
+    exact = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "exact"})
+    print(name, *(f"exact: {', '.join(exact)};" for _ in exact[:1]), *(f"refused: {', '.join(refused)}" for _ in refused[:1]))
+    for outcome in wrong:
+        size = "" if outcome["error"] is None else f" by {outcome['error']:.0e}"
+        print(f"    {outcome['call']} ({outcome['variant']}) {outcome['verdict']}{size} {outcome['sentence']}"[:200])
+    sys.stdout.flush()
+    return len(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

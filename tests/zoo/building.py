@@ -1,0 +1,125 @@
+"""Tiny models of every family with random weights, saved to a folder as a user has them."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers.models.auto import modeling_auto
+
+from rightreasons.models.loading import quiet
+from zoo.families import OVERRIDES, TYPED
+from zoo.shrinking import tiny_config
+from zoo.words import TEXTS, tokenizer
+
+TASKS = {
+    "classes": ("SEQUENCE_CLASSIFICATION", transformers.AutoModelForSequenceClassification),
+    "choices": ("MULTIPLE_CHOICE", transformers.AutoModelForMultipleChoice),
+    "causal": ("CAUSAL_LM", transformers.AutoModelForCausalLM),
+}
+N_CLASSES = 3
+MOST_PARAMETERS = 3_000_000
+SPREADS = ((0.8, 0.35), (0.4, 0.2), (0.2, 0.1), (None, None))
+"""Spreads of embeddings and weights that are tried one after another; the last is the family's own."""
+
+
+class NotBuilt(Exception):
+    """A family that cannot be built tiny, or that reads more than text; the message says why."""
+
+
+def families(task: str) -> list[str]:
+    """Return the families that the installed transformers offers for a task."""
+    return sorted(getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES"))
+
+
+def build(task: str, family: str, *, seed: int = 0) -> Any:
+    """Return a tiny model with random weights, for which texts differ.
+
+    Raises:
+        NotBuilt: If that fails, with the reason.
+    """
+    options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else {"is_decoder": task == "causal"}
+    overrides = {**OVERRIDES.get(family, {}), **OVERRIDES.get(f"{family}:{task}", {})}
+    try:
+        config = tiny_config(family, overrides=overrides, **options)
+        with torch.device("meta"):
+            draft = TASKS[task][1].from_config(config)
+    except Exception as error:
+        raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
+    size = sum(parameter.numel() for parameter in draft.parameters())
+    if size > MOST_PARAMETERS:
+        name, largest = max(draft.named_parameters(), key=lambda pair: pair[1].numel())
+        raise NotBuilt(f"no tiny configuration: {size:,} parameters, {name} is {tuple(largest.shape)}")
+    for embedding, weight in SPREADS:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            try:
+                model = TASKS[task][1].from_config(config).float().eval()
+            except Exception as error:
+                raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
+            if weight is not None:
+                _spread(model, embedding, weight)
+        if _lively(model, task):
+            return model
+    raise NotBuilt("random weights give no finite logits that depend on the text")
+
+
+def reads_types(model: Any) -> bool:
+    """Tell whether the tokenizer of such a model gives type ids."""
+    known = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1 or model.config.model_type in TYPED
+    return known and "token_type_ids" in inspect.signature(model.forward).parameters
+
+
+def save(model: Any, folder: Path, words: Any) -> Path:
+    """Save a model and its tokenizer as users have them."""
+    with quiet():
+        model.save_pretrained(folder)
+        words.save_pretrained(folder)
+    return folder
+
+
+@torch.no_grad()
+def _spread(model: Any, embedding: float, weight: float) -> None:
+    """Spread the weights: with the initial ones nothing depends on the input."""
+    try:
+        words = model.get_input_embeddings()
+    except NotImplementedError:
+        words = None
+    for name, parameter in model.named_parameters():
+        lower = name.lower()
+        if any(word in lower for word in ("a_log", "dt_", "norm", "decay", "time_", "ln_", "lambda", "scale", "rotary")):
+            continue
+        if parameter.dim() > 1:
+            parameter.normal_(0.0, embedding if "embed" in lower or "wte" in lower else weight)
+        else:
+            parameter.normal_(0.0, 0.1)
+    if isinstance(words, torch.nn.Embedding):
+        words.weight.normal_(0.0, embedding)
+
+
+@torch.no_grad()
+def _lively(model: Any, task: str) -> bool:
+    words = tokenizer(ends=task != "causal", types=reads_types(model))
+    rows = []
+    for text in TEXTS[:2]:
+        inputs = words(text, return_tensors="pt")
+        if task == "choices":
+            inputs = {name: tensor[None] for name, tensor in inputs.items()}
+        try:
+            logits = model(**inputs).logits
+        except Exception as error:
+            raise NotBuilt(f"reads more than text: {_line(error)}") from error
+        rows.append(logits.reshape(-1, logits.shape[-1])[-1].double())
+    if not all(bool(row.isfinite().all()) for row in rows):
+        return False
+    if task == "classes" and max(float(row.softmax(0).max()) for row in rows) > 0.9999:
+        return False
+    return float((rows[0] - rows[1]).abs().max()) > 1e-3
+
+
+def _line(error: Exception) -> str:
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:200]

@@ -1,0 +1,76 @@
+"""What families need beyond the rules of shrinking, and what is known of them: data alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+
+OVERRIDES: dict[str, dict[str, Any]] = {
+    "cohere_compass_text": {"rope_parameters": {kind: dict(_ROPE) for kind in ("full_attention", "sliding_attention")}},
+    "deepseek_v2": {"num_experts_per_tok": 2, "topk_method": "greedy"},
+    "dbrx": {"attn_config.rope_theta": 10000.0},
+    "dots1": {"n_routed_experts": 4},
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+    "lilt": {"hidden_size": 48},
+    "longcat_flash": {"qk_head_dim": 8},
+    "mamba2": {"head_dim": 16},
+    "mpnet": {"relative_attention_num_buckets": 32},
+    "recurrent_gemma": {"num_hidden_layers": 3},
+    "reformer": {"axial_pos_shape": (8, 8), "axial_pos_embds_dim": (16, 16), "attn_layers": ["local", "lsh"]},
+    "xmod": {"default_language": "en_XX"},
+    "zamba": {"num_hidden_layers": 6, "layers_block_type": None},
+}
+"""Attributes by family, or by "family:task"."""
+
+TYPED = ("xlnet",)
+"""Families whose tokenizers give type ids although the configuration does not count the types."""
+
+MECHANISMS: dict[str, tuple[str, ...]] = {
+    "classes": (
+        "bert",  # absolute positions, type ids
+        "roberta",  # positions from behind the padding id
+        "deberta-v2",  # relative positions
+        "modernbert",  # windows in an encoder
+        "longformer",  # pads by itself to a multiple of its window
+        "xlnet",  # (length, batch) inside
+        "fnet",  # no mask
+        "bart",  # two readers
+        "t5",  # two readers with one table
+        "gpt2",  # absolute positions, the last token decides
+        "llama",  # rotary positions
+        "gemma2",  # windows in a decoder
+        "mpt",  # ALiBi
+        "qwen3_next",  # linear attention
+        "canine",  # no table of words
+    ),
+    "choices": ("bert", "xlnet", "fnet"),
+    "causal": (
+        "gpt2",
+        "llama",
+        "qwen3_moe",  # experts
+        "mistral",  # a window
+        "gemma2",  # windows in some layers
+        "gpt_oss",  # windows and sinks
+        "llama4_text",  # chunks
+        "gpt_neo",  # a window of its own
+        "mpt",  # ALiBi
+        "bloom",  # ALiBi from the mask
+        "mamba",
+        "mamba2",
+        "qwen3_next",
+        "lfm2",  # convolutions
+        "recurrent_gemma",
+        "rwkv",
+        "bart",  # a decoder without its encoder
+    ),
+}
+"""A family per mechanism: the part of the zoo that the tests run."""
+
+REFUSED: dict[tuple[str, str, str], str] = {}
+"""Calls that are refused rightly, and why."""
+
+KNOWN: dict[tuple[str, str, str], str] = {}
+"""Calls that are known to be wrong."""

@@ -1,0 +1,225 @@
+"""What the library says of a tiny model, held against the literal way: exact, refused in a sentence, or wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.models import (
+    choose,
+    fisher_information,
+    integrated_gradients,
+    load_causal,
+    load_classifier,
+    load_multiple_choice,
+    predict,
+    predict_choices,
+)
+from zoo import literal
+from zoo.building import build, reads_types, save
+from zoo.words import CHOICES, PAIRS, PROMPTS, RESERVED, TEXTS, tokenizer
+
+TOLERANCE = 1e-4
+"""Relative to the largest number of the call."""
+
+STEPS = 6
+VARIANTS = {
+    "classes": ("right", "left", "other padding"),
+    "choices": ("right", "left"),
+    "causal": ("right", "left", "prepend"),
+}
+"""The padding side of the tokenizer; a padding id of the model that is not the tokenizer's; a tokenizer as Llama 2's."""
+
+CALLS = ("predict", "attributions", "fisher", "choices", "causal")
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a call came to.
+
+    Attributes:
+        call: One of `CALLS`.
+        variant: The tokenizer's padding side, or another circumstance.
+        verdict: "exact", "refused" (with a sentence), "wrong" (with an error) or "crashed".
+        error: The largest difference relative to the largest number; None where there is no number.
+        sentence: The refusal, or what crashed.
+    """
+
+    call: str
+    variant: str
+    verdict: str
+    error: float | None = None
+    sentence: str = ""
+
+
+def hold(task: str, family: str, *, variants: Iterable[str] | None = None) -> list[Outcome]:
+    """Build a tiny model of a family and hold every call of the task against the literal way.
+
+    Raises:
+        NotBuilt: If there is no such tiny model, with the reason.
+    """
+    model = build(task, family)
+    outcomes: list[Outcome] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for variant in VARIANTS[task] if variants is None else variants:
+            outcomes += _HELD[task](model, Path(folder) / variant, variant)
+    return outcomes
+
+
+def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+    words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
+    pad = model.config.pad_token_id
+    if variant == "other padding":
+        model.config.pad_token_id = RESERVED[0]
+    save(model, folder, words)
+    model.config.pad_token_id = pad
+    with _trying("predict", variant) as caught:
+        classifier = load_classifier(folder, device="cpu")
+    if caught:
+        yield from (dataclasses.replace(caught[0], call=call) for call in ("predict", "attributions", "fisher"))
+        return
+    model, length = classifier.model, classifier.max_length
+    texts = [*TEXTS, " ".join(TEXTS)]
+    parts = [literal.inputs_of(words, text, None, length) for text in texts]
+    pairs = [literal.inputs_of(words, *both, length) for both in zip(TEXTS, PAIRS, strict=True)]
+    alone = [literal.logits(model, part) for part in parts]
+    yield _compare("predict", variant, alone, lambda: predict(classifier, texts, progress=False).logits)
+    alone = [literal.logits(model, part) for part in pairs]
+    yield _compare(
+        "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, progress=False).logits
+    )
+    if variant == "other padding":
+        return
+    items = [[part] for part in parts[: len(TEXTS)]]
+    yield from _gradients(classifier, variant, items, {"texts": TEXTS})
+
+
+def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+    words = tokenizer(side=variant, types=reads_types(model))
+    save(model, folder, words)
+    with _trying("choices", variant) as caught:
+        classifier = load_multiple_choice(folder, device="cpu")
+    if caught:
+        yield caught[0]
+        return
+    model, length = classifier.model, classifier.max_length
+    items = [
+        [literal.inputs_of(words, prompt, choice, length) for choice in row]
+        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
+    ]
+    alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
+    yield _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, CHOICES, progress=False).logits)
+    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, "choices": CHOICES}):
+        yield dataclasses.replace(outcome, variant=f"{variant}, choices")
+
+
+def _causal(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+    kind = "prepend" if variant == "prepend" else "bytes"
+    words = tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=False)
+    save(model, folder, words)
+    with _trying("causal", variant) as caught:
+        scorer = load_causal(folder, device="cpu")
+    if caught:
+        yield caught[0]
+        return
+    length = scorer.max_length
+    asked = [
+        [literal.likelihood(scorer.model, words, prompt, choice, length) for choice in row]
+        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
+    ]
+    sums = [np.array([value for value, _ in row]) for row in asked]
+    means = [np.array([value / count for value, count in row]) for row in asked]
+    for method, alone in (("sum", sums), ("mean", means)):
+        yield _compare(
+            "causal",
+            f"{variant}, {method}",
+            alone,
+            lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
+        )
+
+
+_HELD: dict[str, Callable[[Any, Path, str], Iterator[Outcome]]] = {
+    "classes": _classes,
+    "choices": _choices,
+    "causal": _causal,
+}
+
+
+def _gradients(classifier: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]) -> Iterator[Outcome]:
+    try:
+        reader = literal.Reader(classifier.model)
+        labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
+        rows = [literal.attributions(reader, parts, label, STEPS) for parts, label in zip(items, labels, strict=True)]
+        values = np.array([literal.fisher(reader, parts) for parts in items])
+    except Exception as error:  # then only a refusal is right
+        rows, values = None, None
+        reason = f"no literal way: {type(error).__name__}: {error}"
+    texts = asked.pop("texts")
+    got = {
+        "attributions": lambda: integrated_gradients(
+            classifier, texts, **asked, method="riemann_right", steps=STEPS, rank_special=True, progress=False
+        ).scores,
+        "fisher": lambda: fisher_information(classifier, texts, **asked, progress=False).eigenvalues,
+    }
+    for call, alone in (("attributions", rows), ("fisher", values)):
+        outcome = _compare(call, variant, alone, got[call])
+        if alone is None and outcome.verdict != "refused":
+            outcome = dataclasses.replace(outcome, verdict="unknown", sentence=reason)
+        yield outcome
+
+
+def reader_logits(reader: literal.Reader, parts: list[dict[str, Any]]) -> NDArray[np.float64]:
+    """Return the logits of an item of one text or several choices."""
+    if len(parts) == 1:
+        return literal.logits(reader.model, parts[0])
+    return np.array([literal.pair_logit(reader.model, part) for part in parts])
+
+
+class _trying:  # noqa: N801 - reads as a statement
+    """Turns an error of the block into an outcome."""
+
+    def __init__(self, call: str, variant: str) -> None:
+        self._call, self._variant = call, variant
+        self._caught: list[Outcome] = []
+
+    def __enter__(self) -> list[Outcome]:
+        return self._caught
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        line = (str(error).strip().splitlines() or [""])[0]
+        if isinstance(error, (ValueError, TypeError)) and line.startswith("Expected"):
+            self._caught.append(Outcome(self._call, self._variant, "refused", None, line))
+        else:
+            self._caught.append(Outcome(self._call, self._variant, "crashed", None, f"{type(error).__name__}: {line}"))
+        return True
+
+
+def _compare(call: str, variant: str, alone: Any, ask: Callable[[], Any]) -> Outcome:
+    with _trying(call, variant) as caught:
+        answer = ask()
+    if caught:
+        return caught[0]
+    if alone is None:
+        return Outcome(call, variant, "answered")
+    got = [np.asarray(row, dtype=np.float64) for row in (answer if isinstance(answer, Ragged) else list(answer))]
+    want = [np.asarray(row, dtype=np.float64) for row in alone]
+    if [row.shape for row in got] != [row.shape for row in want]:
+        return Outcome(call, variant, "wrong", None, f"{len(got)} rows of other lengths")
+    size = max(float(np.abs(row).max(initial=0.0)) for row in want) or 1.0
+    error = max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(got, want, strict=True)) / size
+    return Outcome(call, variant, "exact" if error <= TOLERANCE else "wrong", error)
+
+
+def single_thread() -> None:
+    """Tiny models are fastest on one thread."""
+    torch.set_num_threads(1)

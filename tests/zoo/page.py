@@ -1,0 +1,94 @@
+"""docs/models.md: the table of the zoo, as it was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import transformers
+
+COLUMNS = {
+    "predict": "predict",
+    "attributions": "attributions",
+    "fisher": "Fisher information",
+    "choices": "choices",
+    "causal": "causal scoring",
+}
+_HEAD = """# Models
+
+Which families of transformers {version} this package reads exactly, written by
+
+    make zoo
+
+which builds every family of the library's own lists (sequence classification, multiple choice, causal language models) from a
+tiny configuration with random weights and holds every call against one item at a time, unpadded, by the plain forward pass of the
+model: logits, integrated gradients at {steps} equal nodes by a literal loop, the largest eigenvalue of the Fisher information from the
+whole Jacobian, and the log-likelihood of each (prompt, choice) pair by itself. Texts have 3 to 60 tokens, are longer than the
+windows of the models and than what some of them take; tokenizers pad on the right and on the left; the padding id of the model is not
+that of the tokenizer; a tokenizer as Llama 2's puts a space before each text. A call is exact if no number differs by more than
+{tolerance:g}, relative to the largest. Everything else is refused in one sentence, or stands here as wrong. A family that a new release of
+transformers adds is in the next table by itself.
+
+torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
+"""
+
+
+def page(records: Sequence[dict[str, Any]]) -> str:
+    """Return docs/models.md for the records of all families."""
+    from zoo.holding import STEPS, TOLERANCE
+
+    version = transformers.__version__
+    head = _HEAD.format(version=version, torch=torch.__version__.split("+")[0], steps=STEPS, tolerance=TOLERANCE)
+    refusals: dict[str, int] = {}
+    rows: dict[str, dict[str, str]] = {}
+    counts = {call: dict.fromkeys(("exact", "refused", "wrong"), 0) for call in COLUMNS}
+    for record in records:
+        cells = rows.setdefault(record["family"], {})
+        for call in COLUMNS:
+            held = [outcome for outcome in record["outcomes"] if outcome["call"] == call]
+            if held and not (record["task"] == "choices" and call in ("attributions", "fisher") and call in cells):
+                cells[call], kind = _cell(held, refusals)
+                counts[call][kind] += 1
+    lines = [head, "| | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---|" * len(COLUMNS)]
+    for kind in ("exact", "refused", "wrong"):
+        lines.append(f"| {kind} | " + " | ".join(str(counts[call][kind]) for call in COLUMNS) + " |")
+    lines += ["", "| family | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---|" * len(COLUMNS)]
+    for family in sorted(rows):
+        lines.append(f"| {family} | " + " | ".join(rows[family].get(call, "–") for call in COLUMNS) + " |")
+    if refusals:
+        lines += ["", "## Refused", ""]
+        lines += [f"{number}. {sentence}" for sentence, number in refusals.items()]
+    absent: dict[str, list[str]] = {}
+    for record in records:
+        if record["not_built"]:
+            absent.setdefault(record["not_built"], []).append(f"{record['family']} ({record['task']})")
+    if absent:
+        lines += ["", "## Not built", "", "| families | why |", "|---|---|"]
+        lines += [f"| {', '.join(names)} | {_plain(why)} |" for why, names in sorted(absent.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(held: Sequence[dict[str, Any]], refusals: dict[str, int]) -> tuple[str, str]:
+    wrong = [outcome for outcome in held if outcome["verdict"] not in ("exact", "refused")]
+    if wrong:
+        where = ", ".join(dict.fromkeys(outcome["variant"].split(",")[0] for outcome in wrong))
+        errors = [outcome["error"] for outcome in wrong if outcome["error"] is not None]
+        size = f"**wrong** by {max(errors):.0e}" if errors else f"**{wrong[0]['verdict']}**"
+        return f"{size} ({where})", "wrong"
+    sentences = [outcome["sentence"] for outcome in held if outcome["verdict"] == "refused"]
+    notes = sorted({refusals.setdefault(_plain(sentence), len(refusals) + 1) for sentence in sentences})
+    told = f"refused ({', '.join(map(str, notes))})"
+    if not sentences:
+        return "exact", "exact"
+    if len(sentences) == len(held):
+        return told, "refused"
+    where = ", ".join(dict.fromkeys(outcome["variant"].split(",")[0] for outcome in held if outcome["verdict"] == "refused"))
+    return f"exact; {told} ({where})", "exact"
+
+
+def _plain(sentence: str) -> str:
+    """Return a sentence without the folder and the class of one model."""
+    sentence = re.sub(r"/\S*/(right|left|other padding|prepend)\b", "the model", sentence)
+    return re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence).replace("|", "/")
