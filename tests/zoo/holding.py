@@ -1,4 +1,4 @@
-"""What the library says of a tiny model, held against the literal way: exact, refused in a sentence, or wrong."""
+"""What the library says of a tiny model, compared with the literal way: exact, refused in a sentence, or wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VARIANTS = {
     "choices": ("right", "left"),
     "causal": ("right", "left", "prepend"),
 }
-"""The padding side of the tokenizer; a padding id of the model that is not the tokenizer's; a tokenizer as Llama 2's."""
+"""The padding side of the tokenizer; a padding id of the model's own; a tokenizer as Llama 2's."""
 
 CALLS = ("predict", "attributions", "fisher", "choices", "causal")
 
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def hold(task: str, family: str, *, variants: Iterable[str] | None = None) -> list[Outcome]:
-    """Build a tiny model of a family and hold every call of the task against the literal way.
+    """Build a tiny model of a family and compare every call of the task with the literal way.
 
     Raises:
         NotBuilt: If there is no such tiny model, with the reason.
@@ -86,20 +86,24 @@ def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     if caught:
         yield from (dataclasses.replace(caught[0], call=call) for call in ("predict", "attributions", "fisher"))
         return
-    model, length = classifier.model, classifier.max_length
+    model, length = classifier.model, _length(classifier.model, words, classifier.max_length)
+    if length < classifier.max_length:
+        told = f"the model takes {length} tokens, not {classifier.max_length}"
+        yield Outcome("predict", variant, "wrong", None, told)
     texts = [*TEXTS, " ".join(TEXTS)]
+    bound: dict[str, Any] = {"max_length": length, "progress": False}
     parts = [literal.inputs_of(words, text, None, length) for text in texts]
     pairs = [literal.inputs_of(words, *both, length) for both in zip(TEXTS, PAIRS, strict=True)]
     alone = [literal.logits(model, part) for part in parts]
-    yield _compare("predict", variant, alone, lambda: predict(classifier, texts, progress=False).logits)
+    yield _compare("predict", variant, alone, lambda: predict(classifier, texts, **bound).logits)
     alone = [literal.logits(model, part) for part in pairs]
     yield _compare(
-        "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, progress=False).logits
+        "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, **bound).logits
     )
     if variant == "other padding":
         return
     items = [[part] for part in parts[: len(TEXTS)]]
-    yield from _gradients(classifier, variant, items, {"texts": TEXTS})
+    yield from _gradients(classifier, variant, items, {"texts": TEXTS, **bound})
 
 
 def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
@@ -110,14 +114,15 @@ def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     if caught:
         yield caught[0]
         return
-    model, length = classifier.model, classifier.max_length
+    model, length = classifier.model, _length(classifier.model, words, classifier.max_length)
+    bound: dict[str, Any] = {"choices": CHOICES, "max_length": length, "progress": False}
     items = [
         [literal.inputs_of(words, prompt, choice, length) for choice in row]
         for prompt, row in zip(PROMPTS, CHOICES, strict=True)
     ]
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
-    yield _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, CHOICES, progress=False).logits)
-    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, "choices": CHOICES}):
+    yield _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, **bound).logits)
+    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, **bound}):
         yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
 
@@ -153,7 +158,29 @@ _HELD: dict[str, Callable[[Any, Path, str], Iterator[Outcome]]] = {
 }
 
 
-def _gradients(classifier: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]) -> Iterator[Outcome]:
+def _length(model: Any, words: Any, claimed: int) -> int:
+    """Return how many tokens a model takes: what is claimed, or less where the plain forward pass fails at that."""
+    for length in (claimed, 64, 62, 48):
+        if length <= claimed:
+            inputs = literal.inputs_of(words, " ".join(TEXTS), None, length)
+            try:
+                _reads(model, inputs)
+                return length
+            except (IndexError, RuntimeError):
+                continue
+    return min(claimed, 32)
+
+
+def _reads(model: Any, inputs: dict[str, Any]) -> None:
+    if "MultipleChoice" in type(model).__name__:
+        literal.pair_logit(model, inputs)
+    else:
+        literal.logits(model, inputs)
+
+
+def _gradients(
+    classifier: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]
+) -> Iterator[Outcome]:
     try:
         reader = literal.Reader(classifier.model)
         labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
@@ -164,10 +191,12 @@ def _gradients(classifier: Any, variant: str, items: list[list[dict[str, Any]]],
         reason = f"no literal way: {type(error).__name__}: {error}"
     texts = asked.pop("texts")
     got = {
-        "attributions": lambda: integrated_gradients(
-            classifier, texts, **asked, method="riemann_right", steps=STEPS, rank_special=True, progress=False
-        ).scores,
-        "fisher": lambda: fisher_information(classifier, texts, **asked, progress=False).eigenvalues,
+        "attributions": lambda: (
+            integrated_gradients(
+                classifier, texts, **asked, method="riemann_right", steps=STEPS, rank_special=True
+            ).scores
+        ),
+        "fisher": lambda: fisher_information(classifier, texts, **asked).eigenvalues,
     }
     for call, alone in (("attributions", rows), ("fisher", values)):
         outcome = _compare(call, variant, alone, got[call])
@@ -183,7 +212,7 @@ def reader_logits(reader: literal.Reader, parts: list[dict[str, Any]]) -> NDArra
     return np.array([literal.pair_logit(reader.model, part) for part in parts])
 
 
-class _trying:  # noqa: N801 - reads as a statement
+class _trying:
     """Turns an error of the block into an outcome."""
 
     def __init__(self, call: str, variant: str) -> None:

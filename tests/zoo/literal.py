@@ -132,7 +132,7 @@ def _joint(reader: Reader, parts: Sequence[dict[str, Tensor]], embeddings: Seque
 
 
 def attributions(reader: Reader, parts: Sequence[dict[str, Tensor]], label: int, steps: int) -> Floats:
-    """Integrated gradients of the probability of a label from zero embeddings at the nodes 1/m, …, 1: norms by token."""
+    """Integrated gradients of a label's probability from zero embeddings at the nodes 1/m, …, 1: norms by token."""
     ends = [reader.embeddings(part["input_ids"]) for part in parts]
     total = [torch.zeros_like(end, dtype=torch.float64) for end in ends]
     for step in range(1, steps + 1):

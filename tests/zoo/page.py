@@ -22,14 +22,15 @@ Which families of transformers {version} this package reads exactly, written by
 
     make zoo
 
-which builds every family of the library's own lists (sequence classification, multiple choice, causal language models) from a
-tiny configuration with random weights and holds every call against one item at a time, unpadded, by the plain forward pass of the
-model: logits, integrated gradients at {steps} equal nodes by a literal loop, the largest eigenvalue of the Fisher information from the
-whole Jacobian, and the log-likelihood of each (prompt, choice) pair by itself. Texts have 3 to 60 tokens, are longer than the
-windows of the models and than what some of them take; tokenizers pad on the right and on the left; the padding id of the model is not
-that of the tokenizer; a tokenizer as Llama 2's puts a space before each text. A call is exact if no number differs by more than
-{tolerance:g}, relative to the largest. Everything else is refused in one sentence, or stands here as wrong. A family that a new release of
-transformers adds is in the next table by itself.
+which builds every family of the library's own lists (sequence classification, multiple choice, causal language models)
+from a tiny configuration with random weights and compares every call with one item at a time, unpadded, by the plain
+forward pass of the model: logits, integrated gradients at {steps} equal nodes by a literal loop, the largest eigenvalue
+of the Fisher information from the whole Jacobian, and the log-likelihood of each (prompt, choice) pair by itself. Texts
+have 5 to 60 tokens, are longer than the windows of the models and than what most of them take; tokenizers pad on the
+right and on the left; the padding id of the model is not that of the tokenizer; a tokenizer as Llama 2's puts a space
+before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest. Everything
+else is refused in one sentence, or stands here as wrong. A family that a new release of transformers adds is in the
+next table by itself.
 
 torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
 """
@@ -84,11 +85,15 @@ def _cell(held: Sequence[dict[str, Any]], refusals: dict[str, int]) -> tuple[str
         return "exact", "exact"
     if len(sentences) == len(held):
         return told, "refused"
-    where = ", ".join(dict.fromkeys(outcome["variant"].split(",")[0] for outcome in held if outcome["verdict"] == "refused"))
+    where = ", ".join(
+        dict.fromkeys(outcome["variant"].split(",")[0] for outcome in held if outcome["verdict"] == "refused")
+    )
     return f"exact; {told} ({where})", "exact"
 
 
 def _plain(sentence: str) -> str:
     """Return a sentence without the folder and the class of one model."""
     sentence = re.sub(r"/\S*/(right|left|other padding|prepend)\b", "the model", sentence)
-    return re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence).replace("|", "/")
+    return re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence).replace(
+        "|", "/"
+    )

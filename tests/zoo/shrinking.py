@@ -47,8 +47,8 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"pronunciation_embed_dim|prediction_head_size|mm_embed_dim|output_proj_dims|router_hidden_size", 32),
     (r"hidden_size_per_layer_input|intra_bottleneck_size|adapter_rank|laurel_rank|xpath_unit_hidden_size", 8),
     (r".*_lora_rank|hc_lowrank|gated_norm_rank|d_rel", 8),
-    (r".*intermediate_size(_mlp)?|.*ffn_dim|d_ff|dim_ff|dff|d_inner|hidden_dim|.*ffn_hidden_size|mlp_dim|inner_dim", 48),
-    (r"feed_forward_size|prompt_mid_dim", 48),
+    (r".*intermediate_size(_mlp)?|.*ffn_dim|d_ff|dim_ff|dff|d_inner|hidden_dim|.*ffn_hidden_size", 48),
+    (r"mlp_dim|inner_dim|feed_forward_size|prompt_mid_dim", 48),
     (r"mamba_d_ssm", 64),
     # heads
     (r"kv_n_heads|num_global_key_value_heads", lambda value: min(value, 2)),
@@ -165,5 +165,7 @@ def _layers(written: dict[str, Any], default: Any) -> dict[str, Any]:
     if len(chosen) == 1:
         chosen *= 2
     small: dict[str, Any] = {name: [value[layer] for layer in chosen] for name, value in lists.items()}
-    small |= {name: len(chosen) for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers") if name in written}
+    small |= {
+        name: len(chosen) for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers") if name in written
+    }
     return small

@@ -1,4 +1,4 @@
-"""A family per mechanism, tiny and from its configuration, held against one item at a time; `make zoo` runs them all."""
+"""A family per mechanism, tiny and from its configuration, compared with one item at a time."""
 
 import functools
 
@@ -6,7 +6,7 @@ import pytest
 
 from zoo.building import TASKS, NotBuilt, families
 from zoo.families import KNOWN, MECHANISMS, REFUSED
-from zoo.holding import VARIANTS, hold, single_thread
+from zoo.holding import hold, single_thread
 
 CALLS = {"classes": ("predict", "attributions", "fisher"), "choices": ("choices",), "causal": ("causal",)}
 
@@ -15,25 +15,23 @@ def cases():
     for task, names in MECHANISMS.items():
         for family in names:
             for call in CALLS[task]:
-                reason = KNOWN.get((task, family, call))
-                marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-                yield pytest.param(task, family, call, id=f"{task}-{family}-{call}", marks=marks)
+                name = f"{task}-{family}-{call}"
+                marks = [pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else []
+                yield pytest.param(task, family, call, id=name, marks=marks)
 
 
 @functools.cache
 def outcomes(task, family):
     single_thread()
-    return hold(task, family, variants=VARIANTS[task])
+    return hold(task, family)
 
 
 @pytest.mark.parametrize(("task", "family", "call"), cases())
 def test_a_family_is_exact_or_refused_in_a_sentence(task, family, call):
     held = [outcome for outcome in outcomes(task, family) if outcome.call == call]
-    assert held
-    wrong = [outcome for outcome in held if outcome.verdict not in ("exact", "refused")]
-    assert not wrong
-    refused = any(outcome.verdict == "refused" for outcome in held)
-    assert refused == ((task, family, call) in REFUSED)
+    assert [outcome for outcome in held if outcome.verdict not in ("exact", "refused")] == []
+    exact = [outcome for outcome in held if outcome.verdict == "exact"]
+    assert bool(exact) == (f"{task}-{family}-{call}" not in REFUSED)
 
 
 def test_the_mechanisms_are_families_of_the_installed_transformers():
