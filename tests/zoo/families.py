@@ -13,7 +13,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "dots1": {"n_routed_experts": 4},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
-    "lfm2": {"layer_types": ["conv", "full_attention"]},
+    "lfm2": {"full_attn_idxs": [1], "layer_types": None},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
     "lilt": {"hidden_size": 48},
     "longcat_flash": {"qk_head_dim": 8},
@@ -85,9 +85,5 @@ KNOWN: dict[str, str] = {
         "gradients crash where the model lays its tokens out in its own way",
     ),
     "classes-mpt-predict": "the bound of its ALiBi table is not known",
-    **dict.fromkeys(
-        [f"causal-{family}-causal" for family in MECHANISMS["causal"]],
-        "choices are packed, and tokenized, for models with plain attention and tokenizers as GPT-2's alone",
-    ),
 }
 """Calls that are known to be wrong, and why: who mends one takes it from here."""

@@ -11,6 +11,8 @@ import transformers
 from zoo.words import RESERVED, VOCABULARY
 
 MOST_LAYERS = 4
+MOST_KINDS = 8
+"""A list with more different entries does not list kinds of layers."""
 
 # The first rule whose pattern matches the whole name of an attribute decides; a rule may read the default value.
 RULES: tuple[tuple[str, Any], ...] = (
@@ -155,7 +157,11 @@ def _layers(written: dict[str, Any], default: Any) -> dict[str, Any]:
     """Return a layer of each kind, where the configuration lists the kind of every layer."""
     count = _value(default, "num_hidden_layers") or 0
     lists = {name: _value(default, name) for name in written}
-    lists = {name: value for name, value in lists.items() if isinstance(value, list) and len(value) == count > 0}
+    lists = {
+        name: value
+        for name, value in lists.items()
+        if isinstance(value, list) and len(value) == count > 0 and len(set(map(str, value))) <= MOST_KINDS
+    }
     if not lists:
         return {}
     kinds: dict[tuple[str, ...], int] = {}
