@@ -17,7 +17,7 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.tuning.finetune import fine_tune
 from rightreasons.training.watching.callbacks import DataMapCallback
-from rightreasons.training.watching.data_map_files import Epoch, write_epoch
+from rightreasons.training.watching.data_map_files import EpochScores, write_epoch
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
 
 OPTIONS = {"questions": ["difficulty"], "n_resamples": 50, "progress": False, "raise_errors": True}
@@ -109,7 +109,10 @@ class TestDataMap:
     def test_without_ids_by_rows(self, trained, tmp_path):
         model, data, *_ = trained
         for epoch, p in enumerate((0.2, 0.8), start=1):
-            write_epoch(tmp_path / "map", Epoch(epoch, np.linspace(0, p, len(data)), np.ones(len(data), bool)))
+            write_epoch(
+                tmp_path / "map",
+                EpochScores(epoch, epoch, False, np.linspace(0, p, len(data)), np.ones(len(data), bool)),
+            )
         options = {"difficulty": {"data_map": str(tmp_path / "map")}}
         found = audit(model, data, out=tmp_path / "a", options=options, **OPTIONS).outcomes[0].result
         np.testing.assert_allclose(found.data["data_map"]["variability"], np.linspace(0, 0.3, len(data)), atol=1e-12)
@@ -289,7 +292,10 @@ class TestCommand:
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         for epoch, p in enumerate((0.2, 0.8), start=1):
-            write_epoch(tmp_path / "map", Epoch(epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)))
+            write_epoch(
+                tmp_path / "map",
+                EpochScores(epoch, epoch, False, np.linspace(0, p, len(rows)), np.ones(len(rows), bool)),
+            )
         out = tmp_path / "out"
         told = ("--neighbors", "any", "--data-map", tmp_path / "map")
         code, said, _ = run(

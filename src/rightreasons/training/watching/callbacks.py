@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,24 @@ from rightreasons.measuring.protocols import Protocol, protocol_of
 from rightreasons.measuring.shortcuts import N_CUES, ShortcutRecord, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
-from rightreasons.training.watching.data_map_files import Epoch, forget_after, map_of, read_epochs, write_epoch
-from rightreasons.training.watching.recording import RecordingCallback, classifier_of
+from rightreasons.training.watching.data_map_files import EpochScores, forget_others, map_of, read_epochs, write_epoch
+from rightreasons.training.watching.recording import RecordingCallback, classifier_of, report
 
 LOGGED = "shortcuts"
 """The entry of the Trainer's log history with a record."""
+
+FOLLOWED = ("confidence", "variability", "correctness")
+"""The figures of a data map whose means over the examples are logged."""
 
 
 class ShortcutCallback(RecordingCallback[ShortcutRecord]):
     """Record shortcut rate, types, trade-off, ECE and F1 before fine-tuning, at each evaluation, and at the end.
 
-    The records are also kept in the Trainer's log history, and the figures join the metrics of `Trainer.evaluate`
-    (`eval_shortcut_rate`, `eval_shortcut_excess`, `eval_shortcut_tradeoff`). A resumed run restores the records of its
-    checkpoint; with `out` it restores all of them, including that of an evaluation right after the checkpoint.
+    Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
+    where Trainer's own go: the log history and `trainer_state.json`, TensorBoard and whatever else `report_to` names,
+    the returned metrics, `metric_for_best_model` and early stopping. Each of several evaluation sets has them under its
+    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint; with
+    `out` it restores all of them, including that of an evaluation right after the checkpoint.
 
     With `causal`, the predictions are also made again without the cues that are named at that moment and without
     control words (`measure_causal_shortcuts`): at most five forward passes over the texts more at each evaluation.
@@ -131,21 +137,26 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
         )
         return measured.record(step=step, epoch=epoch, causal=tested.shortcuts)
 
-    def metrics(self, record: ShortcutRecord) -> dict[str, float]:
-        """Return the figures that join the metrics of `Trainer.evaluate`."""
-        figures = {"eval_shortcut_rate": record.shortcut_rate, "eval_shortcut_excess": record.excess}
+    def figures(self, record: ShortcutRecord) -> dict[str, float]:
+        """Return the figures that join an evaluation, without its prefix."""
+        figures = {"shortcut_rate": record.shortcut_rate, "shortcut_excess": record.excess}
         if record.shortcut_tradeoff is not None:
-            figures["eval_shortcut_tradeoff"] = record.shortcut_tradeoff
+            figures["shortcut_tradeoff"] = record.shortcut_tradeoff
         if record.causal_shortcut_rate is not None:
-            figures["eval_causal_shortcut_rate"] = record.causal_shortcut_rate
+            figures["causal_shortcut_rate"] = record.causal_shortcut_rate
         return figures
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     """Follow every training example over the epochs: confidence, variability and correctness.
 
-    After each epoch the model, in evaluation mode, scores all training texts: one forward pass over the data, about a
-    third of the cost of the epoch.
+    At the end of each epoch the model, in evaluation mode, scores all training texts: one forward pass over the data,
+    about a third of the cost of the epoch. The end of training ends an epoch too, however short (`max_steps`, or 2.5
+    epochs). The means over the examples so far are logged as `data_map_confidence`, `data_map_variability` and
+    `data_map_correctness`, where Trainer's own figures go.
+
+    A resumed run continues the map: from `out`, or from this callback's own memory. The epoch at whose end the
+    checkpoint was saved is scored again if need be; if earlier ones are missing, one warning says how many.
 
     Args:
         texts: N training texts.
@@ -189,7 +200,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._out = None if out is None else Path(out)
         self._max_length = max_length
         self._batch_size = batch_size
-        self._epochs: dict[int, Epoch] = {}
+        self._epochs: list[EpochScores] = []
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -199,24 +210,52 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """
         if not self._epochs:
             raise ValueError("Expected at least one epoch of training, but none has ended.")
-        return map_of([self._epochs[epoch] for epoch in sorted(self._epochs)])
+        return map_of(self._epochs)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Forget earlier runs; restore the finished epochs of a resumed one."""
-        self._epochs = {}
-        if self._out is None:
-            return
-        at = float(state.epoch or 0.0) if state.global_step else 0.0
-        for one in read_epochs(self._out):
-            if one.epoch <= at and len(one.probability) == len(self._labels):
-                self._epochs[one.epoch] = one
         workers = processes()
+        step, epoch = int(state.global_step), float(state.epoch or 0.0)
+        known = {one.step: one for one in [*(read_epochs(self._out) if self._out else ()), *self._epochs]}
+        self._epochs = [
+            known[end]
+            for end in sorted(known)
+            if end <= step
+            and not known[end].is_cut
+            and (len(known[end].probability), known[end].ids) == (len(self._labels), self._ids)
+        ]
         workers.gather(None)  # all processes have read
-        if workers.is_main:
-            forget_after(self._out, at)
+        if self._out is not None and workers.is_main:
+            forget_others(self._out, {one.step for one in self._epochs})
+        if not step:
+            return
+        if epoch.is_integer() and not self._ends_at(step):
+            self._score(step, epoch, is_cut=False, parts=parts)
+        n_missing = int(epoch) - len(self._epochs)
+        if n_missing > 0 and workers.is_main:
+            where = (
+                "only the run that stopped held them: give DataMapCallback `out`"
+                if self._out is None
+                else (f"{self._out} does not hold them")
+            )
+            warnings.warn(
+                f"The data map lacks {n_missing} of the {int(epoch)} epochs before this run was resumed; {where}.",
+                stacklevel=2,
+            )
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""
+        step, epoch = int(state.global_step), float(state.epoch or 0.0)
+        if self._ends_at(step):
+            return
+        self._score(step, epoch, is_cut=control.should_training_stop and not epoch.is_integer(), parts=parts)
+        so_far = self.result()
+        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
+
+    def _ends_at(self, step: int) -> bool:
+        return bool(self._epochs) and self._epochs[-1].step == step
+
+    def _score(self, step: int, epoch: float, *, is_cut: bool, parts: Mapping[str, Any]) -> None:
         classifier = classifier_of(parts)
         names = classifier.label_names or ()
         labels = check_labels(self._labels, len(names), name="labels")
@@ -229,7 +268,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             progress=False,
         )
         items = JudgedItems.of(scores.logits, labels)
-        epoch = Epoch(round(state.epoch), items.label_probability, items.top.correct, self._ids)
-        self._epochs[epoch.epoch] = epoch
+        self._epochs.append(EpochScores(step, epoch, is_cut, items.label_probability, items.top.correct, self._ids))
         if self._out is not None and processes().is_main:
-            write_epoch(self._out, epoch)
+            write_epoch(self._out, self._epochs[-1])

@@ -1,69 +1,88 @@
-"""Data maps on disk: one file per epoch, written during training and read for a report."""
+"""Data maps on disk: one file per end of an epoch, written during training and read for a report."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.difficulty.data_map import DataMap, data_map
+from rightreasons.foundations.atomic_write import write_with
 
-PATTERN = "epoch-*.npz"
+PATTERN = "step-*.npz"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Epoch:
-    """The scores of all training examples after one epoch.
+class EpochScores:
+    """The scores of all training examples at the end of an epoch.
 
     Attributes:
-        epoch: Its number, from 1.
+        step: The training step at which the epoch ended.
+        epoch: The epochs trained by then; fractional where the end of training cut the last one short.
+        is_cut: Whether it was cut short so: a run that goes on from this step has no such end of an epoch.
         probability: (N,) probability of the gold label.
         correct: (N,) whether the prediction was right.
         ids: Ids of the N examples; () where the training run had none.
     """
 
-    epoch: int
+    step: int
+    epoch: float
+    is_cut: bool
     probability: NDArray[np.float64]
     correct: NDArray[np.bool_]
     ids: tuple[str, ...] = ()
 
 
-def write_epoch(folder: str | os.PathLike[str], scores: Epoch) -> None:
-    """Write an epoch, replacing an earlier one of the same number."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    np.savez(
-        Path(folder) / f"epoch-{scores.epoch:03d}.npz",
-        epoch=scores.epoch,
-        probability=scores.probability,
-        correct=scores.correct,
-        ids=np.array(scores.ids, dtype=np.str_),
-    )
+def write_epoch(folder: str | os.PathLike[str], scores: EpochScores) -> None:
+    """Write the end of an epoch, replacing an earlier one at the same step."""
+
+    def write(path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez(
+                file,
+                step=scores.step,
+                epoch=scores.epoch,
+                is_cut=scores.is_cut,
+                probability=scores.probability,
+                correct=scores.correct,
+                ids=np.array(scores.ids, dtype=np.str_),
+            )
+
+    write_with(Path(folder) / f"step-{scores.step:08d}.npz", write)
 
 
-def read_epochs(folder: str | os.PathLike[str]) -> list[Epoch]:
+def read_epochs(folder: str | os.PathLike[str]) -> list[EpochScores]:
     """Read the epochs in a folder, in order; [] where there is none."""
     epochs = []
-    for file in sorted(Path(folder).glob(PATTERN)):
-        with np.load(file, allow_pickle=False) as columns:
-            ids = tuple(columns["ids"].tolist()) if "ids" in columns else ()
-            epochs.append(Epoch(int(columns["epoch"]), columns["probability"], columns["correct"], ids))
-    return sorted(epochs, key=lambda one: one.epoch)
-
-
-def forget_after(folder: str | os.PathLike[str], epoch: float) -> None:
-    """Remove the epochs of an earlier run after the given one."""
     for file in Path(folder).glob(PATTERN):
         with np.load(file, allow_pickle=False) as columns:
-            stale = int(columns["epoch"]) > epoch
-        if stale:
+            epochs.append(
+                EpochScores(
+                    int(columns["step"]),
+                    float(columns["epoch"]),
+                    bool(columns["is_cut"]),
+                    columns["probability"],
+                    columns["correct"],
+                    tuple(columns["ids"].tolist()),
+                )
+            )
+    return sorted(epochs, key=lambda one: one.step)
+
+
+def forget_others(folder: str | os.PathLike[str], steps: Collection[int]) -> None:
+    """Remove the epochs of an earlier run: all that did not end at one of the given steps."""
+    for file in Path(folder).glob(PATTERN):
+        with np.load(file, allow_pickle=False) as columns:
+            is_stale = int(columns["step"]) not in steps
+        if is_stale:
             file.unlink()
 
 
-def map_of(epochs: Sequence[Epoch]) -> DataMap:
+def map_of(epochs: Sequence[EpochScores]) -> DataMap:
     """Compute the data map of some epochs of the same examples."""
     return data_map(np.stack([one.probability for one in epochs]), np.stack([one.correct for one in epochs]))
 
@@ -86,7 +105,7 @@ def load_data_map(folder: str | os.PathLike[str]) -> tuple[DataMap, tuple[str, .
     for one in epochs[1:]:
         if len(one.probability) != len(epochs[0].probability) or one.ids != epochs[0].ids:
             raise ValueError(
-                f"Expected the epochs in {folder} to be of the same examples, but epoch {epochs[0].epoch} and epoch "
-                f"{one.epoch} are not: they come from two runs."
+                f"Expected the epochs in {folder} to be of the same examples, but epoch {epochs[0].epoch:g} and epoch "
+                f"{one.epoch:g} are not: they come from two runs."
             )
     return map_of(epochs), epochs[0].ids

@@ -20,9 +20,9 @@ LOGGED = "probes"
 class ProbeCallback(RecordingCallback[ProbeRecord]):
     """Put the four probes to the model before fine-tuning, at each evaluation, and at the end.
 
-    The items are perturbed once. The records are also kept in the Trainer's log history, from which a resumed run
-    restores them, and figures join the metrics of `Trainer.evaluate`: `eval_prior_bias` (without the question),
-    `eval_pseudo_correct`, `eval_choice_paralysis` and `eval_restricted_drop`.
+    The items are perturbed once. Figures are part of each evaluation, wherever Trainer's own go, as with
+    `ShortcutCallback`: `eval_prior_bias` (without the question), `eval_pseudo_correct`, `eval_choice_paralysis` and
+    `eval_restricted_drop`. A resumed run restores the records of its checkpoint from the log history.
 
     Args:
         items: Labeled multiple-choice items to watch {id, prompt, choices, label}, such as the validation set or a
@@ -84,13 +84,13 @@ class ProbeCallback(RecordingCallback[ProbeRecord]):
         )
         return figures.record(self._k, step=step, epoch=epoch)
 
-    def metrics(self, record: ProbeRecord) -> dict[str, float]:
-        """Return the figures that join the metrics of `Trainer.evaluate`."""
+    def figures(self, record: ProbeRecord) -> dict[str, float]:
+        """Return the figures that join an evaluation, without its prefix."""
         return {
-            "eval_prior_bias": record.no_question,
-            "eval_pseudo_correct": record.pseudo_correct,
-            "eval_choice_paralysis": record.choice_paralysis,
-            "eval_restricted_drop": record.restricted_drop,
+            "prior_bias": record.no_question,
+            "pseudo_correct": record.pseudo_correct,
+            "choice_paralysis": record.choice_paralysis,
+            "restricted_drop": record.restricted_drop,
         }
 
     def __len__(self) -> int:
