@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import numbers
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.validation import check_count, check_fraction, check_one_of
 
 TASK = "text-classification"
+STRATEGIES = ("simple", "bootstrap")
 
 __all__ = ["evaluator", "probability_evaluator"]
 
@@ -23,8 +31,12 @@ def evaluator(task: str = TASK) -> Any:
     where there is a second column) and returns for each `{"label": ..., "score": ...}` of every class, or
     `{"label": ...}` alone, for metrics of the top label.
 
+    With `compute(strategy="bootstrap")` each figure that is a fraction or another number has its standard error and BCa
+    interval, as in `evaluate`, from resamples of whole items; the interval is None where a figure is undefined or the
+    same in all of them. The bootstrap of a calibration error is biased upward: prefer the interval that `ece` returns.
+
     Args:
-        task: "text-classification".
+        task: "text-classification", or its alias "sentiment-analysis".
 
     Returns:
         An `evaluate.TextClassificationEvaluator`; see `evaluate` for the options of its `compute`. Without
@@ -34,9 +46,9 @@ def evaluator(task: str = TASK) -> Any:
     Raises:
         ValueError: If the task is a different one.
     """
-    if task != TASK:
+    if task not in (TASK, "sentiment-analysis"):
         raise ValueError(f"Expected the task {TASK!r}, but got {task!r}.")
-    return _evaluator_class()(task=task, default_metric_name="accuracy")
+    return _evaluator_class()(task=TASK, default_metric_name="accuracy")
 
 
 @contextlib.contextmanager
@@ -84,16 +96,72 @@ def _evaluator_class() -> Any:
             columns = label_mapping if label_mapping is not None else self.label2id
             return {"predictions": [_by_class(output, columns, item) for item, output in enumerate(predictions)]}
 
-        def compute_metric(self, metric: Any, metric_inputs: dict[str, Any], **kwargs: Any) -> Any:
+        def compute_metric(
+            self, metric: Any, metric_inputs: dict[str, Any], strategy: str = "simple", **options: Any
+        ) -> dict[str, Any]:
+            check_one_of(strategy, STRATEGIES, "strategy")
             rows: list[dict[int, float | None]] = metric_inputs["predictions"]
-            result: dict[str, Any] = {}
+            results = []
             for part in getattr(metric, "evaluation_modules", [metric]):
                 read = _top_labels if _wants_labels(part) else _probabilities
                 inputs = {**metric_inputs, "predictions": read(rows), "references": list(metric_inputs["references"])}
-                result.update(super().compute_metric(part, inputs, **kwargs))
-            return result
+                result = super().compute_metric(part, inputs)
+                results.append(result if strategy == "simple" else _with_intervals(part, inputs, result, **options))
+            # What is combined tells figures of the same name apart by the names of their metrics.
+            merged: dict[str, Any] = results[0] if part is metric else metric._merge_results(results)
+            return merged
 
     return ProbabilityEvaluator
+
+
+def _with_intervals(
+    metric: Any,
+    inputs: Mapping[str, Sequence[Any]],
+    result: Mapping[str, Any],
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: int | None = None,
+) -> dict[str, Any]:
+    """Return what the host does for a bootstrap: score, standard error and interval of each figure.
+
+    The host draws from each input by itself, which needs one number per item; here whole items are drawn, once for all
+    figures. What is no fraction of a number, such as a list of bins or a count, has its score alone.
+    """
+    names = [name for name, value in result.items() if isinstance(value, float)]
+    arrays = {name: np.asarray(values) for name, values in inputs.items()}
+
+    def figures(items: NDArray[np.int64]) -> NDArray[np.float64]:
+        try:
+            drawn = metric.compute(**{name: values[items] for name, values in arrays.items()})
+        except ValueError:  # undefined on these items, such as those of one class
+            drawn = {}
+        return np.array([np.nan if drawn.get(name) is None else drawn[name] for name in names], dtype=np.float64)
+
+    n_items = len(arrays["references"])
+    if n_items < 2:
+        raise ValueError(f"Expected at least 2 items for strategy 'bootstrap', but got {n_items}.")
+    intervals: dict[str, dict[str, Any]] = {}
+    if names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a figure that is the same in all resamples has no interval
+            drawn = stats.bootstrap(
+                (np.arange(n_items),),
+                figures,
+                vectorized=False,
+                batch=max(1, 1_000_000 // n_items),
+                confidence_level=check_fraction(confidence_level, "confidence_level"),
+                n_resamples=check_count(n_resamples, "n_resamples"),
+                random_state=random_state,
+            )
+        interval = drawn.confidence_interval
+        columns = np.array([interval.low, interval.high, drawn.standard_error]).T.tolist()
+        for name, (low, high, error) in zip(names, columns, strict=True):
+            intervals[name] = {
+                "confidence_interval": (low, high) if math.isfinite(low) and math.isfinite(high) else None,
+                "standard_error": error if math.isfinite(error) else None,
+            }
+    return {name: {**intervals.get(name, {}), "score": value} for name, value in result.items()}
 
 
 def _by_class(output: Any, columns: Mapping[Any, int] | None, item: int) -> dict[int, float | None]:
