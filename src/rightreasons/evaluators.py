@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.extras import needs
 from rightreasons.foundations.validation import check_count, check_fraction, check_one_of
 
 TASK = "text-classification"
@@ -69,6 +70,7 @@ def probability_evaluator() -> Iterator[None]:
 
 
 def _evaluator_class() -> Any:
+    needs("transformers")
     from evaluate.evaluator.text_classification import TextClassificationEvaluator
 
     class ProbabilityEvaluator(TextClassificationEvaluator):  # type: ignore[misc]

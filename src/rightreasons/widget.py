@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.foundations.validation import check_options, require
+from rightreasons.foundations.validation import check_options
 from rightreasons.modules import argument_help
 
 MAX_TABLE_ROWS = 200
@@ -64,7 +64,8 @@ def module_demo(
     Raises:
         ValueError: If the example, the choices or the options have a name that the module does not.
     """
-    gr = require("gradio", "spaces")
+    import gradio as gr
+
     names = module.option_names()
     check_options(choices or {}, names, module.name)
     check_options(options or {}, names, module.name)
@@ -173,7 +174,8 @@ def read_card(readme: Path) -> tuple[dict[str, str], str]:
 
 def page_style() -> Any:
     """Put our style sheet on the page; call it first inside a `gradio.Blocks`."""
-    gr = require("gradio", "spaces")
+    import gradio as gr
+
     return gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
 
 
@@ -307,7 +309,8 @@ def _no_constant(word: str) -> float:
 
 
 def _control(name: str, default: Any, words: Sequence[str] | None, info: str | None) -> Any:
-    gr = require("gradio", "spaces")
+    import gradio as gr
+
     frame = {"label": name, "info": info, "elem_id": f"option-{name}", "min_width": 200}
     if words:
         return gr.Dropdown(list(words), value=default, **frame)

@@ -60,12 +60,13 @@ def audit_demo(
     """
     from rightreasons.data.builders.catalog import load_dataset
     from rightreasons.models.encoder import demo_encoder
+
+    source = demo_encoder() if encoder is None else encoder  # first: its extra installs all that the others need
     from rightreasons.training.tuning.finetune import fine_tune
 
     check_folder(out, own=OWN)
     check_folder(model_dir, "model_dir")
     folder = Path(model_dir) if seed == 0 else Path(f"{model_dir}-{seed}")
-    source = demo_encoder() if encoder is None else encoder
     say("Making reviews with a planted cue …")
     data = load_dataset("planted_shortcuts", seed=seed, **planted)
     say(f"Fine-tuning {Path(source).parent.name if encoder is None else source} on {len(data['train']):,} of them …")

@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         expected = isinstance(error, EXPECTED)
         more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
-        typer.echo(f"Error: {in_one_sentence(error)}{more}", err=True)
+        typer.echo(f"Error: {_as_typed(in_one_sentence(error), words)}{more}", err=True)
         raise SystemExit(2 if expected else 1) from None
     raise SystemExit(code or 0)
 
@@ -131,6 +132,24 @@ def _check_words(words: Sequence[str]) -> None:
         option = name if word else before
         what = option if option.startswith("--") else "an argument"
         raise ValueError(f"Expected a value of {what}, but it is empty.")
+
+
+def _as_typed(message: str, words: Sequence[str]) -> str:
+    """Write the options in a message as one types them: `--label-column` for the `label_column=` of Python."""
+    command: Any = typer.main.get_command(_app)
+    for word in words:
+        if not hasattr(command, "get_command"):
+            break
+        command = command.get_command(None, word) or command
+    flags = {flag.lstrip("-").replace("-", "_"): flag for option in command.params for flag in option.opts[:1]}
+
+    def typed(match: re.Match[str]) -> str:
+        flag = flags.get(match["quoted"] or match["named"], "")
+        if not flag.startswith("--"):
+            return match[0]
+        return f"{flag}={match['value']}" if match["value"] else flag
+
+    return re.sub(r"`(?P<quoted>[a-z_]+)`|(?<![\w-])(?P<named>[a-z_]+)=(?P<value>[\w'\"]*)", typed, message)
 
 
 def _never_fail_to_print() -> None:

