@@ -1,4 +1,4 @@
-"""What a missing optional package is told by: which extra of this package installs it.
+"""The sentence about a missing optional package: which extra of this package installs it.
 
 The one mechanism for all of the package: no file tests whether an optional package is there. A plain `import torch`, at
 the top of a file or in a function, fails with the sentence below.
