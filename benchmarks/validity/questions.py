@@ -41,7 +41,7 @@ from rightreasons.analysis import (
     worst_group_accuracy,
 )
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.suites import SuiteTable
 
 # --------------------------------------------------------------------------------------------------------- calibration
 

@@ -121,7 +121,7 @@ def test_runs_of_a_plan_reach_what_decides_their_figures():
     roots = [("rightreasons.training.behavior.runner", "Runner"), ("rightreasons.training.behavior.classes", "Classes")]
     reached = reached_definitions(roots)
     assert ("rightreasons.foundations.numeric", "softmax") in reached
-    assert ("rightreasons.foundations.expectation_specs", "skips_first") in reached
+    assert ("rightreasons.foundations.suites", "skips_first") in reached
     assert ("rightreasons.models.scoring.classes", "predict") in reached
 
 

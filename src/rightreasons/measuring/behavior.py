@@ -25,13 +25,12 @@ from rightreasons.analysis.behavior.pass_rates import (
 )
 from rightreasons.data.opening.predictions import ModelAnswers
 from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.expectation_specs import skips_first
 from rightreasons.foundations.label_names import BY_NUMBER, listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.suites import SuiteTable, skips_first
 from rightreasons.foundations.validation import SCORE_KINDS, check_scores, check_vector
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rightreasons.analysis.behavior.generalization import (
     harmonic_mean,
 )
 from rightreasons.analysis.behavior.pass_rates import FunctionalityResult, asks_for_neutral, clearly_below, pass_rates
-from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.suites import SuiteTable
 
 NAN = float("nan")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rightreasons.data.suites.suite import Case, Suite
-from rightreasons.foundations.expectation_specs import PAIRWISE
+from rightreasons.foundations.suites import PAIRWISE
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running.batching import encode
 from rightreasons.training.behavior.class_items import iid_items, suite_items

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.behavior.normalization import normalize_answer
-from rightreasons.foundations.expectation_specs import (
+from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.suites import (
     TOLERANCE,
     check_expectation,
     expectation_parameters,
     skips_first,
 )
-from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_number
 
 Results = NDArray[np.float64]
@@ -306,7 +306,7 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
     "python": python,
     "unknown": unknown,
 }
-"""Every expectation by the name that a suite gives it; their parameters are in `expectation_specs`."""
+"""Every expectation by the name that a suite gives it; their parameters are in `foundations.suites`."""
 
 
 @checks_kinds
@@ -315,7 +315,7 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
 
     Args:
         spec: `name`, the parameters of that expectation, and optionally `where_first`, `where`, `skip_first` and
-            `aggregate`, as `expectation_specs` says.
+            `aggregate`, as `foundations.suites` says.
         answers: The answers of the functionality.
 
     Returns:

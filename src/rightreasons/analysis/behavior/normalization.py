@@ -78,4 +78,4 @@ NORMALIZERS: Mapping[str, Callable[[str], str]] = {
     "ropes": _ropes,
     "squad": _squad,
 }
-"""The normalization of each name; `foundations.expectation_specs` declares the same names for suites."""
+"""The normalization of each name; `foundations.suites` declares the same names for suites."""

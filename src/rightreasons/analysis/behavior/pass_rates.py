@@ -12,11 +12,10 @@ from scipy import special
 
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
 from rightreasons.analysis.intervals import Interval, stratified_wilson, wilson
-from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.label_names import BY_NUMBER, listed, resolve_labels
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.suites import SuiteTable, every_part
 from rightreasons.foundations.validation import (
     check_fraction,
     check_labels,
@@ -311,7 +310,7 @@ def label_answers(
         ValueError: If an answer is no label of the suite; both lists are named.
 
     Example:
-        >>> from rightreasons.foundations.suite_table import SuiteTable
+        >>> from rightreasons.foundations.suites import SuiteTable
         >>> one = {"case_ids": ("0",), "case_functionality": np.array([0]), "case_offsets": np.array([0, 2])}
         >>> names = {"functionalities": ("f",), "classes": ("C",), "test_types": ("MFT",)}
         >>> spec = {"expectations": ({"name": "equal"},), "labels": (0, 1)}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.expectation_specs import check_expectation, every_part, skips_first
+from rightreasons.foundations.suites import check_expectation, every_part, skips_first
 from rightreasons.foundations.validation import check_ids, check_one_of, unknown_name
 
 TEST_TYPES = ("MFT", "INV", "DIR")
@@ -44,7 +44,7 @@ class Functionality:
         name: Unique in the suite.
         functionality_class: The capability that it tests.
         test_type: "MFT", "INV" or "DIR".
-        expectation: `name` and parameters; see `rightreasons.foundations.expectation_specs`.
+        expectation: `name` and parameters; see `rightreasons.foundations.suites`.
         cases: Its cases.
     """
 

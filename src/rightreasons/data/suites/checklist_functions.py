@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rightreasons.data.suites.plain_pickle import Inert
-from rightreasons.foundations.expectation_specs import MAX_DEPTH, skips_first
+from rightreasons.foundations.suites import MAX_DEPTH, skips_first
 
 Spec = dict[str, Any]
 

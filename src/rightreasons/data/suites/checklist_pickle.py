@@ -24,7 +24,7 @@ from rightreasons.data.suites.cases import Case, Functionality
 from rightreasons.data.suites.checklist_functions import UnknownFunctionError, as_label, expectation_of
 from rightreasons.data.suites.plain_pickle import MAX_BYTES, Inert, load_plain
 from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.expectation_specs import every_part, skips_first
+from rightreasons.foundations.suites import every_part, skips_first
 
 SUFFIXES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
 """The suffixes of suites that CheckList has saved, as they are or compressed."""

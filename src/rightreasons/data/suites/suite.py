@@ -22,9 +22,8 @@ from rightreasons.data.suites.cases import (
     check_name,
 )
 from rightreasons.data.suites.files import read_file, write_file
-from rightreasons.foundations.expectation_specs import every_part
 from rightreasons.foundations.ragged import offsets_of
-from rightreasons.foundations.suite_table import SuiteTable
+from rightreasons.foundations.suites import SuiteTable, every_part
 from rightreasons.foundations.validation import check_ids, check_one_of
 
 __all__ = ["SPLITS", "TEST_TYPES", "Case", "Functionality", "Suite", "example_features"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rightreasons.auditing.page.words import fraction
-from rightreasons.foundations.expectation_specs import EXPECTATION_PARAMETERS, combined
+from rightreasons.foundations.suites import EXPECTATION_PARAMETERS, combined
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers
 
 TYPES = {

@@ -6,7 +6,7 @@ import pytest
 
 from rightreasons.analysis.behavior.expectations import EXPECTATIONS
 from rightreasons.analysis.behavior.normalization import NORMALIZERS
-from rightreasons.foundations.expectation_specs import (
+from rightreasons.foundations.suites import (
     EXPECTATION_PARAMETERS,
     NORMALIZATIONS,
     check_expectation,
