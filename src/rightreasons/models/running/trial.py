@@ -34,7 +34,7 @@ SHORTEST = 16
 # Largest difference between two ways, as a share of the largest absolute value, and the smallest that counts at all.
 _TOLERANCE = {torch.float64: (1e-6, 1e-8), torch.float32: (2e-5, 1e-5), torch.float16: (2e-2, 5e-3)}
 _COARSE = (1e-1, 2e-2)  # bfloat16
-# A model of a narrow type with at most this number of parameters is tried in float32, where mistakes stand out from rounding.
+# A narrow model with no more parameters than this is tried in float32, where mistakes stand out from rounding.
 _WIDENED = 200_000_000
 
 Answers = Sequence[NDArray[np.float64]]
