@@ -41,22 +41,25 @@ Cells = Mapping[tuple[str, str], dict[str, Any]]
 
 
 def write_report(folder: Path, work: Path, ways: Sequence[Any], sets: Sequence[str]) -> None:
-    """Write RESULTS.md, results.json and figures/ from the cells that are there."""
-    cells = {
-        (way.key, name): json.loads(file.read_text("utf-8"))
-        for way in ways
-        for name in sets
-        if (file := work / way.key / f"{name}.json").is_file()
-    }
+    """Write RESULTS.md, results.json and figures/ from results.json and the cells of `work`, which take its place."""
+    stored = folder / "results.json"
+    rows = json.loads(stored.read_text("utf-8")) if stored.is_file() else []
+    cells = {(row["way"], row["dataset"]): row for row in rows}
+    for way in ways:
+        for name in sets:
+            file = work / way.key / f"{name}.json"
+            if file.is_file():
+                cells[way.key, name] = json.loads(file.read_text("utf-8"))
     if not cells:
         raise ValueError(f"Expected scores in {work}, but nothing has been scored yet.")
+    cells = {(way.key, name): cells[way.key, name] for way in ways for name in sets if (way.key, name) in cells}
     (folder / "figures").mkdir(exist_ok=True)
     for name, drawing in (("prior_bias", _bias(cells, ways, sets)), ("paralysis", _paralysis(cells, ways, sets))):
         (folder / "figures" / f"{name}.png").write_bytes(drawing.png)
     text = "\n\n".join([_head(cells, ways, sets), _tables(cells, ways, sets), _reading(cells, ways, sets)])
     (folder / "RESULTS.md").write_text(text + "\n", "utf-8")
     figures = [_rounded(cell) for cell in cells.values()]
-    (folder / "results.json").write_text(json.dumps(figures, indent=None, separators=(",", ":")) + "\n", "utf-8")
+    stored.write_text(json.dumps(figures, indent=None, separators=(",", ":")) + "\n", "utf-8")
 
 
 # -------------------------------------------------------------------------------------------------------------- tables

@@ -4,7 +4,7 @@
 
 DATA holds anli/, hellaswag/, piqa/ and socialiqa/ as rightreasons.data reads them. Scores are kept under --work as they
 are computed, so a run that was killed goes on; RESULTS.md, results.json and figures/ are written anew after every data
-set, from what is there. `--report` writes them without scoring anything.
+set, from what is there and, for the rest, from results.json. `--report` writes them without scoring anything.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ class Way:
 
 WAYS = (
     Way("encoder", "MiniLM, multiple-choice head", None, 240),
-    Way("smollm2_mean", "SmolLM2-135M, mean log-likelihood", "mean", 40),
-    Way("smollm2_letters", "SmolLM2-135M, letters", "letters", 24, (1, 2, 4)),
+    Way("smollm2_mean", "SmolLM2-135M, mean log-likelihood", "mean", 200),
+    Way("smollm2_letters", "SmolLM2-135M, letters", "letters", 200, (1, 2, 4)),
 )
+WAYS_BY_KEY = {way.key: way for way in WAYS}
 
 
 def smollm2() -> Path:
@@ -121,12 +122,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
     parser.add_argument("--work", type=Path, default=HERE / "runs", help="where model and scores are kept")
+    parser.add_argument(
+        "--ways", nargs="*", default=list(WAYS_BY_KEY), choices=list(WAYS_BY_KEY), help="scorers to ask"
+    )
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS, help="data sets to ask about")
     parser.add_argument("--report", action="store_true", help="write the report of what is there, score nothing")
     given = parser.parse_args()
     if not given.report:
-        for way in WAYS:
+        for way in (WAYS_BY_KEY[key] for key in given.ways):
             scorer: Scorer | None = None
-            for name in SETS:
+            for name in given.sets:
                 if (given.work / way.key / f"{name}.json").is_file():
                     continue
                 if scorer is None:

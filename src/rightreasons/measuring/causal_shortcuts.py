@@ -119,8 +119,8 @@ def measure_causal_shortcuts(
     In each text whose predicted label has a named cue in it, the cue with the largest attribution is deleted, masked,
     and swapped for a word of like frequency, in all its occurrences. One of the three, drawn for each item, is done to
     a control word: of the words of the text that are in no head, the one whose frequency in the training data is
-    nearest to the cue's. Into texts that lack a named cue of another label, one such cue is put, and in the same place
-    a control word. So of R removals, the items go through the model at most R + 2 times more: once per intervention,
+    nearest to the cue's; for a mark of punctuation, of the marks, or of the words where the text has no other mark.
+    Into texts that lack a named cue of another label, one such cue is put, and in the same place a control word. So of R removals, the items go through the model at most R + 2 times more: once per intervention,
     and once with control words. Where that would not do, cues are put into fewer texts, at least half of them.
 
     Args:
@@ -294,14 +294,14 @@ def _choose(
         n_with_cue += 1
         cue = tokens[max(cues, key=lambda place: (sizes[place], -place))]
         present, rng = set(tokens), item_rng(seed, attributions.ids[row])
+        # A word for a word, a mark for a mark; the other where the text has none of the kind.
         controls = sorted(
-            (words.distance(cue, token), token)
+            (token.isalpha() != cue.isalpha(), words.distance(cue, token), token)
             for token in present - every_cue - words.in_heads
-            if token.isalpha() == cue.isalpha()
         )
         if not controls:
             continue
-        control = controls[0][1]
+        control = controls[0][2]
         replacement = words.like(cue, present, rng)
         control_replacement = words.like(control, present | {replacement or ""}, rng)
         if replacement is None or control_replacement is None:

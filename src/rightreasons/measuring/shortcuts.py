@@ -162,22 +162,24 @@ class ShortcutMeasurement:
                     if token in head:
                         texts[token] += 1
                         chances.setdefault(token, []).append(_chance(len(tokens), times, self.protocol.top_n))
-            of_label = [
+            # By excess; the p-value, which takes longest, of those that are named alone.
+            above = [
+                (sum(chances[token]) - count, token) for token, count in hits.items() if count > sum(chances[token])
+            ]
+            cues += [
                 Cue(
                     label,
                     token,
-                    count,
+                    hits[token],
                     sum(chances[token]),
                     texts[token],
                     float(table.p_label[row_of[token]]),
                     float(table.lmi[row_of[token]]),
                     None if known is None else token.lstrip(SPACES).lower() in known,
-                    poisson_binomial_p_value(count, chances[token]),
+                    poisson_binomial_p_value(hits[token], chances[token]),
                 )
-                for token, count in hits.items()
-                if count > sum(chances[token])
+                for _, token in sorted(above)[:n_cues]
             ]
-            cues += sorted(of_label, key=lambda cue: (-cue.excess, cue.token))[:n_cues]
         return cues
 
     def suspected_cues(

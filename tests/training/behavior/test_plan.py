@@ -244,6 +244,21 @@ def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path)
         dataclasses.replace(task, iid_share=2)
 
 
+def test_few_training_cases_leave_the_test_cases_as_they_are(task):
+    whole, few = task.train_suite(), dataclasses.replace(task, train_cases=2).train_suite()
+    sizes = {f.name: len(f.cases) for f in whole.functionalities}
+    assert max(sizes.values()) > 2
+    assert {f.name: len(f.cases) for f in few.functionalities} == {name: min(size, 2) for name, size in sizes.items()}
+    kept = {f.name: {case.id for case in f.cases} for f in whole.functionalities}
+    assert all({case.id for case in f.cases} <= kept[f.name] for f in few.functionalities)
+    assert [f.cases for f in few.functionalities] == [
+        f.cases for f in dataclasses.replace(task, train_cases=2).train_suite().functionalities
+    ]
+    assert dataclasses.replace(task, train_cases=2).settings() != task.settings()
+    with pytest.raises(ValueError, match="`train_cases`"):
+        dataclasses.replace(task, train_cases=0)
+
+
 def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
     runs = plan_runs(task.suite, configurations=("IID",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())

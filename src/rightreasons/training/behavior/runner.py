@@ -80,7 +80,7 @@ class Runner:
         self.plan, self.task, self.kind = plan, task, task.kind
         self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
         names = ("train", "validation", "test") if self.validated else ("train", "test")
-        self.parts = {name: task.suite.split(name) for name in names}
+        self.parts = {name: task.train_suite() if name == "train" else task.suite.split(name) for name in names}
         self.suite_train, self.iid_train = self.kind.suite_items(self.parts["train"]), self.kind.iid_items(task.train)
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
         self.iid_texts = (task.test.texts, task.test.text_pairs)

