@@ -120,8 +120,9 @@ def measure_causal_shortcuts(
     and swapped for a word of like frequency, in all its occurrences. One of the three, drawn for each item, is done to
     a control word: of the words of the text that are in no head, the one whose frequency in the training data is
     nearest to the cue's; for a mark of punctuation, of the marks, or of the words where the text has no other mark.
-    Into texts that lack a named cue of another label, one such cue is put, and in the same place a control word. So of R removals, the items go through the model at most R + 2 times more: once per intervention,
-    and once with control words. Where that would not do, cues are put into fewer texts, at least half of them.
+    Into texts that lack a named cue of another label, one such cue is put, and in the same place a control word. So of
+    R removals, the items go through the model at most R + 2 times more: once per intervention, and once with control
+    words. Where that would not do, cues are put into fewer texts, at least half of them.
 
     Args:
         classifier: The classifier that was measured.
