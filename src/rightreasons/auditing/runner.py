@@ -344,6 +344,7 @@ def _record(
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
             "n_parameters": None if context.stored else int(context.classifier.model.num_parameters()),
+            "batching": (context.scores().way or None) if _has_scores(context, context.primary) else None,
         },
         "dataset": {
             "name": context.dataset_name,
@@ -430,6 +431,8 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
     else:
         source = [("Model", f"{model} ({record['model']['n_parameters']:,} parameters)")]
+        if batching := record["model"]["batching"]:
+            source.append(("Batches, as a trial of the model found exact", batching))
     made = [
         *source,
         ("Fingerprint of the model", record["model"]["fingerprint"]),

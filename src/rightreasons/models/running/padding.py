@@ -78,7 +78,7 @@ def classifier_way(
                     LEFT: lambda: ask(together, "left"),
                     EQUAL_LENGTHS: lambda: ask(equal),
                 },
-                longest=int(encoded.lengths.max()),
+                longest=reach,
                 again=lambda: ask(single[:2]),
             )
 

@@ -134,7 +134,7 @@ class Trials:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
         >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
         >>> [way.longest for way in ways]
-        [16, 16, 20]
+        [16, 16, 17]
     """
 
     def __init__(self) -> None:
@@ -149,15 +149,16 @@ class Trials:
             model: The model.
             kind: What it is asked.
             longest: Tokens of the longest sequence.
-            find: Tries the model with sequences of up to the given tokens.
+            find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
         """
+        longest = max(longest, SHORTEST)
         state = _state(model)
         seen, ways = self._found.get(model, (state, {}))
         if seen != state:
             ways = {}
         before = ways.get(kind)
         if before is None or before.longest < longest:
-            ways[kind] = _agreed(lambda: find(reach_of(longest)))
+            ways[kind] = _agreed(lambda: find(longest))
             self._found[model] = (state, ways)
             if ways[kind].name == ONE_BY_ONE:
                 warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
@@ -176,7 +177,7 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
 
 
 def reach_of(longest: int) -> int:
-    """Return how long the sequences of a trial are, so that data of about the same length shares one.
+    """Return the upper end of the class of lengths that have a way in common.
 
     Example:
         >>> [reach_of(longest) for longest in (3, 16, 17, 33, 100, 512, 513)]

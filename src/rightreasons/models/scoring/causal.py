@@ -369,10 +369,12 @@ def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list
     bound = scorer.max_length
     ask = functools.partial(causal_way, scorer.model, scorer.tokenizer, scorer.name, bound=bound)
     widths = [width(asked, SHARED) for asked in items]
-    reaches = sorted({reach_of(size) for size in widths if size <= bound}, reverse=True)
+    longest: dict[int, int] = {}
+    for size in sorted(size for size in widths if size <= bound):
+        longest[reach_of(size)] = size
     found: dict[int, Way] = {}
-    for reach in reaches:
-        found[reach] = ask(longest=reach, shared_prefix=shared_prefix)
+    for reach in sorted(longest, reverse=True):
+        found[reach] = ask(longest=longest[reach], shared_prefix=shared_prefix)
         if found[reach].name == ask(longest=SHORTEST, shared_prefix=shared_prefix).name:
             break  # what is exact for long sequences is exact for shorter ones
     ways = []

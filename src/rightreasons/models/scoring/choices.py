@@ -138,7 +138,7 @@ def choose(
     scores = score(groups.prompts, groups.choices, groups.names)
     flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
     logits = Ragged.of(flat[groups.place], items.counts).table()
-    return Scores(items.ids, logits, items.labels, None, scores.truncated)
+    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
 
 
 class _Groups:

@@ -65,7 +65,8 @@ def predict(
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     gold = items.check_labels(labels)
     logits = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
-    return Scores(items.ids, logits, gold, classifier.label_names, int(items.encoded.truncated.sum()))
+    n_cut = int(items.encoded.truncated.sum())
+    return Scores(items.ids, logits, gold, classifier.label_names, n_cut, way=str(items.way))
 
 
 def predict_choices(
@@ -113,7 +114,7 @@ def predict_choices(
     gold = items.check_labels(labels)
     flat = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
     rows = Ragged.of(flat[:, 0], items.counts)
-    return Scores(items.ids, rows.table(), gold, None, int(items.encoded.truncated.sum()))
+    return Scores(items.ids, rows.table(), gold, None, int(items.encoded.truncated.sum()), way=str(items.way))
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -142,7 +143,7 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     labels = None if items["labels"] is None else np.array(items["labels"], dtype=np.int64)
     names = None if items["label_names"] is None else tuple(items["label_names"])
     rows = logits if counts is None else Ragged.of(logits[:, 0], counts).table()
-    return Scores(tuple(items["ids"]), rows, labels, names, int(items["truncated"]))
+    return Scores(tuple(items["ids"]), rows, labels, names, int(items["truncated"]), way=items["way"])
 
 
 def _logits(
@@ -170,6 +171,7 @@ def _logits(
         "label_names": None if names is None else list(names),
         "choices": items.counts.tolist() if items.joint else None,
         "truncated": int(items.encoded.truncated.sum()),
+        "way": str(items.way),
     }
     columns = sequences.run(
         "logits",

