@@ -13,7 +13,7 @@ from transformers.models.auto import modeling_auto
 from rightreasons.models.loading import quiet
 from zoo.families import OVERRIDES, TYPED
 from zoo.shrinking import tiny_config
-from zoo.words import TEXTS, tokenizer
+from zoo.words import PAIRS, TEXTS, tokenizer
 
 TASKS = {
     "classes": ("SEQUENCE_CLASSIFICATION", transformers.AutoModelForSequenceClassification),
@@ -89,13 +89,13 @@ def _spread(model: Any, embedding: float, weight: float) -> None:
     except NotImplementedError:
         words = None
     for name, parameter in model.named_parameters():
-        lower = name.lower()
+        lower = ".".join(name.lower().split(".")[-2:])
         if any(
             word in lower for word in ("a_log", "dt_", "norm", "decay", "time_", "ln_", "lambda", "scale", "rotary")
         ):
             continue
         if parameter.dim() > 1:
-            parameter.normal_(0.0, embedding if "embed" in lower or "wte" in lower else weight)
+            parameter.normal_(0.0, embedding if "embed" in name or "wte" in name else weight)
         else:
             parameter.normal_(0.0, 0.1)
     if isinstance(words, torch.nn.Embedding):
@@ -107,7 +107,7 @@ def _lively(model: Any, task: str) -> bool:
     words = tokenizer(ends=task != "causal", types=reads_types(model))
     rows = []
     for text in TEXTS[:2]:
-        inputs = words(text, return_tensors="pt")
+        inputs = words(text, PAIRS[0] if task == "choices" else None, return_tensors="pt")
         if task == "choices":
             inputs = {name: tensor[None] for name, tensor in inputs.items()}
         try:

@@ -5,20 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 _ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+_INDEXER = {
+    "indexer_n_heads": 2,
+    "indexer_kv_heads": 1,
+    "indexer_head_dim": 8,
+    "indexer_budget": 8,
+    "indexer_compress_ratio": 2,
+}
+_SWA = {
+    "swa_num_attention_heads": 4,
+    "swa_num_key_value_heads": 4,
+    "swa_q_lora_rank": 8,
+    "swa_kv_lora_rank": 8,
+    "swa_head_dim": 8,
+    "swa_qk_nope_head_dim": 4,
+    "swa_v_head_dim": 8,
+}
 
 OVERRIDES: dict[str, dict[str, Any]] = {
+    "bamba": {"attn_layer_indices": [1]},
     "cohere_compass_text": {"rope_parameters": {kind: dict(_ROPE) for kind in ("full_attention", "sliding_attention")}},
     "deepseek_v2": {"num_experts_per_tok": 2, "topk_method": "greedy"},
-    "dbrx": {"attn_config.rope_theta": 10000.0},
-    "dots1": {"n_routed_experts": 4},
+    "dbrx": {"attn_config.rope_theta": 10000.0, "attn_config.clip_qkv": 8.0},
+    "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "dots3_note_text": _SWA,
+    "gemma3n_text": {"intermediate_size": 48},
+    "gemma4": {"text_config.global_head_dim": 16},
+    "gemma4_text": {"global_head_dim": 16},
+    "gemma4_unified": {"text_config.global_head_dim": 16},
+    "gemma4_unified_text": {"global_head_dim": 16},
+    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], "num_hidden_layers": 2},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "lfm2": {"full_attn_idxs": [1], "layer_types": None},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
     "lilt": {"hidden_size": 48},
-    "longcat_flash": {"qk_head_dim": 8},
+    "longcat_flash": {"qk_head_dim": 8, "head_dim": 4},
     "mamba2": {"head_dim": 16},
     "mpnet": {"relative_attention_num_buckets": 32},
+    "qwen4_exp": {f"text_config.{name}": value for name, value in _INDEXER.items()},
+    "qwen4_exp_text": _INDEXER,
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_shape": (8, 8), "axial_pos_embds_dim": (16, 16), "attn_layers": ["local", "lsh"]},
     "xmod": {"default_language": "en_XX"},

@@ -53,7 +53,7 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"mlp_dim|inner_dim|feed_forward_size|prompt_mid_dim", 48),
     (r"mamba_d_ssm", 64),
     # heads
-    (r"kv_n_heads|num_global_key_value_heads", lambda value: min(value, 2)),
+    (r"kv_n_heads|(swa_)?num_(global_)?key_value_heads", lambda value: min(value, 2)),
     (r".*num_(self_|cross_)?attention_heads|n_heads?|num_heads|(en|de)coder_attention_heads|attention_heads", 4),
     (r"linear_num_(key_|value_)?heads|mamba_n(um)?_heads|n_mamba_heads|index_n_heads", 4),
     (r"qk_(nope|rope)_head_dim", 4),
@@ -73,7 +73,7 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"output_channels|latent_channels|nemo_conv_channels|.*_out_channel|downsample_hidden_size", 32),
     (r"num_latents|prompt_length", 4),
 )  # fmt: skip
-UNDERIVED = {"head_dim": 8, "num_key_value_heads": 4}
+UNDERIVED = {"vocab_size": VOCABULARY, "head_dim": 8, "num_key_value_heads": 4}
 """Attributes of a family without a value of their own that nothing derives."""
 
 SPECIAL_TOKENS = {"bos": 0, "cls": 0, "pad": 1, "eos": 2, "sep": 2, "mask": 4, "unk": 3, "decoder_start": 2}
@@ -129,7 +129,7 @@ def _value(config: Any, name: str) -> Any:
     """Return an attribute of a configuration; None where it differs between layers."""
     try:
         return getattr(config, name)
-    except AttributeError:
+    except (AttributeError, RuntimeError):
         return None
 
 
