@@ -23,6 +23,9 @@ from rightreasons.models import (
     predict,
     predict_choices,
 )
+from rightreasons.models.running.padding import classifier_way
+from rightreasons.models.running.trial import Way
+from rightreasons.models.scoring.likelihoods import causal_way
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.words import CHOICES, PAIRS, PROMPTS, RESERVED, TEXTS, tokenizer
@@ -31,6 +34,10 @@ TOLERANCE = 1e-4
 """Relative to the largest number of the call."""
 
 STEPS = 6
+
+LONGEST = 60
+"""Tokens of the longest texts, nearly."""
+
 VARIANTS = {
     "classes": ("right", "left", "other padding"),
     "choices": ("right", "left"),
@@ -51,6 +58,7 @@ class Outcome:
         verdict: "exact", "refused" (with a sentence), "wrong" (with an error) or "crashed".
         error: The largest difference relative to the largest number; None where there is no number.
         sentence: The refusal, or what crashed.
+        way: How the inputs were batched, as the trial found; "" where nothing was exact.
     """
 
     call: str
@@ -58,6 +66,7 @@ class Outcome:
     verdict: str
     error: float | None = None
     sentence: str = ""
+    way: str = ""
 
 
 def hold(task: str, family: str, *, variants: Iterable[str] | None = None) -> list[Outcome]:
@@ -95,7 +104,8 @@ def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     parts = [literal.inputs_of(words, text, None, length) for text in texts]
     pairs = [literal.inputs_of(words, *both, length) for both in zip(TEXTS, PAIRS, strict=True)]
     alone = [literal.logits(model, part) for part in parts]
-    yield _compare("predict", variant, alone, lambda: predict(classifier, texts, **bound).logits)
+    outcome = _compare("predict", variant, alone, lambda: predict(classifier, texts, **bound).logits)
+    yield _with_way(outcome, lambda: _way(classifier, length))
     alone = [literal.logits(model, part) for part in pairs]
     yield _compare(
         "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, **bound).logits
@@ -121,7 +131,8 @@ def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
         for prompt, row in zip(PROMPTS, CHOICES, strict=True)
     ]
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
-    yield _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, **bound).logits)
+    outcome = _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, **bound).logits)
+    yield _with_way(outcome, lambda: _way(classifier, length))
     for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, **bound}):
         yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
@@ -143,11 +154,14 @@ def _causal(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     sums = [np.array([value for value, _ in row]) for row in asked]
     means = [np.array([value / count for value, count in row]) for row in asked]
     for method, alone in (("sum", sums), ("mean", means)):
-        yield _compare(
+        outcome = _compare(
             "causal",
             f"{variant}, {method}",
             alone,
             lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
+        )
+        yield _with_way(
+            outcome, lambda: causal_way(scorer.model, scorer.tokenizer, scorer.name, longest=LONGEST, bound=length)
         )
 
 
@@ -156,6 +170,24 @@ _HELD: dict[str, Callable[[Any, Path, str], Iterator[Outcome]]] = {
     "choices": _choices,
     "causal": _causal,
 }
+
+
+def _way(classifier: Any, length: int) -> Way:
+    """Return how the inputs of a classifier or a multiple-choice model are batched."""
+    names = classifier.label_names
+    return classifier_way(
+        classifier.model,
+        classifier.tokenizer,
+        classifier.name,
+        longest=min(length, LONGEST),
+        bound=classifier.max_length,
+        joint=names is None,
+        n_classes=None if names is None else len(names),
+    )
+
+
+def _with_way(outcome: Outcome, way: Callable[[], Way]) -> Outcome:
+    return dataclasses.replace(outcome, way=way().name) if outcome.verdict == "exact" else outcome
 
 
 def _length(model: Any, words: Any, claimed: int) -> int:

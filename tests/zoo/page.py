@@ -81,14 +81,16 @@ def _cell(held: Sequence[dict[str, Any]], refusals: dict[str, int]) -> tuple[str
     sentences = [outcome["sentence"] for outcome in held if outcome["verdict"] == "refused"]
     notes = sorted({refusals.setdefault(_plain(sentence), len(refusals) + 1) for sentence in sentences})
     told = f"refused ({', '.join(map(str, notes))})"
+    ways = ", ".join(dict.fromkeys(outcome["way"] for outcome in held if outcome["way"]))
+    exact = f"exact ({ways})" if ways else "exact"
     if not sentences:
-        return "exact", "exact"
+        return exact, "exact"
     if len(sentences) == len(held):
         return told, "refused"
     where = ", ".join(
         dict.fromkeys(outcome["variant"].split(",")[0] for outcome in held if outcome["verdict"] == "refused")
     )
-    return f"exact; {told} ({where})", "exact"
+    return f"{exact}; {told} ({where})", "exact"
 
 
 def _plain(sentence: str) -> str:
