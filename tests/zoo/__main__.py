@@ -19,7 +19,7 @@ import transformers
 
 from zoo.building import TASKS, NotBuilt, families
 from zoo.families import MECHANISMS
-from zoo.holding import hold, single_thread
+from zoo.holding import CALLS, Outcome, hold, single_thread
 from zoo.page import page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,8 +75,11 @@ def run(task: str, family: str) -> dict[str, Any]:
     reason, outcomes = "", []
     try:
         outcomes = [dataclasses.asdict(outcome) for outcome in hold(task, family)]
-    except (NotBuilt, TooLong) as error:
+    except NotBuilt as error:
         reason = str(error)
+    except Exception as error:  # the zoo goes on
+        sentence = f"{type(error).__name__}: {error}".splitlines()[0]
+        outcomes = [dataclasses.asdict(Outcome(call, "", "crashed", None, sentence)) for call in CALLS[task]]
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
     return {"task": task, "family": family, "not_built": reason, "outcomes": outcomes}

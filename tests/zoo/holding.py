@@ -45,7 +45,12 @@ VARIANTS = {
 }
 """The padding side of the tokenizer; a padding id of the model's own; a tokenizer as Llama 2's."""
 
-CALLS = ("predict", "attributions", "fisher", "choices", "causal")
+CALLS = {
+    "classes": ("predict", "attributions", "fisher"),
+    "choices": ("choices", "attributions", "fisher"),
+    "causal": ("causal",),
+}
+"""What is asked of a model, by task."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Outcome:
     """What a call came to.
 
     Attributes:
-        call: One of `CALLS`.
+        call: One of those of `CALLS`.
         variant: The tokenizer's padding side, or another circumstance.
         verdict: "exact", "refused" (with a sentence), "wrong" (with an error) or "crashed".
         error: The largest difference relative to the largest number; None where there is no number.
@@ -198,7 +203,7 @@ def _length(model: Any, words: Any, claimed: int) -> int:
             try:
                 _reads(model, inputs)
                 return length
-            except (IndexError, RuntimeError):
+            except Exception:
                 continue
     return min(claimed, 32)
 

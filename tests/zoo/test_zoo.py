@@ -6,9 +6,7 @@ import pytest
 
 from zoo.building import TASKS, NotBuilt, families
 from zoo.families import KNOWN, MECHANISMS, REFUSED
-from zoo.holding import hold, single_thread
-
-CALLS = {"classes": ("predict", "attributions", "fisher"), "choices": ("choices",), "causal": ("causal",)}
+from zoo.holding import CALLS, hold, single_thread
 
 
 def cases():
