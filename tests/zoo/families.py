@@ -100,6 +100,8 @@ REFUSED = {
     "classes-canine-predict": "it fails at texts of three characters",
     "classes-canine-attributions": "it has no table of word embeddings",
     "classes-canine-fisher": "it has no table of word embeddings",
+    "choices-fnet-attributions": "it cannot be padded, and the choices of an item differ in length",
+    "choices-fnet-fisher": "it cannot be padded, and the choices of an item differ in length",
     "classes-t5-attributions": "how its decoder is fed is unknown",
     "classes-t5-fisher": "how its decoder is fed is unknown",
 }
@@ -107,9 +109,12 @@ REFUSED = {
 
 KNOWN: dict[str, str] = {
     **dict.fromkeys(
-        [f"classes-{family}-{call}" for family in ("longformer", "xlnet") for call in ("attributions", "fisher")],
+        [
+            f"{name}-{call}"
+            for name in ("classes-longformer", "classes-xlnet", "choices-xlnet")
+            for call in ("attributions", "fisher")
+        ],
         "gradients crash where the model lays its tokens out in its own way",
     ),
-    "classes-mpt-predict": "the bound of its ALiBi table is not known",
 }
 """Calls that are known to be wrong, and why: who mends one takes it from here."""

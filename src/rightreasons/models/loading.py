@@ -244,11 +244,10 @@ def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
     # RoBERTa and related models number positions from after the padding index, so their table is that much longer.
     for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            offset = 0 if module.padding_idx is None else module.padding_idx + 1
-            return int(module.num_embeddings - offset)
-    bound = getattr(model.config, "max_position_embeddings", None)
-    return int(bound) if bound and bound > 0 else None
+        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
+            return len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1)
+    bounds = [getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")]
+    return next((int(bound) for bound in bounds if bound and bound > 0), None)
 
 
 def first_line(error: Exception) -> str:
