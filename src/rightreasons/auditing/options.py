@@ -71,7 +71,8 @@ class StoredOptions(PredictionOptions):
     """Stored predictions to audit instead of a model."""
 
     predictions: str | None = option(
-        None, "File of predictions to audit instead of a model: csv, tsv, jsonl, json, npz or parquet."
+        None,
+        "File of predictions to audit instead of a model: csv, tsv, jsonl, json, npz, parquet, or a log of a harness.",
     )
     fit_temperature_on: str | None = option(
         None, "Another file of predictions, with the same columns, on which a temperature is fitted."

@@ -162,7 +162,7 @@ def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labe
     from rightreasons.data.opening.stored_options import PredictionOptions
 
     options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
-    columns = read_columns(path)
+    columns = read_columns(path, log_filter=options.log_filter)
     return find_predictions(
         columns,
         Path(path).name,

@@ -133,7 +133,10 @@ def test_mistakes_have_their_sentence(text, sentence):
 
 def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
-        ("run.xlsx", "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, but got 'run.xlsx'."),
+        (
+            "run.xlsx",
+            "Expected a file that ends in .csv, .tsv, .jsonl, .json, .npz, .parquet, .eval, but got 'run.xlsx'.",
+        ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
         ("run.csv", "Expected text in UTF-8 in run.csv, but it holds other bytes."),

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.data.opening.logs.lm_eval import NORMALIZED
 from rightreasons.data.opening.stored_columns import (
     Column,
     Columns,
@@ -170,7 +171,7 @@ def read_predictions(
     """
     path = Path(path)
     return find_predictions(
-        read_columns(path),
+        read_columns(path, log_filter=options.log_filter),
         path.name,
         label_column=label_column,
         with_labels=with_labels,
@@ -344,7 +345,9 @@ def _chosen_scores(columns: Columns, table: Columns, where: str, options: Predic
         _check_named(names, "score_columns", table, where)
         classes = tuple(class_column(name)[1] for name in names)
         prefix = class_column(names[0])[0]
-        kind = SCORE_COLUMNS.get(names[0].lower(), CLASS_COLUMNS[prefix] if prefix else None)
+        kind = (
+            "logits" if names[0] in NORMALIZED else SCORE_COLUMNS.get(names[0].lower(), CLASS_COLUMNS.get(prefix or ""))
+        )
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
     candidates = _candidates(columns, where)

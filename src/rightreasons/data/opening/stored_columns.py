@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from rightreasons.data.opening.compressed import data_type, unpacked
 from rightreasons.data.opening.files import dataset_of, read_parquet
+from rightreasons.data.opening.logs.inspect import inspect_columns, is_inspect, read_archive
+from rightreasons.data.opening.logs.lm_eval import is_lm_eval, lm_eval_columns
 from rightreasons.foundations.bounds import parse_json, read_text
 from rightreasons.foundations.label_names import listed
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet", ".eval")
 
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Columns: TypeAlias = "Mapping[str, Column]"
@@ -46,12 +48,14 @@ class NamedLabels(list[str | None]):
         super().__init__(None if n is None or n < 0 else self.names[n] for n in numbers)
 
 
-def read_columns(path: str | Path) -> Columns:
+def read_columns(path: str | Path, *, log_filter: str | None = None) -> Columns:
     """Read the columns of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
 
     Args:
         path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file, or a
-            compressed one (`.csv.gz`).
+            compressed one (`.csv.gz`); also a samples file of lm-evaluation-harness, or a log of inspect_ai (.json,
+            .eval).
+        log_filter: The filter or scorer of a log whose answers are meant, where there are several.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -68,8 +72,10 @@ def read_columns(path: str | Path) -> Columns:
             columns = _npz(file)
         elif suffix == ".parquet":
             columns = _parquet(file)
+        elif suffix == ".eval":
+            columns = inspect_columns(read_archive(file), file.name, scorer=log_filter)
         else:
-            columns = _text_columns(read_text(file, file.name), suffix, file.name)
+            columns = _text_columns(read_text(file, file.name), suffix, file.name, log_filter)
         return check_columns(columns, file.name)
 
 
@@ -102,18 +108,22 @@ def check_columns(columns: Columns, where: str) -> Columns:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _text_columns(text: str, suffix: str, where: str) -> Columns:
+def _text_columns(text: str, suffix: str, where: str, log_filter: str | None = None) -> Columns:
     if suffix in (".csv", ".tsv"):
         return _separated(text, "\t" if suffix == ".tsv" else ",", where)
     if suffix == ".jsonl":
-        return _lines(text, where)
+        return _lines(text, where, log_filter)
     try:
         content = parse_json(text, where)
     except ValueError as error:
         if "Extra data" not in str(error):
             raise
-        return _lines(text, where)  # one object per line, in a file that is called .json
+        return _lines(text, where, log_filter)  # one object per line, in a file that is called .json
+    if is_inspect(content):
+        return inspect_columns(content, where, scorer=log_filter)
     if isinstance(content, Mapping):
+        if is_lm_eval(content):
+            return lm_eval_columns([content], where, filter_name=log_filter)
         if all(isinstance(column, list) for column in content.values()):
             nested = [column for column in content.values() if column and isinstance(column[0], Mapping)]
             # {"data": [{...}, …]} is how many tools wrap their records.
@@ -124,9 +134,11 @@ def _text_columns(text: str, suffix: str, where: str) -> Columns:
     raise ValueError(f"Expected a list of objects, or an object of lists, in {where}.")
 
 
-def _lines(text: str, where: str) -> Columns:
+def _lines(text: str, where: str, log_filter: str | None) -> Columns:
     lines = enumerate(io.StringIO(text, newline=None), start=1)
     rows = [parse_json(line, where, line=number) for number, line in lines if line.strip()]
+    if rows and is_lm_eval(rows[0]):
+        return lm_eval_columns(rows, where, filter_name=log_filter)
     return _rows_to_columns(rows, "line", where)
 
 

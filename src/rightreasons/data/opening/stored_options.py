@@ -22,3 +22,7 @@ class PredictionOptions(Options):
         "probabilities.",
         choices=("probabilities", "logits", "log_probabilities"),
     )
+    log_filter: str | None = option(
+        None,
+        "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several.",
+    )

@@ -1,0 +1,232 @@
+"""Logs of inspect_ai: one JSON object (`.json`), or the archive that it writes by default (`.eval`).
+
+Samples with choices become `prompt`, `choices`, `label` and `answer`. Where the server returned log-probabilities
+(`logprobs`, `top_logprobs`), there are scores instead of answers: `logits`, the log-probability of each letter in the
+place of the letter that was answered, if every sample has those of all its letters; else `confidence`, the probability
+of that letter, beside `correct`. Samples without choices become `text`, `answer`, `target` and `correct`.
+
+Samples that ended in an error, and those without an answer where there is only confidence, are left out, with a warning
+that counts them. Fields of a sample's metadata are columns as in `lm_eval`.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+import warnings
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.data.opening.logs.lm_eval import LINKS
+from rightreasons.foundations.bounds import MAX_JSON_CHARACTERS
+from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.validation import unknown_name
+
+LETTERS = string.ascii_uppercase
+
+
+def is_inspect(content: object) -> bool:
+    """Tell whether the content of a JSON file is a log of inspect_ai."""
+    return isinstance(content, Mapping) and content.keys() >= {"version", "status", "eval"}
+
+
+def read_archive(path: Path) -> Mapping[str, Any]:
+    """Read a log in inspect_ai's own format, by inspect_ai.
+
+    Raises:
+        ImportError: If inspect_ai is not installed.
+        ValueError: If the file is no such log, or unpacks to more than the limit.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        raise ImportError(
+            f"Expected inspect_ai to read {path.name}: pip install 'rightreasons[harness]', or convert the log with "
+            "`inspect log convert --to json`."
+        ) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MAX_JSON_CHARACTERS:
+            raise ValueError(
+                f"Expected at most {MAX_JSON_CHARACTERS:,} bytes in {path.name}, but it unpacks to {size:,}."
+            )
+        log = read_eval_log(str(path), resolve_attachments=False)
+    except (zipfile.BadZipFile, KeyError, EOFError, OSError, NotImplementedError) as error:
+        raise ValueError(
+            f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {error}."
+        ) from None
+    content: Mapping[str, Any] = log.model_dump(mode="json")
+    return content
+
+
+def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = None) -> dict[str, list[Any]]:
+    """Turn the samples of a log into columns.
+
+    Args:
+        log: The content of the file.
+        where: The name of the file, for errors.
+        scorer: The scorer whose answers are meant, where there are several.
+
+    Returns:
+        Column by name, in the names that `rightreasons.data.read_predictions` knows.
+
+    Raises:
+        ValueError: If there is no sample that has an answer, samples are of different kinds, or there are several
+            scorers and none is named.
+    """
+    samples = _whole(log, where)
+    names = sorted({name for sample in samples for name in sample.get("scores") or {}})
+    if scorer is None and len(names) > 1:
+        raise ValueError(
+            f"Expected the answers of one scorer in {where}, but it has those of {listed(names)}; name one with "
+            "`log_filter`."
+        )
+    if not names:
+        raise ValueError(f"Expected samples with scores in {where}, but none has any.")
+    if scorer is not None and scorer not in names:
+        raise unknown_name(f"scorer of {where}", scorer, names)
+    name = scorer or names[0]
+    several = len({sample.get("epoch", 1) for sample in samples}) > 1
+    columns: dict[str, list[Any]] = {
+        "id": [f"{one['id']}/{one.get('epoch', 1)}" if several else str(one["id"]) for one in samples]
+    }
+    if several:  # the answers to one sample belong together
+        columns["source_id"] = [str(one["id"]) for one in samples]
+    have_choices = {bool(sample.get("choices")) for sample in samples}
+    if len(have_choices) > 1:
+        raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
+    columns |= (_choices if have_choices.pop() else _texts)(samples, name, where)
+    metadata = [sample.get("metadata") or {} for sample in samples]
+    for field in metadata[0]:
+        column = field if field in LINKS else f"doc.{field}"
+        if column not in columns and all(field in one for one in metadata):
+            columns[column] = [one[field] for one in metadata]
+    if "confidence" not in columns:
+        return columns
+    answered = [value is not None for value in columns["confidence"]]
+    if not all(answered):
+        _warn(len(answered) - sum(answered), len(answered), where, "have no answer")
+    return {
+        key: [value for value, is_kept in zip(column, answered, strict=True) if is_kept]
+        for key, column in columns.items()
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _whole(log: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
+    """Return the samples that ended without an error."""
+    samples = log.get("samples")
+    if not isinstance(samples, list) or not samples:
+        raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
+    odd = next(
+        (row for row, one in enumerate(samples) if not isinstance(one, Mapping) or not {"id", "target"} <= one.keys()),
+        None,
+    )
+    if odd is not None:
+        raise ValueError(
+            f"Expected samples with an id and a target in {where}, but sample {odd} is {str(samples[odd])[:40]!r}."
+        )
+    whole = [sample for sample in samples if not sample.get("error")]
+    failed = len(samples) - len(whole)
+    if not whole:
+        raise ValueError(f"Expected samples with answers in {where}, but all {failed:,} ended in an error.")
+    if failed:
+        _warn(failed, len(samples), where, "ended in an error")
+    return whole
+
+
+def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
+    warnings.warn(
+        f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", UserWarning, stacklevel=3
+    )
+
+
+def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {
+        "prompt": [_input(sample) for sample in samples],
+        "choices": [list(map(str, sample["choices"])) for sample in samples],
+        "label": [],
+    }
+    answers: list[int | None] = []
+    letters: list[dict[str, float]] = []
+    for sample in samples:
+        n_choices = len(sample["choices"])
+        columns["label"].append(_right(sample, n_choices, where))
+        answer = str(_score(sample, scorer).get("answer") or "").strip()
+        answers.append(LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[:n_choices] else None)
+        letters.append(_letters(sample, n_choices, answer))
+    if all(len(own) == len(choices) for own, choices in zip(letters, columns["choices"], strict=True)):
+        return columns | {"logits": [[own[letter] for letter in sorted(own)] for own in letters]}
+    columns["correct"] = [int(answer == label) for answer, label in zip(answers, columns["label"], strict=True)]
+    given = [None if answer is None else LETTERS[answer] for answer in answers]
+    if any(letter in own for letter, own in zip(given, letters, strict=True)):
+        del columns["label"]  # whether an answer was right is said by `correct`
+        columns["confidence"] = [
+            math.exp(own[letter]) if letter in own else None for letter, own in zip(given, letters, strict=True)
+        ]
+    else:
+        columns["answer"] = [letter or "" for letter in given]
+    return columns
+
+
+def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dict[str, list[Any]]:
+    scores = [_score(sample, scorer) for sample in samples]
+    columns = {
+        "text": [_input(sample) for sample in samples],
+        "answer": [str(score.get("answer") or "") for score in scores],
+        "target": [_target(sample) for sample in samples],
+    }
+    right = [{"C": 1, "I": 0, 1: 1, 0: 0}.get(score.get("value")) for score in scores]
+    return columns if None in right else {**columns, "correct": right}
+
+
+def _score(sample: Mapping[str, Any], scorer: str) -> Mapping[str, Any]:
+    score = (sample.get("scores") or {}).get(scorer)
+    return score if isinstance(score, Mapping) else {}
+
+
+def _target(sample: Mapping[str, Any]) -> str:
+    target = sample["target"]
+    return str(target[0]) if isinstance(target, list) and len(target) == 1 else str(target)
+
+
+def _right(sample: Mapping[str, Any], n_choices: int, where: str) -> int:
+    target = _target(sample).strip()
+    if len(target) == 1 and target in LETTERS[:n_choices]:
+        return LETTERS.index(target)
+    raise ValueError(
+        f"Expected the letter of one choice as the target of each sample of {where}, but sample {sample['id']!r} has "
+        f"{target[:40]!r}."
+    )
+
+
+def _input(sample: Mapping[str, Any]) -> str:
+    """Return what was asked; of a chat, the messages of the user."""
+    asked = sample.get("input", "")
+    if not isinstance(asked, list):
+        return str(asked)
+    messages = [one.get("content", "") for one in asked if isinstance(one, Mapping) and one.get("role") == "user"]
+    return "\n".join(map(str, messages))
+
+
+def _letters(sample: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
+    """Return the log-probability of each letter where the letter of the answer was generated: its last place."""
+    output = sample.get("output") or {}
+    choices = output.get("choices") or [{}]
+    tokens = ((choices[0] or {}).get("logprobs") or {}).get("content") or []
+    for token in reversed(tokens):
+        if answer and _bare(token.get("token")) == answer:
+            top = {_bare(one.get("token")): one.get("logprob") for one in reversed(token.get("top_logprobs") or [])}
+            top[answer] = token.get("logprob")
+            return {letter: float(top[letter]) for letter in LETTERS[:n_choices] if top.get(letter) is not None}
+    return {}
+
+
+def _bare(token: Any) -> str:
+    """Return a token without the marks of a space in front of it."""
+    return str(token).strip(" Ġ▁*()\n")
