@@ -21,7 +21,7 @@ from rightreasons.foundations.validation import (
     check_same_length,
     check_texts,
 )
-from rightreasons.models.loading import Classifier
+from rightreasons.models.loading import Classifier, first_line
 from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
 from rightreasons.models.running.padding import classifier_way, padding_token, padding_values, vocabulary_size
@@ -213,6 +213,20 @@ class Items:
         if self.joint:
             return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
         return padded
+
+    def asked(self, inputs: Mapping[str, torch.Tensor], batch: NDArray[np.int64]) -> Any:
+        """Return what the model says of the inputs of a batch.
+
+        Raises:
+            ValueError: If the model fails; the error names the first item.
+        """
+        try:
+            return self.classifier.model(**inputs)
+        except (RuntimeError, IndexError) as error:
+            raise ValueError(
+                f"Expected a model that can read every item, but {self.classifier.name} fails at item "
+                f"{self.ids[int(batch[0])]!r}, or one of its batch: {first_line(error)}"
+            ) from error
 
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
         """Cut the items into batches of one number of sequences and of like length, the longest first.

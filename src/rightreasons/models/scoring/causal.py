@@ -120,7 +120,7 @@ def load_causal(
                 tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=path.name)
             else:
                 tokenizer = load_tokenizer(name, revision)
-    except (OSError, KeyError, RuntimeError, ImportError) as error:
+    except Exception as error:
         raise ValueError(
             f"Expected {os.fspath(name_or_path)} to be a causal language model, but it cannot be opened as one: "
             f"{first_line(error)}"

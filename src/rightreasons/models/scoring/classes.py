@@ -160,7 +160,7 @@ def _logits(
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
-        logits = classifier.model(**inputs).logits.double().cpu().numpy()
+        logits = sequences.asked(inputs, batch).logits.double().cpu().numpy()
         sequences.check_finite(np.isfinite(logits).all(axis=1), batch)
         return {"logits": logits}
 

@@ -108,7 +108,7 @@ def predict_answers(
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        outputs = classifier.model(**inputs)
+        outputs = items.asked(inputs, batch)
         if not hasattr(outputs, "start_logits"):
             raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
         return best_spans(
