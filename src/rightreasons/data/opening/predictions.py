@@ -160,7 +160,8 @@ def read_predictions(
         with_labels: Whether to read the labels; a file without them is then refused.
         label_names: The names of the classes, in the order of the scores; None where the columns name them.
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
-        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column and scores.
+        options: The fields of `PredictionOptions`: score_columns, confidence_column, correct_column, scores and
+            log_filter (of a log of a harness).
 
     Returns:
         The predictions, and the labels or whether each answer was right.
