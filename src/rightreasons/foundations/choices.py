@@ -11,7 +11,7 @@ FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next seven."""
 
-BASELINES = ("zeros", "pad", "mask")
+BASELINES = ("auto", "zeros", "mean", "pad", "mask")
 
 LAYERS = ("word_embeddings", "embeddings")
 """Where the path of integrated gradients runs: the table of words, or the output of the module of embeddings."""

@@ -65,7 +65,7 @@ class ShortcutsOptions(Options):
         None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
     )
     target: str | None = option(None, "Score that attributions explain: probability or logit.", choices=TARGETS)
-    baseline: str | None = option(None, "Input without information: zeros, pad or mask.", choices=BASELINES)
+    baseline: str | None = option(None, "Input without information: auto, zeros, mean, pad or mask.", choices=BASELINES)
     integration: str | None = option(
         None,
         "Integration rule: adaptive, gauss_legendre or riemann_right.",

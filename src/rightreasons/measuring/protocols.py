@@ -65,6 +65,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
             token_type=1,
             method="gauss_legendre",
             steps=50,
+            max_gap=None,
             reduce="sum",
             normalize=True,
             unit="wordpiece",
@@ -79,8 +80,10 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
         "du2021": Protocol(
             name="du2021",
             label="gold",
+            baseline="zeros",
             method="riemann_right",
             steps=50,
+            max_gap=None,
             top_n=2,
             rank_by="value",
         ),

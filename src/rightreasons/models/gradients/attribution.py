@@ -16,6 +16,7 @@ from rightreasons.foundations.options import takes
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_count
 from rightreasons.models.gradients.attribution_options import AttributionOptions
+from rightreasons.models.gradients.baseline import Baseline
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.integration import Integral, integrate
 from rightreasons.models.gradients.merge_pieces import merge_pieces
@@ -28,6 +29,9 @@ from rightreasons.models.running.store import Column
 
 MAX_TOKENS = 2048
 """Tokens per pass; more is no faster on two cores, but may be on a GPU."""
+
+ROUNDING = 1e-6
+"""A gap this small is none, however little the score changes."""
 
 ITEMS_IN_FLIGHT = 16
 """Items that are integrated together, padded to the longest: enough to fill a pass, few enough to be of like length."""
@@ -61,6 +65,9 @@ class Attributions:
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
         label_names: K names of the classes; None for multiple choice.
+        baseline: The baseline that was taken: "zeros", "mean", "pad" or "mask".
+        valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
+            them where `max_gap` is None. The numbers of the others should not be read.
         definition: What the scores are, in words.
     """
 
@@ -81,6 +88,8 @@ class Attributions:
     nodes: NDArray[np.int64]
     truncated: NDArray[np.bool_]
     label_names: tuple[str, ...] | None
+    baseline: str
+    valid: NDArray[np.bool_]
     definition: str
 
     def __len__(self) -> int:
@@ -90,6 +99,31 @@ class Attributions:
     def n_truncated(self) -> int:
         """How many items were longer than the model takes and were cut."""
         return int(self.truncated.sum())
+
+    @property
+    def n_invalid(self) -> int:
+        """How many items' attributions do not add up to the change of the score."""
+        return int((~self.valid).sum())
+
+    def take(self, rows: NDArray[np.int64]) -> Attributions:
+        """Return some items, in the order of `rows`."""
+        tokens = np.concatenate([np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()])
+        logits = self.logits
+        if isinstance(logits, Ragged):
+            logits = Ragged.of(np.concatenate([logits[row] for row in rows.tolist()]), logits.lengths[rows])
+        else:
+            logits = logits[rows]
+        by_item = ("explained", "value", "baseline_value", "gap", "special_share", "nodes", "truncated", "valid")
+        return dataclasses.replace(
+            self,
+            ids=tuple(self.ids[row] for row in rows.tolist()),
+            tokens=tuple(self.tokens[row] for row in rows.tolist()),
+            scores=Ragged.of(self.scores.values[tokens], self.scores.lengths[rows]),
+            logits=logits,
+            labels=None if self.labels is None else self.labels[rows],
+            **{name: getattr(self, name)[tokens] for name in ("starts", "ends", "parts", "choices")},
+            **{name: getattr(self, name)[rows] for name in by_item},
+        )
 
 
 @takes(AttributionOptions)
@@ -134,14 +168,20 @@ def integrated_gradients(
         layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings, at which a baseline
             of tokens is what the module makes of the text with these tokens. BART has no such module: there the word
             embeddings of the encoder follow the path, while the decoder reads the text as it is.
-        baseline: "zeros" (default), or the embedding of the "pad" or "mask" token, in place of every real token.
+        baseline: Embedding in place of that of every real token: "zeros"; "mean", the mean word embedding of the
+            vocabulary; the "pad" or the "mask" token; or "auto" (default): zeros, unless zero is singular for the
+            model, as it is where word embeddings are normalized without positions (Llama, Qwen, Gemma, DeBERTa-v3,
+            ModernBERT): then the mean. The result says which was taken.
         keep_special: Whether the baseline keeps the special tokens of the text ([CLS], [SEP], …); default False.
         token_type: Type id of every token where attributions are taken, for a model with types; None (default) leaves
             what the tokenizer gives. The predicted label is that of the tokenizer's types.
         method: "adaptive" (default; halves intervals of the path until the gap of the item is at most `tolerance`),
             "gauss_legendre" (with steps=50 captum's default) or "riemann_right" (with steps=50 that of Du et al.).
         steps: Nodes on the path; with "adaptive" the maximum per item. Default 50.
-        tolerance: The gap that "adaptive" allows, in the unit of the target; default 0.02.
+        tolerance: The gap that "adaptive" allows, in the unit of the target; default 0.02. It is not content with more
+            than `max_gap` either.
+        max_gap: The gap, as a share of the change of the score from baseline to input, up to which the attributions of
+            an item are `valid`; default 0.05, as Sundararajan et al. recommend. None takes all of them.
         reduce: "l2" (default; the sign is lost), "sum" (sums to `value - baseline_value`), or "dot": e_t times the mean
             gradient, without the baseline.
         normalize: Whether the numbers of an item are divided by their 2-norm over all its tokens; default False.
@@ -162,7 +202,8 @@ def integrated_gradients(
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an option or label is unknown, the model has no table of word
             embeddings, or no module of embeddings where one is asked for, the tokenizer is slow or lacks the token of
-            the baseline, a gradient is not finite (the item is named), or `out` belongs to another run.
+            the baseline, a logit is not finite (the item is named), or `out` belongs to another run. An item whose
+            gradients are not finite has numbers of 0, a gap of infinity, and is not valid.
 
     References:
         Sundararajan, Taly & Yan (2017), "Axiomatic Attribution for Deep Networks"; Du et al. (2021), "Towards
@@ -184,7 +225,7 @@ def integrated_gradients(
     gold = items.check_labels(labels, minimum=0 if options.label == "gold" else -1)
     explained = gold if options.label == "gold" else None
     embedding_input = EmbeddingInput(classifier.model, layer=options.layer)
-    token = _baseline_token(classifier, options.baseline)
+    baseline = Baseline.of(classifier, embedding_input, options)
     typed = options.token_type is not None and _has_types(classifier, options.token_type)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -194,19 +235,25 @@ def integrated_gradients(
                 logits = classifier.model(**inputs).logits.double().cpu().numpy()
             labels_of_batch = logits.argmax(axis=1) if labels_of_batch is None else labels_of_batch
             inputs = {**inputs, "token_type_ids": torch.full_like(inputs["input_ids"], options.token_type or 0)}
+        special = _special(items, inputs, batch)
         path = Path(
             embedding_input,
             inputs,
-            baseline=_baseline(embedding_input, inputs, token, _special(items, inputs, batch), options),
+            baseline=baseline.embeddings(embedding_input, inputs, special & options.keep_special),
             target=options.target,
             max_tokens=max_tokens,
         )
         integral = integrate(
-            path, labels_of_batch, method=options.method, steps=options.steps, tolerance=options.tolerance
+            path,
+            labels_of_batch,
+            method=options.method,
+            steps=options.steps,
+            tolerance=options.tolerance,
+            max_gap=options.max_gap,
         )
         if logits is not None:
             integral = dataclasses.replace(integral, logits=logits)
-        items.check_finite(np.isfinite(integral.gap), batch, "gradients")
+        items.check_finite(np.isfinite(integral.logits).all(axis=1), batch)
         return _columns(path, integral, inputs["attention_mask"], options)
 
     columns = items.run(
@@ -214,25 +261,13 @@ def integrated_gradients(
         compute,
         depends={
             "labels": None if explained is None else fingerprint_arrays({"labels": explained}),
-            "options": {**options.of_pieces(), "baseline_token": token},
+            "options": {**options.of_pieces(), "baseline": baseline.name, "baseline_token": baseline.token},
         },
         batch_size=ITEMS_IN_FLIGHT,
         progress=progress,
         out=out,
     )
-    return _attributions(items, gold, columns, options)
-
-
-def _baseline_token(classifier: Classifier, name: str) -> int | None:
-    if name == "zeros":
-        return None
-    token: int | None = getattr(classifier.tokenizer, f"{name}_token_id")
-    if token is None:
-        raise ValueError(
-            f"Expected the tokenizer of {classifier.name} to have a {name} token for baseline={name!r}, "
-            "but it has none."
-        )
-    return token
+    return _attributions(items, gold, columns, options, baseline.name)
 
 
 def _has_types(classifier: Classifier, token_type: int) -> bool:
@@ -257,23 +292,10 @@ def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.in
     return special
 
 
-def _baseline(
-    embedding_input: EmbeddingInput,
-    inputs: dict[str, torch.Tensor],
-    token: int | None,
-    special: torch.Tensor,
-    options: AttributionOptions,
-) -> torch.Tensor | None:
-    """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros."""
-    kept = special if options.keep_special else torch.zeros_like(special)
-    if token is None:
-        return embedding_input.embed(inputs) * kept.unsqueeze(-1) if options.keep_special else None
-    changed = inputs["attention_mask"].bool() & ~kept
-    return embedding_input.embed({**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, token)})
-
-
 def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: AttributionOptions) -> dict[str, Column]:
-    gradients = integral.gradients
+    finite = np.isfinite(integral.gap)
+    keep = torch.from_numpy(finite).to(integral.gradients.device).view((-1,) + (1,) * (integral.gradients.dim() - 1))
+    gradients = torch.where(keep, integral.gradients, 0.0)
     if options.reduce == "l2":
         scores = (path.difference * gradients).norm(dim=-1)
     else:
@@ -290,13 +312,20 @@ def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: Attrib
         "explained": integral.labels,
         "value": integral.value,
         "baseline_value": integral.baseline_value,
-        "gap": integral.gap,
+        "gap": np.where(finite, integral.gap, np.inf),
         "nodes": integral.nodes,
     }
 
 
+def _valid(columns: Columns, max_gap: float | None) -> NDArray[np.bool_]:
+    gap, change = columns.array("gap"), columns.array("value") - columns.array("baseline_value")
+    if max_gap is None:
+        return np.isfinite(gap)
+    return np.asarray(np.abs(gap) <= max_gap * np.abs(change) + ROUNDING)
+
+
 def _attributions(
-    items: Items, gold: NDArray[np.int64] | None, columns: Columns, options: AttributionOptions
+    items: Items, gold: NDArray[np.int64] | None, columns: Columns, options: AttributionOptions, baseline: str
 ) -> Attributions:
     scores = columns.ragged("scores")
     magnitude, row = np.abs(scores.values), np.repeat(np.arange(len(items)), scores.lengths)
@@ -317,5 +346,7 @@ def _attributions(
         nodes=columns.array("nodes"),
         truncated=items.truncated,
         label_names=items.classifier.label_names,
-        definition=options.describe(),
+        baseline=baseline,
+        valid=_valid(columns, options.max_gap),
+        definition=options.describe(baseline),
     )

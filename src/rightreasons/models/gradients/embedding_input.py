@@ -46,6 +46,11 @@ class EmbeddingInput:
             self._first = _table(model) if words else _module(model)
         self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers and words else None
 
+    @property
+    def n_words(self) -> int:
+        """The number of rows of the table of word embeddings."""
+        return int(_table(self._model).num_embeddings)
+
     def look_up(self, input_ids: Tensor) -> Tensor:
         """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
         with torch.no_grad():

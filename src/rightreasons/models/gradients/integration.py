@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.models.gradients.attribution_options import FIRST_INTERVALS
+from rightreasons.models.gradients.attribution_options import FIRST_PLACES
 from rightreasons.models.gradients.path import Path
 from rightreasons.models.gradients.quadrature import quadrature
 
@@ -41,7 +41,9 @@ class Integral:
     nodes: Ints
 
 
-def integrate(path: Path, labels: Ints | None, *, method: str, steps: int, tolerance: float) -> Integral:
+def integrate(
+    path: Path, labels: Ints | None, *, method: str, steps: int, tolerance: float, max_gap: float | None = None
+) -> Integral:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where necessary. The integral over an interval is
@@ -62,7 +64,7 @@ def integrate(path: Path, labels: Ints | None, *, method: str, steps: int, toler
     logits = path.logits(items, np.ones(len(items)))
     explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
     if method == "adaptive":
-        return _adaptive(path, explained, logits, steps, tolerance)
+        return _adaptive(path, explained, logits, steps, tolerance, max_gap)
     rule = quadrature(method, steps)
     rows = np.repeat(items, steps)
     gradients, _ = path.gradients(
@@ -98,59 +100,80 @@ class _Nodes:
         return new
 
 
-def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float) -> Integral:
-    n_items = len(path)
+def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float, max_gap: float | None) -> Integral:
+    items = np.arange(len(path))
     nodes = _Nodes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), [])
-    places = np.linspace(0.0, 1.0, 2 * FIRST_INTERVALS + 1)
-    first = nodes.add(path, labels, np.repeat(np.arange(n_items), len(places)), np.tile(places, n_items))
-    grid = first.reshape(n_items, len(places))
-    # Each row is an interval: the positions of its start, middle and end.
-    intervals = np.concatenate([grid[:, 2 * k : 2 * k + 3] for k in range(FIRST_INTERVALS)])
-    taken = np.full(n_items, len(places), dtype=np.int64)
+    first = nodes.add(path, labels, np.repeat(items, len(FIRST_PLACES)), np.tile(FIRST_PLACES, len(items)))
+    grid = first.reshape(len(items), len(FIRST_PLACES))
+    baseline_value = path.score(path.logits(items, np.zeros(len(items))), labels)
+    value = nodes.value[grid[:, -1]]
+    allowed = np.full(len(items), tolerance)
+    if max_gap is not None:
+        allowed = np.minimum(allowed, max_gap * np.abs(value - baseline_value))
+    # Each row is an interval of an item, by the positions of its three nodes.
+    intervals = np.concatenate((grid[:, :3], grid[:, 2:]))
+    at_baseline = np.arange(len(intervals)) < len(items)
+    taken = np.full(len(items), len(FIRST_PLACES), dtype=np.int64)
     while True:
         item = nodes.item[intervals[:, 0]]
-        gap = np.abs(_simpson(nodes, intervals))
-        total = np.bincount(item, gap, minlength=n_items)
-        worst = np.zeros(n_items)
+        gap = np.abs(_gaps(nodes, intervals, at_baseline, baseline_value))
+        total = np.bincount(item, gap, minlength=len(items))
+        worst = np.zeros(len(items))
         np.maximum.at(worst, item, gap)
         # The worst interval of an item and those that are nearly as bad are halved in one round.
-        wanted = (total[item] > tolerance) & (gap >= 0.5 * worst[item])
-        cost = 2 * np.bincount(item[wanted], minlength=n_items)
+        wanted = (total > allowed)[item] & (gap >= 0.5 * worst[item])
+        wanted &= nodes.place[intervals[:, 2]] - nodes.place[intervals[:, 1]] > path.shortest
+        cost = 2 * np.bincount(item[wanted], minlength=len(items))
         wanted &= (taken + cost <= steps)[item]
         if not wanted.any():
             break
         start, middle, end = intervals[wanted].T
-        owner = nodes.item[middle]
-        between = [(nodes.place[a] + nodes.place[b]) / 2 for a, b in ((start, middle), (middle, end))]
-        new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate(between))
+        owner, first_of_path = nodes.item[middle], at_baseline[wanted]
+        places = nodes.place
+        left = np.where(first_of_path, places[start] / 2, (places[start] + places[middle]) / 2)
+        new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate((left, (places[middle] + places[end]) / 2)))
         left, right = new[: len(owner)], new[len(owner) :]
-        halves = (np.stack((start, left, middle), axis=1), np.stack((middle, right, end), axis=1))
+        halves = (
+            np.where(
+                first_of_path[:, None], np.stack((left, start, middle), axis=1), np.stack((start, left, middle), axis=1)
+            ),
+            np.stack((middle, right, end), axis=1),
+        )
         intervals = np.concatenate((intervals[~wanted], *halves))
-        taken += 2 * np.bincount(owner, minlength=n_items)
+        at_baseline = np.concatenate((at_baseline[~wanted], first_of_path, np.zeros(len(owner), dtype=np.bool_)))
+        taken += 2 * np.bincount(owner, minlength=len(items))
 
     weights = np.zeros(len(nodes.item))
-    width = nodes.place[intervals[:, 2]] - nodes.place[intervals[:, 0]]
-    for column, share in zip(intervals.T, (1 / 6, 4 / 6, 1 / 6), strict=True):
-        np.add.at(weights, column, share * width)
+    np.add.at(weights, intervals, _weights(nodes, intervals, at_baseline))
     gradients = torch.cat(nodes.gradients)
     weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
-    integral = torch.zeros((n_items, *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
+    integral = torch.zeros((len(items), *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
     integral.index_add_(
         0,
         torch.from_numpy(nodes.item).to(gradients.device),
         gradients * weight.view((-1,) + (1,) * (gradients.dim() - 1)),
     )
-    value, baseline_value = nodes.value[grid[:, -1]], nodes.value[grid[:, 0]]
     gap = _slopes(integral, path.difference) - (value - baseline_value)
     return Integral(integral, labels, logits, value, baseline_value, gap, taken)
 
 
-def _simpson(nodes: _Nodes, intervals: Ints) -> Floats:
-    """Return the gap of every interval: Simpson's rule on the slopes, minus the exact change of the target."""
-    start, middle, end = intervals.T
-    width = nodes.place[end] - nodes.place[start]
-    estimate = width / 6 * (nodes.slope[start] + 4 * nodes.slope[middle] + nodes.slope[end])
-    return np.asarray(estimate - (nodes.value[end] - nodes.value[start]))
+def _weights(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_]) -> Floats:
+    """Return the weights of the three nodes of every interval.
+
+    Simpson's rule has its nodes at the start, the middle and the end. The interval that begins at the baseline has none
+    there, but at a quarter of its length; the weights are those that integrate quadratic functions exactly.
+    """
+    start = np.where(at_baseline, 0.0, nodes.place[intervals[:, 0]])
+    shares = np.where(at_baseline[:, None], (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
+    return np.asarray((nodes.place[intervals[:, 2]] - start)[:, None] * shares)
+
+
+def _gaps(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_], baseline_value: Floats) -> Floats:
+    """Return the gap of every interval: the rule on the slopes, minus the exact change of the target."""
+    estimate = (_weights(nodes, intervals, at_baseline) * nodes.slope[intervals]).sum(axis=1)
+    item, start, _, end = nodes.item[intervals[:, 0]], *intervals.T
+    before = np.where(at_baseline, baseline_value[item], nodes.value[start])
+    return np.asarray(estimate - (nodes.value[end] - before))
 
 
 def _slopes(gradients: Tensor, difference: Tensor) -> Floats:

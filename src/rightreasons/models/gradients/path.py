@@ -15,6 +15,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+SHORTEST = 2.0**-16
+
+
 class Path:
     """The paths of a batch of items, and the model whose gradients are taken along them.
 
@@ -53,6 +56,11 @@ class Path:
     def end(self) -> Tensor:
         """(b, …, L, d) the embeddings of the items."""
         return self._end
+
+    @property
+    def shortest(self) -> float:
+        """The length of the shortest part of the path whose points differ by more than rounding."""
+        return max(SHORTEST, torch.finfo(self._end.dtype).eps / 8)
 
     @property
     def difference(self) -> Tensor:
@@ -108,7 +116,8 @@ class Path:
         return np.asarray(self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy())
 
     def _target_of(self, logits: Tensor, labels: Tensor) -> Tensor:
-        rows = logits if self._target == "logit" else logits.softmax(dim=-1)
+        exact = logits if logits.dtype == torch.float64 else logits.float()
+        rows = exact if self._target == "logit" else exact.softmax(dim=-1)
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def _passes(self, n_rows: int) -> list[slice]:
