@@ -35,9 +35,13 @@ class Protocol(AttributionOptions):
     )
     kinds: str = option("rightreasons", "Rules by which a token is a word or none.", choices=TOKEN_KINDS)
     n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1)
+    min_valid: float = option(0.8, "Share of the items with valid attributions below which no figure is given.")
 
     def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_number
+
         super().__post_init__()
+        check_number(self.min_valid, "min_valid", minimum=0.0, maximum=1.0)
         if self.count_special and self.unit == "word":
             raise ValueError(
                 "Expected unit='wordpiece' with count_special=True, as special tokens are no words, but got 'word'."

@@ -93,9 +93,13 @@ class AttributedWord:
     share: float
 
 
+class WithheldError(ValueError):
+    """Too few items have valid attributions for a figure about all of them."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShortcutMeasurement:
-    """What a classifier does on some labeled texts.
+    """What a classifier does on the N labeled texts, of those that it was given, whose attributions are valid.
 
     Attributes:
         attributions: What each prediction rests on, word for word.
@@ -105,6 +109,9 @@ class ShortcutMeasurement:
         tradeoff: F1 divided by shortcut rate.
         calibration: Top-label calibration error.
         protocol: The settings with which they were found.
+        rows: (N,) which of the texts these are.
+        left_out: How many texts are left out, and why, in one sentence; "" where none is.
+        n_left_out: How many.
     """
 
     attributions: Attributions
@@ -113,7 +120,15 @@ class ShortcutMeasurement:
     reliance: ShortcutReliance
     tradeoff: ShortcutTradeoff
     calibration: CalibrationResult
-    protocol: Protocol = PROTOCOLS["rightreasons"]
+    protocol: Protocol
+    rows: NDArray[np.int64]
+    left_out: str
+    n_left_out: int
+
+    @property
+    def n_given(self) -> int:
+        """How many texts were given, valid or not."""
+        return len(self.attributions) + self.n_left_out
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -311,6 +326,8 @@ class ShortcutMeasurement:
             else (calibration.interval.low, calibration.interval.high),
             special_share=float(self.attributions.special_share.mean()),
             largest_gap=float(np.abs(self.attributions.gap).max()),
+            n_left_out=self.n_left_out,
+            baseline=self.attributions.baseline,
             n_bins=self.protocol.n_bins,
             causal_shortcut_rate=None if causal is None else causal.causal_shortcut_rate,
             causal_interval=None if causal is None else (causal.removal.interval.low, causal.removal.interval.high),
@@ -343,6 +360,8 @@ class ShortcutRecord(Result):
         ece_interval: Its bootstrap interval; None where none was requested.
         special_share: Mean share of the attribution that falls on special tokens.
         largest_gap: Largest absolute completeness gap of an attribution.
+        n_left_out: Number of predictions left out of all figures, because their attributions are not valid.
+        baseline: Where the paths of the attributions begin.
         n_bins: Number of bins of the calibration error.
         causal_shortcut_rate: Share of the predictions with a named cue that change without it; None where not tested.
         causal_interval: Its Wilson interval.
@@ -369,6 +388,8 @@ class ShortcutRecord(Result):
     ece_interval: tuple[float, float] | None
     special_share: float
     largest_gap: float
+    n_left_out: int = 0
+    baseline: str = "zeros"
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
     causal_shortcut_rate: float | None = None
     causal_interval: tuple[float, float] | None = None
@@ -449,6 +470,7 @@ def measure_shortcuts(
         TypeError: If something is of the wrong kind.
         ValueError: If lengths differ, a label or a protocol is unknown, settings do not go together, or a predicted
             label has no head.
+        WithheldError: If the attributions of less than `min_valid` of the items are valid.
 
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
@@ -468,6 +490,14 @@ def measure_shortcuts(
         progress=progress,
         out=out,
     )
+    n_given, rows = len(attributions), np.flatnonzero(attributions.valid)
+    left_out = _left_out(classifier, attributions, settings)
+    if len(rows) < max(1, settings.min_valid * n_given):
+        raise WithheldError(
+            f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
+        )
+    if left_out:
+        attributions, gold = attributions.take(rows), gold[rows]
     probabilities = softmax(np.asarray(attributions.logits))
     predicted = probabilities.argmax(axis=1)
     found = find_shortcuts(
@@ -507,6 +537,9 @@ def measure_shortcuts(
         ),
         calibration=calibration_error(probabilities, gold, n_bins=settings.n_bins, resampling=resampling),
         protocol=settings,
+        rows=rows,
+        left_out=left_out,
+        n_left_out=n_given - len(rows),
     )
 
 
@@ -553,6 +586,18 @@ def training_heads(
     pairs = None if text_pairs is None else [text_pairs[row] for row in rows]
     pieces = _pieces(classifier, [texts[row] for row in rows], pairs, settings)
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
+
+
+def _left_out(classifier: Classifier, attributions: Attributions, settings: Protocol) -> str:
+    """Say how many items are left out and why; "" where none is."""
+    if not attributions.n_invalid:
+        return ""
+    why = "their gradients are not finite"
+    if settings.max_gap is not None:
+        why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
+    precision = str(classifier.model.dtype).removeprefix("torch.")
+    hint = "" if precision in ("float32", "float64") else f": the model is in {precision}, load it in float32"
+    return f"{attributions.n_invalid:,} of {len(attributions):,} items are left out, because {why}{hint}."
 
 
 def _pieces(

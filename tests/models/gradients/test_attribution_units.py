@@ -236,7 +236,7 @@ def test_multiple_choice_with_different_numbers_of_choices():
     [
         ({"target": "score"}, ValueError, "Expected `target` to be one of 'probability' or 'logit', but got 'score'."),
         ({"label": "gold"}, ValueError, "Expected `labels` with label='gold', but got None."),
-        ({"baseline": "noise"}, ValueError, "Expected `baseline` to be one of 'zeros', 'pad' or 'mask'"),
+        ({"baseline": "noise"}, ValueError, "Expected `baseline` to be one of 'auto', 'zeros', 'mean', 'pad' or 'mask'"),
         ({"method": "trapezoid"}, ValueError, "Expected `method` to be one of"),
         ({"steps": 3}, ValueError, "Expected `steps` to be at least 5, but got 3."),
         ({"steps": 2.5}, TypeError, "Expected `steps` to be a whole number"),
@@ -293,7 +293,7 @@ def test_a_broken_model_names_the_item():
     broken = tiny_encoder("bert")
     with torch.no_grad():
         broken.model.get_input_embeddings().weight[broken.tokenizer.convert_tokens_to_ids("dull")] = float("nan")
-    with pytest.raises(ValueError, match="Expected finite gradients, but bert gave NaN or infinity for item 'second'"):
+    with pytest.raises(ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'second'"):
         integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
 
 

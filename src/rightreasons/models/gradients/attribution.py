@@ -253,7 +253,7 @@ def integrated_gradients(
         )
         if logits is not None:
             integral = dataclasses.replace(integral, logits=logits)
-        items.check_finite(np.isfinite(integral.logits).all(axis=1), batch)
+        items.check_finite(np.asarray(np.isfinite(integral.logits).all(axis=1)), batch)
         return _columns(path, integral, inputs["attention_mask"], options)
 
     columns = items.run(
@@ -320,8 +320,8 @@ def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: Attrib
 def _valid(columns: Columns, max_gap: float | None) -> NDArray[np.bool_]:
     gap, change = columns.array("gap"), columns.array("value") - columns.array("baseline_value")
     if max_gap is None:
-        return np.isfinite(gap)
-    return np.asarray(np.abs(gap) <= max_gap * np.abs(change) + ROUNDING)
+        return np.asarray(np.isfinite(gap))
+    return np.asarray(np.abs(gap) <= max_gap * np.abs(change) + ROUNDING, dtype=np.bool_)
 
 
 def _attributions(

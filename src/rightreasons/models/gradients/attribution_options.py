@@ -93,15 +93,16 @@ class AttributionOptions(Options):
             "riemann_right": f"right Riemann sum, {self.steps} nodes",
         }[self.method]
         layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[self.layer]
-        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}
-        start_of_path = start.get(baseline, f"the embedding of the {baseline} token")
+        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}.get(
+            baseline, f"the embedding of the {baseline} token"
+        )
         kept = " between the special tokens" if self.keep_special else ""
         reduced = {"l2": "L2 norm", "sum": "sum", "dot": "dot product of embedding and mean gradient"}[self.reduce]
         norm = ", divided by the 2-norm of the item" if self.normalize else ""
         types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
         return (
             f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
-            f"{start_of_path}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} {self._units()}"
+            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} {self._units()}"
         )
 
     def _units(self) -> str:

@@ -19,8 +19,9 @@ NEAR = 1 / 64
 """Where on the path from zeros the model is asked whether it has already changed."""
 
 SINGULAR = 0.25
-"""Zero is singular where more than this share of the change of the logits happens in the first `NEAR` of the path. Models
-with positions in their embeddings change there by 0.03 or less, models that normalize words alone by 0.55 or more."""
+"""Zero is singular where more than this share of the change of the logits happens in the first `NEAR` of the path.
+Models with positions in their embeddings change there by 0.03 or less, models that normalize words alone by 0.55 or
+more."""
 
 _TEXTS = (
     "The film was good, and the story is as fine as the actors are.",
@@ -70,9 +71,7 @@ class Baseline:
             )
         return cls(name, token)
 
-    def embeddings(
-        self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor
-    ) -> Tensor | None:
+    def embeddings(self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor) -> Tensor | None:
         """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros.
 
         Args:
@@ -115,9 +114,8 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
 def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
     """Return the mean word embedding of the tokens that the tokenizer knows."""
     rows = min(len(classifier.tokenizer), embedding_input.n_words)
-    total = 0.0
+    total = torch.zeros((), dtype=torch.float64, device=classifier.device)
     for start in range(0, rows, _BLOCK):
         block = torch.arange(start, min(start + _BLOCK, rows), device=classifier.device)
         total = total + embedding_input.look_up(block).double().sum(dim=0)
-    mean: Tensor = torch.as_tensor(total) / rows
-    return mean
+    return total / rows

@@ -49,7 +49,7 @@ class EmbeddingInput:
     @property
     def n_words(self) -> int:
         """The number of rows of the table of word embeddings."""
-        return int(_table(self._model).num_embeddings)
+        return _table(self._model).num_embeddings
 
     def look_up(self, input_ids: Tensor) -> Tensor:
         """Return the model's own word embeddings of some ids, (..., L) to (..., L, d), without gradients."""
@@ -113,9 +113,9 @@ class EmbeddingInput:
         return logits
 
 
-def _table(model: Any) -> nn.Module:
+def _table(model: Any) -> nn.Embedding:
     try:
-        table: nn.Module | None = model.get_input_embeddings()
+        table = model.get_input_embeddings()
     except (NotImplementedError, AttributeError):
         table = None
     if not isinstance(table, nn.Embedding):

@@ -46,9 +46,11 @@ def integrate(
 ) -> Integral:
     """Average the gradients over the paths of a batch.
 
-    The adaptive mode is Simpson's rule on intervals that are halved where necessary. The integral over an interval is
-    known exactly (the target at its end minus the target at its start), so every interval has its own gap; an item is
-    done when the absolute gaps of its intervals sum to at most `tolerance`. No gradient is computed twice or discarded.
+    The adaptive mode is Simpson's rule on intervals that are halved where necessary, but for the interval at the
+    baseline, whose rule has no node there: the gradient of a normalization may explode at zero. The integral over an
+    interval is known exactly (the target at its end minus the target at its start), so every interval has its own gap;
+    an item is done when the absolute gaps of its intervals sum to at most `tolerance` and to at most `max_gap` of the
+    change over its path. No gradient is computed twice or discarded.
 
     Args:
         path: The paths.
@@ -56,6 +58,7 @@ def integrate(
         method: "riemann_right", "gauss_legendre" or "adaptive".
         steps: Number of nodes; with "adaptive" the maximum per item.
         tolerance: The gap that "adaptive" allows.
+        max_gap: The gap that it allows as a share of the change of the target over the path; None for any.
 
     Returns:
         The integrals.
@@ -100,7 +103,9 @@ class _Nodes:
         return new
 
 
-def _adaptive(path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float, max_gap: float | None) -> Integral:
+def _adaptive(
+    path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float, max_gap: float | None
+) -> Integral:
     items = np.arange(len(path))
     nodes = _Nodes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), [])
     first = nodes.add(path, labels, np.repeat(items, len(FIRST_PLACES)), np.tile(FIRST_PLACES, len(items)))

@@ -20,7 +20,7 @@ from rightreasons.foundations.validation import check_bool, check_ids, check_lab
 from rightreasons.measuring.calibration import JudgedItems
 from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
 from rightreasons.measuring.protocols import Protocol, protocol_of
-from rightreasons.measuring.shortcuts import N_CUES, ShortcutRecord, measure_shortcuts
+from rightreasons.measuring.shortcuts import N_CUES, ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.models.running.processes import processes
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.watching.data_map_files import EpochScores, forget_others, map_of, read_epochs, write_epoch
@@ -116,22 +116,26 @@ class ShortcutCallback(RecordingCallback[ShortcutRecord]):
             "attribution": attribution,
         }
 
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord:
-        """Measure the shortcuts of the model that the Trainer gives."""
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
+        """Measure the shortcuts of the model that the Trainer gives; None, with a warning, where they are withheld."""
         classifier = classifier_of(parts)
-        measured = measure_shortcuts(
-            classifier, self._texts, self._labels, self._heads, progress=False, **self._options
-        )
+        try:
+            measured = measure_shortcuts(
+                classifier, self._texts, self._labels, self._heads, progress=False, **self._options
+            )
+        except WithheldError as error:
+            warnings.warn(f"No shortcuts are recorded at step {step}: {error}", stacklevel=2)
+            return None
         if not self._causal or not isinstance(self._heads, LmiResult):
             return measured.record(step=step, epoch=epoch)
-        named = named_cues(measured.cues(self._heads, N_CUES, None))
+        named, pairs = named_cues(measured.cues(self._heads, N_CUES, None)), self._options["text_pairs"]
         tested = measure_causal_shortcuts(
             classifier,
-            self._texts,
+            [self._texts[row] for row in measured.rows],
             measured,
             self._heads,
             [*named, *measured.suspected_cues(self._heads, self._words, without=named)],
-            text_pairs=self._options["text_pairs"],
+            text_pairs=None if pairs is None else [pairs[row] for row in measured.rows],
             resampling=self._options["resampling"],
             progress=False,
         )

@@ -53,12 +53,12 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
     def __init__(self, logged: str, read: Callable[[Mapping[str, Any]], R], out: str | os.PathLike[str] | None) -> None:
         self._logged, self._read = logged, read
         self._out = None if out is None else Path(out)
-        self._measured: tuple[tuple[int, int], R] | None = None
+        self._measured: tuple[tuple[int, int], R | None] | None = None
         self._unreported: R | None = None
         self.records: list[R] = []
 
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> R:
-        """Measure the model that the Trainer gives."""
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> R | None:
+        """Measure the model that the Trainer gives; None where there is nothing to record."""
         raise NotImplementedError
 
     def figures(self, record: R) -> dict[str, float]:
@@ -93,7 +93,7 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         if logs is None or prefix is None:
             return
         self._unreported = None
-        figures = prefixed(self.figures(self._current(state, parts)), prefix)
+        figures = prefixed(self._current_figures(state, parts), prefix)
         logs.update(figures)
         for entry in reversed(state.log_history):
             if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
@@ -104,19 +104,23 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
     ) -> None:
         """Let the figures join the metrics of a Trainer that does not log its evaluations."""
-        figures = prefixed(self.figures(self._current(state, parts)), prefix_of(metrics or {}) or "eval")
+        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
         if metrics is not None:
             metrics.update(figures)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the finished model, unless an evaluation has."""
-        if not self._is_recorded(state):
-            report(prefixed(self.figures(self._current(state, parts)), "eval"), args, state, control)
+        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
+            report(prefixed(figures, "eval"), args, state, control)
 
     def _is_recorded(self, state: Any) -> bool:
         return bool(self.records) and self.records[-1].step == state.global_step
 
-    def _current(self, state: Any, parts: Mapping[str, Any]) -> R:
+    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
+        record = self._current(state, parts)
+        return {} if record is None else self.figures(record)
+
+    def _current(self, state: Any, parts: Mapping[str, Any]) -> R | None:
         """Measure the model as it is now, once for any number of evaluation sets."""
         # The best checkpoint, loaded at the end, is another model at the same step.
         model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
@@ -124,7 +128,7 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         if self._measured is None or any(workers.gather(self._measured[0] != model)):
             record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
             self._measured = (model, record)
-            if not self._is_recorded(state):
+            if record is not None and not self._is_recorded(state):
                 self.records.append(record)
                 state.log_history.append({"epoch": record.epoch, "step": record.step, self._logged: record.to_dict()})
                 if self._out is not None and workers.is_main:

@@ -23,7 +23,7 @@ from rightreasons.auditing.questions.shortcuts import causal, plots
 from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
-from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.protocols import Protocol
 from rightreasons.measuring.shortcuts import (
@@ -31,6 +31,7 @@ from rightreasons.measuring.shortcuts import (
     Cue,
     ShortcutMeasurement,
     ShortcutRecord,
+    WithheldError,
     measure_shortcuts,
     suspected_words,
     training_heads,
@@ -91,9 +92,17 @@ class Shortcuts:
         """Answer the question."""
         heads = _heads(context, options)
         suspected_words(heads, options.words)  # refused before the attributions, which take long
-        splits = [
-            _measure(context, options, split, heads) for split in context.splits if split.labeled.sum() >= MIN_ITEMS
-        ]
+        asked = [split for split in context.splits if split.labeled.sum() >= MIN_ITEMS]
+        try:
+            splits = [_measure(context, options, asked[0], heads)]
+        except WithheldError as error:
+            return _withheld(context, options, str(error))
+        withheld = []
+        for split in asked[1:]:
+            try:
+                splits.append(_measure(context, options, split, heads))
+            except WithheldError as error:
+                withheld.append(f"Nothing is said of “{split.name}”: {error}")
         first, measured, planted = splits[0], splits[0].measured, splits[0].split.planted
         headlines = _headlines(first, context.resampling)
         protocol = measured.protocol
@@ -120,7 +129,7 @@ class Shortcuts:
                 *([_training_part(records)] if records else []),
                 _example_part(context, first),
             ),
-            limits=_limits(first, tested),
+            limits=(*withheld, *_limits(first, tested)),
             data={
                 "splits": {
                     row.split.name: row.measured.record(
@@ -188,7 +197,7 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
         progress=context.progress,
         out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
     )
-    return SplitShortcuts(items, len(labeled), measured)
+    return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
 
 
 def _limit(context: AuditContext, options: ShortcutsOptions, split: AuditSplit) -> int:
@@ -251,6 +260,35 @@ def _records(context: AuditContext) -> list[ShortcutRecord]:
     if not file.is_file():
         return []
     return [ShortcutRecord.of(row) for row in read_json(file)]
+
+
+def _withheld(context: AuditContext, options: ShortcutsOptions, reason: str) -> p.SectionResult:
+    """Say that too few attributions are valid for any figure."""
+    protocol = options.settings()
+    headlines = tuple(
+        p.Headline.of(
+            key,
+            p.FigureText(name, "Withheld, because the attributions of too few items are valid.", PARADOX),
+            Estimate(None),
+            split=context.primary.name,
+            no_interval="withheld",
+        )
+        for key, name in (("shortcut_rate", "Shortcut rate"), ("shortcut_excess", "Beyond blind picks"))
+    )
+    return p.SectionResult(
+        verdict=p.Verdict("neutral", "Cannot tell", reason),
+        headlines=headlines,
+        parts=(
+            p.Part(
+                title="What its predictions rest on cannot be told",
+                text=f"{reason}\n\nThe attributions of a text must add up to the change of the score from the baseline "
+                "to the text. Where they do not, their order means nothing. Another baseline (`--baseline pad` or "
+                "`mean`), more `--steps`, or the model in float32 may help.",
+            ),
+        ),
+        limits=("Nothing follows about shortcuts, in either direction.",),
+        data={"withheld": reason, "protocol": protocol.to_dict(), "overridden": protocol.overridden()},
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
@@ -334,7 +372,7 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
         "A prediction is shortcut-cued when it rests on a word that gives its label away in the training data. "
         f"Of {reliance.n_items:,} predictions on “{splits[0].split.name}”, {reliance.n_cued:,} are: a rate of "
         f"{fraction(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
-        f"{fraction(null.rate)} (p {p_equals(null.p_value)} for no difference).\n\n"
+        f"{fraction(null.rate)} (p {p_equals(null.p_value)} for no difference). {splits[0].measured.left_out}\n\n"
         "The words that point at a label are often the words that mean it. A shortcut rate alone says that a model "
         "uses single words; whether those words have anything to do with the meaning is for the list of cues below "
         "to show, and what happens without them, for the splits."
@@ -561,6 +599,7 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
 
 def _example_part(context: AuditContext, items: SplitShortcuts) -> p.Part:
     measured, record = items.measured, items.measured.record()
+    left_out = f" ({measured.left_out.rstrip('.')})" if measured.left_out else ""
     cued, right = measured.cued, measured.predictions == measured.labels
     order = np.argsort(-measured.probabilities.max(axis=1), kind="stable")
     lists = [
@@ -581,8 +620,8 @@ def _example_part(context: AuditContext, items: SplitShortcuts) -> p.Part:
     return p.Part(
         title="What its predictions rest on",
         text=f"{measured.attributions.definition} The largest completeness gap of any prediction is "
-        f"{fraction(record.largest_gap)}; on average {fraction(record.special_share)} of the attribution falls on "
-        "special tokens.",
+        f"{fraction(record.largest_gap)}{left_out}; on average {fraction(record.special_share)} of the attribution "
+        "falls on special tokens.",
         examples=tuple(lists),
     )
 
@@ -604,7 +643,7 @@ def _example(context: AuditContext, items: SplitShortcuts, row: int) -> p.Exampl
 
 
 def _limits(items: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[str, ...]:
-    n_items, n_cut = items.measured.reliance.n_items, items.measured.attributions.n_truncated
+    n_given, n_cut = items.measured.n_given, items.measured.attributions.n_truncated
     limits = [
         "A word that points at a label may mean it; only reading the cues, or a split without them, can tell.",
         "A text without a word, or with another in its place, may be one that nobody would write."
@@ -615,6 +654,8 @@ def _limits(items: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[st
     ]
     if n_cut:
         limits.append(f"{n_cut:,} texts were longer than the model takes and were cut.")
-    if n_items < items.n_labeled:
-        limits.append(f"{n_items:,} of the {items.n_labeled:,} labeled items were measured, chosen by seed and id.")
+    if items.measured.left_out:
+        limits.append(f"{items.measured.left_out} The figures are about the others.")
+    if n_given < items.n_labeled:
+        limits.append(f"{n_given:,} of the {items.n_labeled:,} labeled items were measured, chosen by seed and id.")
     return tuple(limits)
