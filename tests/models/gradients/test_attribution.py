@@ -71,7 +71,14 @@ def test_equal_to_captum_on_the_same_nodes_of_a_padded_batch(encoders, architect
 def test_zero_baseline_and_logit_equal_to_captum_over_embeddings(encoders):
     classifier = encoders("roberta", double=True)
     ours = integrated_gradients(
-        classifier, TEXTS, target="logit", method="gauss_legendre", steps=12, reduce="l2", baseline="zeros", progress=False
+        classifier,
+        TEXTS,
+        target="logit",
+        method="gauss_legendre",
+        steps=12,
+        reduce="l2",
+        baseline="zeros",
+        progress=False,
     )
     model = classifier.model
     inputs = classifier.tokenizer(TEXTS, padding=True, return_tensors="pt")
@@ -138,7 +145,14 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
 def test_multiple_choice_equal_to_captum(encoders, architecture):
     classifier = encoders(architecture, n_labels=None, double=True)
     ours = integrated_gradients(
-        classifier, PROMPTS, choices=CHOICES, method="riemann_right", steps=10, reduce="sum", baseline="zeros", progress=False
+        classifier,
+        PROMPTS,
+        choices=CHOICES,
+        method="riemann_right",
+        steps=10,
+        reduce="sum",
+        baseline="zeros",
+        progress=False,
     )
     assert ours.logits.shape == (3, 2)
     model, tokenizer = classifier.model, classifier.tokenizer

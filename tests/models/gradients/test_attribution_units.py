@@ -236,7 +236,11 @@ def test_multiple_choice_with_different_numbers_of_choices():
     [
         ({"target": "score"}, ValueError, "Expected `target` to be one of 'probability' or 'logit', but got 'score'."),
         ({"label": "gold"}, ValueError, "Expected `labels` with label='gold', but got None."),
-        ({"baseline": "noise"}, ValueError, "Expected `baseline` to be one of 'auto', 'zeros', 'mean', 'pad' or 'mask'"),
+        (
+            {"baseline": "noise"},
+            ValueError,
+            "Expected `baseline` to be one of 'auto', 'zeros', 'mean', 'pad' or 'mask'",
+        ),
         ({"method": "trapezoid"}, ValueError, "Expected `method` to be one of"),
         ({"steps": 3}, ValueError, "Expected `steps` to be at least 5, but got 3."),
         ({"steps": 2.5}, TypeError, "Expected `steps` to be a whole number"),
@@ -295,25 +299,6 @@ def test_a_broken_model_names_the_item():
         broken.model.get_input_embeddings().weight[broken.tokenizer.convert_tokens_to_ids("dull")] = float("nan")
     with pytest.raises(ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'second'"):
         integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
-
-
-def test_an_encoder_decoder_of_another_kind_is_refused(bert):
-    import transformers as tf
-
-    from rightreasons.models.gradients.embedding_input import EmbeddingInput
-
-    config = tf.MBartConfig(
-        vocab_size=20,
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-    )
-    with pytest.raises(ValueError, match="Expected an encoder, or a BART-like encoder-decoder, but MBart"):
-        EmbeddingInput(tf.MBartForSequenceClassification(config))
 
 
 def test_a_slow_tokenizer_is_refused(bert):

@@ -23,7 +23,7 @@ def literal(classifier, inputs):
     x = feed.look_up(inputs["input_ids"]).requires_grad_()
 
     def log_p(x):
-        with feed.feed(x.flatten(0, -3) if x.dim() > 3 else x):
+        with feed.feed(x, inputs):
             return classifier.model(**inputs).logits[0].log_softmax(-1)
 
     jacobian = torch.autograd.functional.jacobian(log_p, x).flatten(1).double()
@@ -133,10 +133,10 @@ def test_measured_divergence_along_the_eigenvector():
     x = feed.look_up(inputs["input_ids"]).requires_grad_()
 
     def log_p(x):
-        with feed.feed(x):
+        with feed.feed(x, inputs):
             return classifier.model(**inputs).logits.log_softmax(-1)
 
-    with feed.feed(x):
+    with feed.feed(x, inputs):
         information = Solver(eigenvector=True)(classifier.model(**inputs).logits, x)
     assert information.eigenvector.norm().item() == pytest.approx(1)
     before = log_p(x).detach()

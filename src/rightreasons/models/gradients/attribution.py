@@ -26,6 +26,7 @@ from rightreasons.models.loading import Classifier
 from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
+from rightreasons.models.running.trial import ONE_BY_ONE
 
 MAX_TOKENS = 2048
 """Tokens per pass; more is no faster on two cores, but may be on a GPU."""
@@ -241,7 +242,8 @@ def integrated_gradients(
             inputs,
             baseline=baseline.embeddings(embedding_input, inputs, special & options.keep_special),
             target=options.target,
-            max_tokens=max_tokens,
+            # Where rows of one pass affect one another, each has a pass of its own.
+            max_tokens=1 if items.way.name == ONE_BY_ONE else max_tokens,
         )
         integral = integrate(
             path,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rightreasons.models.gradients.attribution_options import AttributionOptions
@@ -13,7 +14,7 @@ from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.path import Path
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
-from rightreasons.models.running.frozen import frozen
+from rightreasons.models.running.store import Column
 
 NEAR = 1 / 64
 """Where on the path from zeros the model is asked whether it has already changed."""
@@ -100,14 +101,14 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
     count = len(_TEXTS)
     choices = None if classifier.label_names is not None else [["it is so", "it is not"]] * count
     items = Items.of(classifier, _TEXTS, choices=choices)
-    shares = []
-    with frozen(classifier.model):
-        for item in range(count):
-            inputs = items.inputs(np.array([item]))
-            path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=len(_TEXTS) * 256)
-            zero, near, end = path.logits(np.zeros(3, dtype=np.int64), np.array([0.0, NEAR, 1.0]))
-            whole = float(np.linalg.norm(end - zero))
-            shares.append(float(np.linalg.norm(near - zero)) / whole if whole > 0 else 0.0)
+
+    def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
+        zero, near, end = path.logits(np.repeat(np.arange(1), 3), np.array([0.0, NEAR, 1.0]))
+        whole = float(np.linalg.norm(end - zero))
+        return {"share": np.array([float(np.linalg.norm(near - zero)) / whole if whole > 0 else 0.0])}
+
+    shares = items.run("baseline", compute, batch_size=1, progress=False).array("share")
     return bool(np.median(shares) > SINGULAR)
 
 

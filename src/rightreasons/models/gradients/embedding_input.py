@@ -1,14 +1,15 @@
 """Embeddings as the input of a model: given embeddings take the place of those that it looks up.
 
 Masks and everything else still come from the token ids, and so do position and type embeddings where words are given.
-An encoder-decoder that classifies (BART) reads its text twice: the decoder sees the tokens shifted by one place, and
-receives the same embeddings, shifted by one place too.
+An encoder-decoder that classifies (BART, T5, mBART) reads its text twice: the decoder sees the tokens shifted by one
+place, and receives the same embeddings, shifted by one place too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -21,8 +22,12 @@ from rightreasons.foundations.validation import check_one_of
 class EmbeddingInput:
     """Feeds word embeddings to a model in place of its own.
 
+    A model may look its words up in a layout of its own: as (length, rows), as XLNet does, or padded to a multiple of a
+    window, as Longformer does. An encoder-decoder looks the text up twice; how it shifts the text for its decoder is
+    seen in what it looks up.
+
     Args:
-        model: An encoder, or an encoder-decoder that shifts its own text, with any head.
+        model: An encoder, a decoder, or an encoder-decoder that shifts its own text, with any head.
         layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings, with positions and
             types, after its normalization, takes the place of the word embeddings. An encoder-decoder has no such
             module: its encoder receives word embeddings then, while its decoder reads the text as it is.
@@ -36,15 +41,16 @@ class EmbeddingInput:
         check_one_of(layer, LAYERS, "layer")
         self._model = model
         _check_differentiable(model)
-        two_readers = getattr(model.config, "is_encoder_decoder", False)
-        words = layer == "word_embeddings"
-        self._alone = words or two_readers
-        self._first: nn.Module
-        if two_readers:
-            self._first = _coder_table(model, "encoder")
+        self._words = layer == "word_embeddings"
+        self._decoder: nn.Module | None = None
+        self._tables: list[nn.Module]
+        if getattr(model.config, "is_encoder_decoder", False):
+            encoder, decoder = _coder_tables(model)
+            self._decoder = model.base_model.decoder
+            self._tables = [encoder] if encoder is decoder else [encoder, decoder]
         else:
-            self._first = _table(model) if words else _module(model)
-        self._second: nn.Module | None = _coder_table(model, "decoder") if two_readers and words else None
+            self._tables = [_table(model) if self._words else _module(model)]
+        self._first = self._tables[0]
 
     @property
     def n_words(self) -> int:
@@ -61,7 +67,7 @@ class EmbeddingInput:
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """Return the model's own embeddings of its inputs, (..., L) to (..., L, d), without gradients."""
         ids = inputs["input_ids"]
-        if self._alone:
+        if self._words or self._decoder is not None:
             return self.look_up(ids)
         outputs: list[Tensor] = []
         hook = self._first.register_forward_hook(lambda module, inputs, output: outputs.append(output))
@@ -69,26 +75,35 @@ class EmbeddingInput:
             self._model(**inputs)
         finally:
             hook.remove()
-        return outputs[0].view(*ids.shape, -1)
+        return outputs[0][:, : ids.shape[-1]].reshape(*ids.shape, -1)
 
     @contextmanager
-    def feed(self, embeddings: Tensor) -> Iterator[None]:
+    def feed(self, embeddings: Tensor, inputs: dict[str, Tensor]) -> Iterator[None]:
         """Feed embeddings to every forward pass inside the block.
 
         Args:
-            embeddings: (rows, L, d), one row per sequence of the pass, as long as the padded ids.
+            embeddings: (..., L, d), one per place of the padded ids.
+            inputs: What the model is called with.
         """
+        given, ids = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
+        transposed = self._words and len(ids) == ids.shape[1] > 1 and self._looks_up_transposed(inputs)
 
-        def at_encoder(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-            return embeddings
+        # Asked before anything is replaced.
+        last_first = self._decoder is not None and self._words and self._begins_with_last
 
-        def at_decoder(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-            # The decoder begins with a token of its own and then reads the text, without its last place.
-            return torch.cat((output[:, :1].detach(), embeddings[:, :-1]), dim=1)
+        def replace(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor | None:
+            if reading:
+                return self._shifted(given, inputs, arguments[0], output, last_first) if self._words else None
+            if transposed or output.shape[:2] != given.shape[:2] == output.shape[1::-1]:
+                return given.transpose(0, 1)
+            # What a model pads by itself stays.
+            return given if output.shape[1] == given.shape[1] else torch.cat((given, output[:, given.shape[1] :]), 1)
 
-        hooks = [self._first.register_forward_hook(at_encoder)]
-        if self._second is not None:
-            hooks.append(self._second.register_forward_hook(at_decoder))
+        reading: list[bool] = []  # not empty while the decoder runs
+        hooks = [table.register_forward_hook(replace) for table in self._tables]
+        if self._decoder is not None:
+            hooks.append(self._decoder.register_forward_pre_hook(lambda *_: reading.append(True)))
+            hooks.append(self._decoder.register_forward_hook(lambda *_: reading.clear(), always_call=True))
         try:
             yield
         finally:
@@ -99,10 +114,11 @@ class EmbeddingInput:
         """Run the model on embeddings, (b, L, d) or (b, C, L, d), in place of those of its inputs; (b, K).
 
         Raises:
-            ValueError: If the embeddings require gradients and the model passes none on.
+            ValueError: If the embeddings require gradients and the model passes none on, or an encoder-decoder feeds
+                its decoder in an unknown way.
         """
         # A multiple-choice model joins items and choices into one dimension before it looks anything up.
-        with self.feed(embeddings.flatten(0, -3)):
+        with self.feed(embeddings, inputs):
             logits: Tensor = self._model(**inputs).logits
         if torch.is_grad_enabled() and embeddings.requires_grad and not logits.requires_grad:
             raise ValueError(
@@ -111,6 +127,49 @@ class EmbeddingInput:
                 "float32 or bfloat16."
             )
         return logits
+
+    def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
+        """Ask a model with one row whether it looks words up as (length, rows): of a square nobody can tell."""
+        one = {name: tensor[(slice(1),) * (tensor.dim() - 1)] for name, tensor in inputs.items()}
+        return self._looked_up(self._first, one)[0].shape[0] > 1
+
+    @cached_property
+    def _begins_with_last(self) -> bool:
+        """Whether the decoder begins with the last token of the text (mBART) or with one of its own (BART, T5)."""
+        config = self._model.config
+        special = {config.pad_token_id, config.eos_token_id, config.bos_token_id, config.decoder_start_token_id}
+        first, second = [token for token in range(6) if token not in special][:2]
+        ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
+        begin = self._looked_up(self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)})[-1][:, 0]
+        return begin.tolist() == [first, second]
+
+    @torch.no_grad()
+    def _looked_up(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
+        """Return what a table is asked for in a pass."""
+        asked: list[Tensor] = []
+        hook = table.register_forward_pre_hook(lambda module, arguments: asked.append(arguments[0]))
+        try:
+            self._model(**inputs)
+        finally:
+            hook.remove()
+        return asked
+
+    def _shifted(
+        self, given: Tensor, inputs: dict[str, Tensor], ids: Tensor, output: Tensor, last_first: bool
+    ) -> Tensor:
+        """Return the embeddings as the decoder reads the text: shifted by one place."""
+        text = inputs["input_ids"]
+        if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]):
+            raise ValueError(
+                "Expected an encoder, a decoder, or an encoder-decoder whose decoder reads the text shifted by one "
+                f"place, but {type(self._model).__name__} feeds its decoder in an unknown way."
+            )
+        begin = output[:, :1].detach()
+        if last_first:
+            places = torch.arange(text.shape[1], device=text.device)
+            last = (inputs["attention_mask"] * places).argmax(dim=1)
+            begin = given[torch.arange(len(given), device=text.device), last].unsqueeze(1)
+        return torch.cat((begin, given[:, :-1]), dim=1)
 
 
 def _table(model: Any) -> nn.Embedding:
@@ -137,16 +196,19 @@ def _module(model: Any) -> nn.Module:
     return module
 
 
-def _coder_table(model: Any, coder: str) -> nn.Module:
-    part = getattr(model.base_model, coder, None)
-    table = getattr(part, "embed_tokens", None)
-    shift_known = model.config.model_type in ("bart", "mvp")
-    if not isinstance(table, nn.Embedding) or not shift_known:
+def _coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
+    parts = [getattr(model.base_model, coder, None) for coder in ("encoder", "decoder")]
+    encoder, decoder = (getattr(part, "embed_tokens", None) for part in parts)
+    if not isinstance(encoder, nn.Embedding) or not isinstance(decoder, nn.Embedding):
         raise ValueError(
-            f"Expected an encoder, or a BART-like encoder-decoder, but {type(model).__name__} feeds its decoder in an "
-            "unknown way."
+            "Expected an encoder-decoder whose two parts look words up in a table, but "
+            f"{type(model).__name__} has none."
         )
-    return table
+    if not torch.equal(encoder.weight, decoder.weight):
+        raise ValueError(
+            f"Expected one table of word embeddings for encoder and decoder, but {type(model).__name__} has two."
+        )
+    return encoder, decoder
 
 
 def _check_differentiable(model: Any) -> None:
