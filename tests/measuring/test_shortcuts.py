@@ -50,6 +50,9 @@ def measured(heads):
         tradeoff=None,
         calibration=None,
         protocol=protocol_of(top_n=1, n_bins=5),
+        rows=np.arange(4),
+        left_out="",
+        n_left_out=0,
     )
 
 

@@ -280,7 +280,7 @@ def _withheld(context: AuditContext, options: ShortcutsOptions, reason: str) -> 
         headlines=headlines,
         parts=(
             p.Part(
-                title="What its predictions rest on cannot be told",
+                title="What its predictions rest on is unknown",
                 text=f"{reason}\n\nThe attributions of a text must add up to the change of the score from the baseline "
                 "to the text. Where they do not, their order means nothing. Another baseline (`--baseline pad` or "
                 "`mean`), more `--steps`, or the model in float32 may help.",
