@@ -47,6 +47,9 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
 }
 """What differs from `SIZES`: fewer layers need larger steps to learn at all. All weights of every model are trained."""
 
+ATTRIBUTION: Mapping[str, Mapping[str, Any]] = {"smollm2": {"baseline": "pad"}}
+"""At zero embeddings the gradients of its thirty RMS norms are not finite."""
+
 
 # ---------------------------------------------------------------------------------------------------------------- runs
 
@@ -113,7 +116,7 @@ def one_run(label: str, model: str, seed: int, options: argparse.Namespace) -> d
             progress=False,
             **{**settings, **TRAINING.get(model, {})},
         )
-        seen = look(load_classifier(run.folder), test, heads, folder / "look")
+        seen = look(load_classifier(run.folder), test, heads, folder / "look", **ATTRIBUTION.get(model, {}))
         gold, probabilities = np.array(test["label"][:]), seen["probabilities"]
         f1 = classification_scores(probabilities.argmax(axis=1), gold, n_classes=probabilities.shape[1]).f1 or 0.0
         rate = float((seen["types"] > 0).mean())

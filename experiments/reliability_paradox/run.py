@@ -82,9 +82,9 @@ def before_fine_tuning(names: Sequence[str], seed: int) -> Classifier:
     return Classifier(model.eval(), load_tokenizer(str(demo_encoder())), tuple(names), "before")
 
 
-def look(classifier: Classifier, test: Any, heads: Any, folder: Path) -> dict[str, np.ndarray]:
+def look(classifier: Classifier, test: Any, heads: Any, folder: Path, **attribution: Any) -> dict[str, np.ndarray]:
     """What one model does on the test items: probabilities, types of shortcuts, chances of blind picks."""
-    found = integrated_gradients(classifier, test["text"][:], out=folder, **ATTRIBUTION)
+    found = integrated_gradients(classifier, test["text"][:], out=folder, **ATTRIBUTION, **attribution)
     logits = np.asarray(found.logits)
     shortcuts = find_shortcuts(
         found.tokens,
