@@ -88,6 +88,7 @@ def test_insertion():
         (0.3, 0.1, 100, "cues decide"),
         (0.06, 0.02, 100, "cannot tell"),
         (1.0, 0.0, 19, "cannot tell"),
+        (0.03, 0.01, 2000, "cues do not decide"),  # +2 points [1.1, 2.9]: there, and too small to speak of
     ],
 )
 def test_conclusions(cue_rate, control_rate, n_items, conclusion):

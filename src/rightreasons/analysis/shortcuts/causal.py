@@ -127,9 +127,10 @@ def causal_shortcuts(
         resampling: Level of the intervals, number of sign flips and their seed.
 
     Returns:
-        `CausalShortcuts`. The conclusion is "cues decide" where the excess of the removals or that of the insertion is
-        above 0, "cues do not decide" where each is below 0.05, by intervals of twice the confidence (Bonferroni, as
-        there are two tests), and "cannot tell" elsewhere and with fewer than 20 items.
+        `CausalShortcuts`. The conclusion is "cues do not decide" where the excess of the removals and that of the
+        insertion are below 0.05, be they above 0 or not; "cues decide" where one of them is above 0 and may be larger
+        than that; by intervals of twice the confidence (Bonferroni, as there are two tests); and "cannot tell"
+        elsewhere and with fewer than 20 items.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -305,11 +306,10 @@ def _conclude(removal: Effect, insertion: tuple[Effect, Interval] | None, interv
     # A sentence for what decided comes first.
     strongest = max(range(len(intervals)), key=lambda test: intervals[test].low)
     ordered = " ".join([sentences[strongest], *(one for test, one in enumerate(sentences) if test != strongest)])
-    if intervals[strongest].low > 0:
-        return "cues decide", ordered
+    # An effect that many items show, and that is small, is none worth the name.
     if all(one.high < MARGIN for one in intervals):
         return "cues do not decide", ordered
-    return "cannot tell", ordered
+    return ("cues decide" if intervals[strongest].low > 0 else "cannot tell"), ordered
 
 
 def _signed(excess: float, interval: Interval) -> str:
