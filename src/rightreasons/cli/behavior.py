@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import BatchSize, ConfidenceLevel, DataDir, MaxCases, Resamples, Seed, SuiteName
+from rightreasons.cli._shared.options import (
+    BatchSize,
+    ConfidenceLevel,
+    DataDir,
+    MaxCases,
+    Resamples,
+    Seed,
+    SuiteName,
+    TextColumns,
+)
+from rightreasons.measuring.options import SUITE_LABELS_HELP
 
 app = command_line()
 
@@ -37,12 +47,8 @@ def behavior(
             "pred_and_conf or pred_and_softmax; found out by default."
         ),
     ] = None,
-    label_names: Annotated[
-        str | None,
-        typer.Option(
-            help="Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
-        ),
-    ] = None,
+    label_names: Annotated[str | None, typer.Option(help=SUITE_LABELS_HELP)] = None,
+    text_columns: TextColumns = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
     max_cases: MaxCases = None,
@@ -68,8 +74,14 @@ def behavior(
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
     check_count(examples, "examples", minimum=0)
     check_report_folder(out)
-    names = listed(label_names)
-    opened = open_suite(suite, data_dir=data_dir, label_names=names, max_cases=max_cases, seed=seed)
+    opened = open_suite(
+        suite,
+        data_dir=data_dir,
+        text_columns=listed(text_columns),
+        label_names=listed(label_names),
+        max_cases=max_cases,
+        seed=seed,
+    )
     resampling = Resampling(confidence_level, n_resamples, seed)
     tested = []
     for file in predictions or ():

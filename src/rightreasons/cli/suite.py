@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import DataDir, SuiteName
+from rightreasons.cli._shared.options import DataDir, SuiteName, TextColumns
 
 if TYPE_CHECKING:
     from rightreasons.data.suites.suite import Suite
 
 app = command_line()
-
-TextColumns = Annotated[
-    str | None,
-    typer.Option(help="Comma-separated names of the texts of an example in a suite that CheckList has saved."),
-]
 
 
 @app.callback()
@@ -75,9 +70,9 @@ def write(
 
 def _open(suite: str, data_dir: Path | None, text_columns: str | None) -> Suite:
     from rightreasons.data.suites.opening import open_suite
+    from rightreasons.foundations.options import listed
 
-    names = None if text_columns is None else [name.strip() for name in text_columns.split(",")]
-    return open_suite(suite, data_dir=data_dir, text_columns=names)
+    return open_suite(suite, data_dir=data_dir, text_columns=listed(text_columns))
 
 
 def _show_size(suite: Suite) -> None:

@@ -88,7 +88,7 @@ def classes_in(values: Any) -> tuple[str, ...] | None:
     if isinstance(values, (np.ndarray, list, tuple, *_REFUSED)) or is_tensor(values):
         return None
     try:
-        table = _columns_of(values)
+        table = columns_of(values)
     except Exception:  # `ingest` says what is wrong with it
         return None
     names = tuple(class_column(str(name))[1] for name in table[0]) if table else ()
@@ -212,7 +212,7 @@ def _ingest(values: Any, name: str, expected: str, depth: int) -> Any:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise TypeError(f"Expected `{name}` to be {expected}, but {what} ({reason}).") from error
 
-    table = read(_columns_of)
+    table = read(columns_of)
     if table is not None:
         labels, columns = table
         return _from_columns(labels, columns, name)
@@ -295,7 +295,7 @@ def _table(values: Any) -> Any:
     return importlib.import_module("pyarrow").table(values)
 
 
-def _columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
+def columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
     """Return the names and the columns of a table, or None if it is none."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
         names = list(values.columns)

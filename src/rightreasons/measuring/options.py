@@ -27,6 +27,10 @@ SUITE_HELP = (
     "A .jsonl, .jsonl.gz or .parquet suite, one that CheckList has saved (.pkl, .pkl.gz, .tar.gz), a CSV in the form "
     "of HateCheck, or checklist_sentiment, checklist_paraphrase or checklist_reading."
 )
+TEXT_COLUMNS_HELP = "Comma-separated names of the texts of an example in a suite that CheckList has saved."
+SUITE_LABELS_HELP = (
+    "Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,13 +152,16 @@ class BehaviorOptions(Options):
     """Does its good behavior generalize?"""
 
     suite: str | None = option(None, SUITE_HELP)
+    text_columns: str | None = option(None, TEXT_COLUMNS_HELP)
+    label_names: str | None = option(None, SUITE_LABELS_HELP)
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
     examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.suite is None and self.max_cases is not None:
-            raise ValueError("Expected `suite` where `max_cases` is given, but there is none.")
+        for name in ("max_cases", "text_columns", "label_names"):
+            if self.suite is None and getattr(self, name) is not None:
+                raise ValueError(f"Expected `suite` where `{name}` is given, but there is none.")
 
 
 QUESTIONS: Mapping[str, type[Options]] = {

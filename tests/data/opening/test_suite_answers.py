@@ -4,7 +4,10 @@ import dataclasses
 import gzip
 import json
 
+import datasets
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from rightreasons.data.opening.suite_answers import read_suite_answers
@@ -277,3 +280,55 @@ def test_the_answers_that_checklist_released(real_data, tmp_path):
     result = score_stored("m", suite, given, resampling=Resampling(resamples=10)).result
     assert {each.functionality: each.n_cases - each.n_passed for each in result.functionalities} == failed
     assert failed["Former / Latter"] == 475
+
+
+def test_tables_that_are_no_files(tmp_path):
+    want = passed(read(tmp_path, SOFT))
+    rows = np.array(SOFTMAX)
+    columns = {f"p_{name}": rows[:, place] for place, name in enumerate(("negative", "neutral", "positive"))}
+    turned = {name: columns[name] for name in reversed(columns)}
+    for table in (
+        pd.DataFrame(turned),
+        pa.table(turned),
+        datasets.Dataset.from_dict(turned),
+        {"probs": SOFTMAX},
+        pd.DataFrame({"probs": list(rows)}),
+    ):
+        assert passed(read_suite_answers(table, SUITE)) == want
+    words = [SUITE.label_names[answer] for answer in PREDICTED]
+    by_name = datasets.Features({"prediction": datasets.ClassLabel(names=["positive", "neutral", "negative"])})
+    tables = (
+        pd.DataFrame({"prediction": pd.Series(words, dtype="category"), "conf": CONFIDENCES}),
+        datasets.Dataset.from_dict({"prediction": [2 - answer for answer in PREDICTED]}, features=by_name),
+    )
+    for table in tables:
+        answers = read_suite_answers(table, SUITE).answers
+        assert [str(answer) for answer in answers] == words
+    for table, message in (
+        (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "distinct columns in the table, but 'p' comes twice"),
+        ([0, 1], r"a file or a table of predictions, but got \[0, 1\]"),
+        (pd.DataFrame({"text": ["x"] * 7}), "a column of scores .* in the table, but its columns are: text"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            read_suite_answers(table, SUITE)
+
+
+def test_answers_by_their_ids_come_in_any_order(tmp_path):
+    ids = [row["id"] for row in SUITE.examples()]
+    words = dict(zip(ids, (SUITE.label_names[answer] for answer in PREDICTED), strict=True))
+    file = tmp_path / "p.json"
+    for content in (words, dict(reversed(words.items())), {"9-9-9": "neutral", **words}):
+        file.write_text(json.dumps(content))
+        assert read_suite_answers(file, SUITE).answers == list(words.values())
+    file.write_text(json.dumps(dict(reversed(list(zip(ids, PREDICTED, strict=True))))))
+    assert read_suite_answers(file, SUITE).answers.tolist() == list(PREDICTED)
+    # Other ids say nothing about the order, which is then that of the file.
+    file.write_text(json.dumps({f"q{row}": word for row, word in enumerate(words.values())}))
+    assert read_suite_answers(file, SUITE).answers == list(words.values())
+    # A record with a column that is known is one row.
+    file.write_text(json.dumps({"answer": "neutral", "case": "a"}))
+    assert len(read_suite_answers(file, SUITE)) == 1
+    table = pd.DataFrame({"id": ids, "probs": [list(row) for row in SOFTMAX], "prediction": PREDICTED})
+    turned = read_suite_answers(table.iloc[::-1], SUITE)
+    assert turned.scores.tolist() == [list(row) for row in SOFTMAX]
+    assert turned.ids == tuple(ids)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rightreasons.measuring.options import SUITE_HELP
+from rightreasons.measuring.options import SUITE_HELP, TEXT_COLUMNS_HELP
 
 Model = Annotated[
     str,
@@ -57,4 +57,5 @@ Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
+TextColumns = Annotated[str | None, typer.Option(help=TEXT_COLUMNS_HELP)]
 MaxCases = Annotated[int | None, typer.Option(help="Maximum number of cases per functionality.")]

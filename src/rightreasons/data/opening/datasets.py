@@ -106,7 +106,7 @@ def open_dataset(
         ids, taken_id = _ids(data, id_column, part, name)
         rows = _rows_with_words(data, texts, drop_empty, name)
         if len(rows) < len(data):  # the ids keep the numbers of the rows
-            data, ids = data.select(rows), pa.array(ids).take(rows)
+            data, ids = data.select(rows), ids.take(pa.array(rows))
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
             made[column] = (_arrow(data, source), datasets.Value("string"))
@@ -339,18 +339,19 @@ def _rows_with_words(data: datasets.Dataset, texts: Sequence[str], drop_empty: b
     return np.flatnonzero(full)
 
 
-def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) -> tuple[list[str], str | None]:
+def _ids(data: datasets.Dataset, id_column: str | None, part: str, name: str) -> tuple[pa.Array, str | None]:
     """Return unique ids, and the column that they come from (None: row numbers)."""
     if id_column is not None:
         column = columns.named_column(data, id_column, "id_column", name)
-        return check_ids(data[column][:], column), column
+        return pa.array(check_ids(data[column][:], column), pa.string()), column
     usual_id = columns.usual_column(data, columns.ID_COLUMNS)
     if usual_id is not None:
         values = data[usual_id][:]
         ids = [str(value) for value in values]
         if None not in values and len(set(ids)) == len(ids):
-            return ids, usual_id
-    return [f"{part}-{row}" if part else str(row) for row in range(len(data))], None
+            return pa.array(ids, pa.string()), usual_id
+    numbers = pa.array(np.arange(len(data))).cast(pa.string())
+    return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None
 
 
 def _assemble(
@@ -362,7 +363,10 @@ def _assemble(
     schema = info.features.arrow_schema
     arrays = [_as_type(values, schema.field(column).type) for column, (values, _) in made.items()]
     table = pa.Table.from_arrays(arrays, schema=schema)
-    common = datasets.Dataset(table, info=info, split=data.split)
+    # Otherwise datasets would pickle and digest the whole table; its texts are those of `data`.
+    own = [values for values, _ in made.values() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
+    state = (data._fingerprint, *map(str, taken), str(info.features), str(arrays[0][:1]), own)
+    common = datasets.Dataset(table, info=info, split=data.split, fingerprint=datasets.fingerprint.Hasher.hash(state))
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:
         return common

@@ -10,6 +10,7 @@ import csv
 import gc
 import itertools
 import json
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -354,7 +355,10 @@ def _table(chunks: Iterable[Chunk], path: Path, unit: str) -> pa.Table:
 
 
 def _column(numbers: Sequence[int], records: Sequence[Record], key: str, path: Path, unit: str) -> pa.Array:
-    values = [record.get(key) for record in records]
+    try:
+        values = list(map(operator.itemgetter(key), records))
+    except KeyError:
+        values = [record.get(key) for record in records]
     try:
         key.encode()
         column = pa.array(values)

@@ -12,6 +12,7 @@ The names of the columns say what they are, or options do; nothing is guessed fr
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,6 +78,7 @@ CORRECT_COLUMNS = ("correct", "is_correct", "correctness", "right", "is_right")
 ID_COLUMNS = ("id", "ids", "uid", "guid", "item_id", "example_id")
 """Names of the column of the items' ids."""
 
+_HEADINGS = (*LABEL_COLUMNS, *SCORE_COLUMNS, *ANSWER_COLUMNS, *CONFIDENCE_COLUMNS, *CORRECT_COLUMNS, *ID_COLUMNS)
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
 
@@ -143,7 +145,7 @@ class ModelAnswers:
 @takes(PredictionOptions)
 @checks_kinds
 def read_predictions(
-    path: str | Path,
+    path: Any,
     *,
     label_column: str | None = None,
     with_labels: bool = True,
@@ -151,11 +153,12 @@ def read_predictions(
     first_label: int | None = None,
     options: PredictionOptions,
 ) -> Predictions:
-    """Read a file of predictions in the format of its suffix.
+    """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
         path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or one object per line), .npz or
-            .parquet file.
+            .parquet file, or a compressed one; or a DataFrame of pandas or polars, a Table of pyarrow, a Dataset of
+            datasets, or columns by their names.
         label_column: The column of the labels; None where its name is one of `LABEL_COLUMNS`.
         with_labels: Whether to read the labels; a file without them is then refused.
         label_names: The names of the classes, in the order of the scores; None where the columns name them.
@@ -170,10 +173,9 @@ def read_predictions(
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
     """
-    path = Path(path)
     return find_predictions(
         read_columns(path, log_filter=options.log_filter),
-        path.name,
+        _name(path),
         label_column=label_column,
         with_labels=with_labels,
         label_names=label_names,
@@ -183,13 +185,13 @@ def read_predictions(
 
 
 @checks_kinds
-def read_answers(path: str | Path) -> ModelAnswers:
-    """Read a file of predictions without labels; a label column is ignored.
+def read_answers(path: Any) -> ModelAnswers:
+    """Read a file or a table of predictions without labels; a label column is ignored.
 
     Args:
-        path: A .csv, .tsv, .jsonl, .json, .npz or .parquet file: scores as in `read_predictions`, or one column of
-            `ANSWER_COLUMNS` (or "predictions") with a whole number or a text per item, and possibly one of
-            `CONFIDENCE_COLUMNS` beside it. A column `id` is kept.
+        path: As in `read_predictions`: scores, or one column of `ANSWER_COLUMNS` (or "predictions") with a whole number
+            or a text per item, and possibly one of `CONFIDENCE_COLUMNS` beside it. A column `id` is kept. A JSON object
+            of texts or of whole numbers by their ids is read, too.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -197,8 +199,7 @@ def read_answers(path: str | Path) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    path = Path(path)
-    columns, where = read_columns(path), path.name
+    columns, where = read_columns(path, _HEADINGS), _name(path)
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
     if answers and not _candidates(scored, where):
@@ -303,6 +304,10 @@ def find_predictions(
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
+
+
+def _name(source: Any) -> str:
+    return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from rightreasons.data.opening.compressed import data_type, unpacked
 from rightreasons.data.opening.files import dataset_of, read_parquet
 from rightreasons.data.opening.logs.inspect import inspect_columns, is_inspect, read_archive
 from rightreasons.data.opening.logs.lm_eval import is_lm_eval, lm_eval_columns
+from rightreasons.foundations.arrays import class_column, columns_of, ingest, is_tensor, kind_of
 from rightreasons.foundations.bounds import parse_json, read_text
 from rightreasons.foundations.label_names import listed
 
@@ -33,35 +35,41 @@ class NamedLabels(list[str | None]):
         numbers: The numbers; None and -1 are no label.
         names: The names of the classes.
         column: The name of the column, for errors.
-        path: The file, for errors.
+        where: The file, for errors.
     """
 
-    def __init__(self, numbers: Column, names: Sequence[str], column: str, path: Path) -> None:
+    def __init__(self, numbers: Column, names: Sequence[str], column: str, where: object) -> None:
         self.names = tuple(names)
         self.numbers = numbers
         odd = next((row for row, n in enumerate(numbers) if n is not None and not -1 <= n < len(names)), None)
         if odd is not None:
             raise ValueError(
-                f"Expected labels from 0 to {len(names) - 1} in the column {column!r} of {path}, but row {odd} holds "
+                f"Expected labels from 0 to {len(names) - 1} in the column {column!r} of {where}, but row {odd} holds "
                 f"{numbers[odd]}."
             )
         super().__init__(None if n is None or n < 0 else self.names[n] for n in numbers)
 
 
-def read_columns(path: str | Path, *, log_filter: str | None = None) -> Columns:
-    """Read the columns of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
+def read_columns(source: Any, headings: Sequence[str] = (), *, log_filter: str | None = None) -> Columns:
+    """Read the columns of a table, or of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
 
     Args:
-        path: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file, or a
-            compressed one (`.csv.gz`); also a samples file of lm-evaluation-harness, or a log of inspect_ai (.json,
-            .eval).
+        source: A .csv, .tsv, .jsonl, .json (a list of objects, an object of lists, or lines), .npz or .parquet file, or
+            a compressed one (`.csv.gz`); also a samples file of lm-evaluation-harness, or a log of inspect_ai (.json,
+            .eval); or a DataFrame of pandas or polars, a Table of pyarrow, a Dataset of datasets, or columns by their
+            names.
+        headings: Names of columns. Where there are some, a JSON object of single values without any of them, nor with
+            one of a column of `CLASS_COLUMNS`, is read as answers by ids: the columns `id` and `prediction`.
         log_filter: The filter or scorer of a log whose answers are meant, where there are several.
 
     Raises:
+        TypeError: If it is neither a table nor a path.
         FileNotFoundError: If there is no such file.
         ValueError: If the file does not have the format of its suffix, has no row, or columns of different lengths.
     """
-    path = Path(path)
+    if not isinstance(source, (str, os.PathLike)):
+        return check_columns(_table_columns(source), "the table")
+    path = Path(source)
     suffix = data_type(path)
     if suffix not in SUFFIXES:
         raise ValueError(f"Expected a file that ends in {', '.join(SUFFIXES)}, but got {path.name!r}.")
@@ -75,7 +83,7 @@ def read_columns(path: str | Path, *, log_filter: str | None = None) -> Columns:
         elif suffix == ".eval":
             columns = inspect_columns(read_archive(file), file.name, scorer=log_filter)
         else:
-            columns = _text_columns(read_text(file, file.name), suffix, file.name, log_filter)
+            columns = _text_columns(read_text(file, file.name), suffix, file.name, headings, log_filter)
         return check_columns(columns, file.name)
 
 
@@ -108,7 +116,38 @@ def check_columns(columns: Columns, where: str) -> Columns:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _text_columns(text: str, suffix: str, where: str, log_filter: str | None = None) -> Columns:
+def _table_columns(source: Any) -> Columns:
+    table = None if is_tensor(source) else columns_of(source)
+    if table is None and isinstance(source, Mapping):
+        return {str(name): column for name, column in source.items()}
+    if table is None:
+        raise TypeError(f"Expected a file or a table of predictions, but got {kind_of(source)}.")
+    names = list(map(str, table[0]))
+    twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
+    if twice is not None:
+        raise ValueError(f"Expected distinct columns in the table, but {twice!r} comes twice: {listed(names)}.")
+    columns = {name: ingest(column, name) for name, column in zip(names, table[1], strict=True)}
+    return _with_names(columns, getattr(source, "features", None), "the table")
+
+
+def _with_names(columns: dict[str, Column], features: Any, where: Any) -> Columns:
+    """Put names in the place of the numbers of ClassLabels."""
+    for name, feature in features.items() if isinstance(features, datasets.Features) else ():
+        if isinstance(feature, datasets.ClassLabel):
+            columns[name] = NamedLabels(columns[name], feature.names, name, where)
+    return columns
+
+
+def _are_answers_by_id(content: Mapping[str, Any], headings: Sequence[str]) -> bool:
+    names = {name.lower() for name in content}
+    kinds = set(map(type, content.values()))
+    record = not names.isdisjoint(headings) or any(class_column(name)[0] for name in names)
+    return bool(headings) and not record and (kinds == {str} or kinds == {int})
+
+
+def _text_columns(
+    text: str, suffix: str, where: str, headings: Sequence[str] = (), log_filter: str | None = None
+) -> Columns:
     if suffix in (".csv", ".tsv"):
         return _separated(text, "\t" if suffix == ".tsv" else ",", where)
     if suffix == ".jsonl":
@@ -128,6 +167,8 @@ def _text_columns(text: str, suffix: str, where: str, log_filter: str | None = N
             nested = [column for column in content.values() if column and isinstance(column[0], Mapping)]
             # {"data": [{...}, …]} is how many tools wrap their records.
             return _rows_to_columns(nested[0], "item", where) if len(content) == len(nested) == 1 else dict(content)
+        if _are_answers_by_id(content, headings):
+            return {"id": list(content), "prediction": list(content.values())}
         content = [content]
     if isinstance(content, list):
         return _rows_to_columns(content, "item", where)
@@ -200,10 +241,6 @@ def _npz(path: Path) -> Columns:
 def _parquet(path: Path) -> Columns:
     try:
         data = dataset_of(read_parquet(path), path)
-        columns: dict[str, Column] = dict(data.data.to_pydict())
-        for name, feature in data.features.items():
-            if isinstance(feature, datasets.ClassLabel):
-                columns[name] = NamedLabels(columns[name], feature.names, name, path)
-        return columns
+        return _with_names(data.data.to_pydict(), data.features, path)
     except ValueError as error:  # people who upload a file do not know its folder
         raise ValueError(str(error).replace(str(path), path.name)) from None

@@ -16,10 +16,12 @@ come first.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +47,13 @@ _PREFIX = re.compile(rf"(?i)(?:{'|'.join(CLASS_COLUMNS)}|conf|softmax)(?:[_:. ]|
 
 
 @checks_kinds
-def read_suite_answers(path: str | os.PathLike[str], suite: Suite, *, file_format: str | None = None) -> ModelAnswers:
+def read_suite_answers(path: Any, suite: Suite, *, file_format: str | None = None) -> ModelAnswers:
     """Read stored answers to a suite.
 
     Args:
         path: A table with headings as in `read_answers`, or a file in one of CheckList's `FORMATS`: any file of another
-            suffix, and a .csv or .tsv file whose first line holds answers.
+            suffix, and a .csv or .tsv file whose first line holds answers. A table whose ids are those of
+            `Suite.examples()`, and perhaps more, may be in any order.
         suite: The suite, whose labels and whose number of examples the file is read by.
         file_format: The format, of `FORMATS`; None finds it out, and refuses a file that has two readings.
 
@@ -62,20 +65,39 @@ def read_suite_answers(path: str | os.PathLike[str], suite: Suite, *, file_forma
         ValueError: If the file has another number of lines than the suite has examples, no format or more than one
             fits, or a cell is not what the format says.
     """
-    file = Path(path)
     if file_format is not None:
         check_one_of(file_format, FORMATS, "file_format")
+    if not isinstance(path, (str, os.PathLike)):
+        return _in_order(read_answers(path), suite)
+    file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
     suffix = data_type(file)
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
-        return read_answers(file)
+        return _in_order(read_answers(file), suite)
     with unpacked(file) as plain:
         text = read_text(plain, plain.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
-        return read_answers(file)
+        return _in_order(read_answers(file), suite)
     return reader.read(text, file_format)
+
+
+def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
+    """Bring answers whose ids are those of the suite into its order; others are left as they are."""
+    ids = [row["id"] for row in suite.examples()]
+    row_of = {name: row for row, name in enumerate(answers.ids or ())}
+    if answers.ids is None or len(row_of) < len(answers.ids) or not row_of.keys() >= set(ids):
+        return answers
+    rows = [row_of[name] for name in ids]
+    given = answers.answers
+    return dataclasses.replace(
+        answers,
+        scores=None if answers.scores is None else answers.scores[rows],
+        answers=[given[row] for row in rows] if isinstance(given, list) else None if given is None else given[rows],
+        ids=tuple(ids),
+        confidences=None if answers.confidences is None else answers.confidences[rows],
+    )
 
 
 class _Reader:
