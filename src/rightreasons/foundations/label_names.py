@@ -320,13 +320,14 @@ def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
     return texts
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return what a name is without letter case, and with one space for spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold() or name
 
 
 def _by_name(names: Sequence[str], classes: Sequence[str]) -> tuple[dict[str, int], Callable[[str], str], str] | None:
     """Return the classes by key, the key of a name, and how it matches; None where a name is no class, or in doubt."""
-    for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, _folded)):
+    for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, folded)):
         index = {key(label): number for number, label in enumerate(classes)}
         keys = {key(name) for name in names}
         if len(index) == len(classes) and len(keys) == len(names) and index.keys() >= keys:
@@ -348,14 +349,14 @@ def _by_number(
     in_order = targets is not None and targets in ([*range(len(classes))], [*range(1, len(classes) + 1)])
     problem = ""
     if numbers is not None and (targets is None or in_order):
-        start = _first_number(set(numbers), len(classes), first)
+        start = first_number(set(numbers), len(classes), first)
         table = np.full(len(names), -1, dtype=np.int64)
         for label, number in zip(anywhere, numbers, strict=True):
             if start is not None and 0 <= number - start < len(classes):
                 table[label] = number - start
         if start is not None and (table[here] >= 0).all():
             return table, f"{where} {'counts from 1' if start else 'numbers its labels'}"
-        problem = _doubt(set(numbers), len(classes), remedy) if start is None else ""
+        problem = number_doubt(set(numbers), len(classes), remedy) if start is None else ""
     elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
         order = "alphabetical order" if list(names) == sorted(names) else f"the order of {where}"
         return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes (labels in {order})"
@@ -372,14 +373,15 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     return numbers if names and len(set(numbers)) == len(names) else None
 
 
-def _first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
-    """Return the number of the first class; None where it is in doubt."""
+def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
+    """Return the number of the first class, given those in use; None where it is in doubt."""
     if first is not None or not used or 0 in used:
         return first or 0
     return 1 if used == set(range(1, n_classes + 1)) else None
 
 
-def _doubt(used: Set[int], n_classes: int, remedy: str) -> str:
+def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
+    """Say that it is in doubt where numbers begin, at the end of a sentence."""
     if max(used) > n_classes:
         return ""
     missing = "0" if min(used) == 1 else "0 or 1"
@@ -483,10 +485,10 @@ def _classes(
         return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, ""
     spellings: dict[str, list[str]] = {}
     for word in words:
-        spellings.setdefault(_folded(word), []).append(word)
+        spellings.setdefault(folded(word), []).append(word)
     if spellings and spellings.keys() <= _BOOLEANS:
         shown = tuple(sorted(spellings))
-        return {word: shown.index(_folded(word)) for word in words}, shown, BY_NAME, ""
+        return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
     twice = next((group for group in spellings.values() if len(group) > 1), None)
     if twice is not None:
         raise ValueError(
@@ -533,12 +535,12 @@ def _among(
             f"{held}{_remedy(remedy)}.{hint}"
         )
     used = set(numbers.values())
-    start = _first_number(used, len(known), first)
+    start = first_number(used, len(known), first)
     if start is None and max(used) <= len(known):
         where = next(iter(places.values())).where
         raise ValueError(
             f"Expected labels in {where} that are beyond doubt numbers of the classes {listed(known)}, but they are "
-            f"{listed(sorted(used))}{_doubt(used, len(known), remedy)}."
+            f"{listed(sorted(used))}{number_doubt(used, len(known), remedy)}."
         )
     low = start or 0
     odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)

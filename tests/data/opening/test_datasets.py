@@ -423,6 +423,66 @@ def test_an_alpha_nli_file_in_the_form_of_commonsenseqa(real_data):
     )
 
 
+def quiz(labels, first=("red", "blue-green", "Green"), **columns):
+    rows = [[f"{word} {row}" if row else word for word in first] for row in range(len(labels))]
+    return datasets.Dataset.from_dict({"ask": ["?"] * len(labels), "options": rows, "right": labels, **columns})
+
+
+def read_quiz(data, **options):
+    opened = open_multiple_choice(data, prompt_column="ask", choices_column="options", label_column="right", **options)
+    return opened["label"][:] if isinstance(opened, datasets.Dataset) else {p: d["label"][:] for p, d in opened.items()}
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [
+        ([1, 0, 1], [1, 0, 1]),
+        ([3, 1, 2], [2, 0, 1]),  # all from 1 to 3
+        (["2.0", "1.0", "3.0"], [1, 0, 2]),
+        ([0, 2, None, -1], [0, 2, -1, -1]),
+        ([0.0, float("nan"), 2.0], [0, -1, 2]),
+        (["a", "C", "-", ""], [0, 2, -1, -1]),
+        (["RED", "green 1", "Blue_Green 2", "-1.0"], [0, 2, 1, -1]),
+    ],
+)
+def test_right_choices_are_numbers_letters_or_texts_of_their_items(labels, read):
+    assert read_quiz(quiz(labels)) == read
+
+
+def test_numbers_of_choices_in_doubt_are_refused():
+    with pytest.raises(ValueError, match="are 1, 2, and whether these count from 0 or from 1 is in doubt.*first_label"):
+        read_quiz(quiz([1, 2, 1]))
+    assert read_quiz(quiz([1, 2, 1]), first_label=1) == [0, 1, 0]
+    assert read_quiz(quiz([1, 2, 1]), first_label=0) == [1, 2, 1]
+    # Another split tells it, a known format does not ask.
+    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([0, 2])}) == {"train": [1, 2, 1], "test": [0, 2]}
+    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([3, 3])}) == {"train": [0, 1, 0], "test": [2, 2]}
+    known = quiz([1, 2, 1]).rename_columns({"ask": "prompt", "options": "choices", "right": "label"})
+    assert open_multiple_choice(known)["label"][:] == [1, 2, 1]
+    with pytest.raises(ValueError, match="labels from 0 to 2 .* row 0 holds 7"):
+        read_quiz(quiz([7, 1, 1]))
+
+
+def test_names_of_a_class_label_are_those_of_choices():
+    def labeled(names, labels):
+        return quiz(labels).cast_column("right", datasets.ClassLabel(names=names))
+
+    assert read_quiz(labeled(["C", "B", "A"], [0, 1, 2, -1])) == [2, 1, 0, -1]
+    assert read_quiz(labeled(["1", "2", "3"], [0, 1, 1])) == [0, 1, 1] == read_quiz(labeled(["x", "y", "z"], [0, 1, 1]))
+    known = labeled(["1", "2", "3"], [0, 0, 1]).rename_columns(
+        {"ask": "prompt", "options": "choices", "right": "label"}
+    )
+    assert open_multiple_choice(known)["label"][:] == [0, 0, 1]
+    with pytest.raises(ValueError, match="the number, the letter or the text of a choice .* row 0 holds 'x'"):
+        read_quiz(labeled(["x", "y", "z", "w"], [0, 1, 3]))
+
+
+def test_minus_one_and_a_hyphen_may_be_choices():
+    data = quiz(["-1", "+ 1", "-"], first=("-1", "+", "-"))
+    data = data.map(lambda row, number: {"options": ["-1", "+ 1", "-"]}, with_indices=True)
+    assert read_quiz(data) == [0, 1, 2]
+
+
 def test_copa_asks_in_its_own_words():
     rows = {"premise": ["It rained."] * 2, "question": ["cause", "effect"], "choice1": ["a"] * 2, "choice2": ["b"] * 2}
     data = open_multiple_choice(datasets.Dataset.from_dict({**rows, "label": [0, 1]}))

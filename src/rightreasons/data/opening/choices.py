@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import datasets
 
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.nested import nested_names, with_nested
-from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.label_names import first_number, folded, listed, number_doubt
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,7 @@ class ChoiceForm:
         label: The column of the right choice; None where there is none.
         first_label: The number of the first choice where labels are numbers.
         counted: Whether the user says that labels are numbers.
+        seen: Where no known format says whether numbers begin at 0 or 1, those of all splits; None where one does.
     """
 
     prompt: tuple[str, ...]
@@ -31,6 +33,7 @@ class ChoiceForm:
     label: str | None
     first_label: int = 0
     counted: bool = False
+    seen: frozenset[int] | None = None
 
 
 # The first format whose columns are all present is used; narrow ones come before wide ones.
@@ -87,7 +90,7 @@ def choice_form(
     if prompt_column is not None and choices_column is not None:
         form = ChoiceForm(_tuple(prompt_column), _tuple(choices_column), None)
         usual = columns.usual_column(data, ("label", "answer", "answerkey", "gold", "target"))
-        form = dataclasses.replace(form, label=usual)
+        form = dataclasses.replace(form, label=usual, seen=frozenset())
     else:
         known = (f for f in KNOWN_FORMS if present.issuperset((*f.prompt, *f.choices)))
         by_label = sorted(known, key=lambda f: f.label not in present)
@@ -131,7 +134,7 @@ def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[l
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     marks = [_marks(item, form) for item in data.select_columns([form.choices[0]])]
-    return prompts, choices, _labels(data[form.label][:], choices, marks, form, name)
+    return prompts, choices, _labels(data, choices, marks, form, name)
 
 
 def _tuple(named: str | Sequence[str]) -> tuple[str, ...]:
@@ -192,24 +195,62 @@ def _marks(item: dict[str, Any], form: ChoiceForm) -> list[str]:
 # ------------------------------------------------------------------------------------------------------- right choices
 
 
+def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
+    """Return the whole numbers in the column of right choices, or among the names of its ClassLabel."""
+    feature = None if form.label is None else data.features[form.label]
+    values = feature.names if isinstance(feature, datasets.ClassLabel) else data[form.label][:] if form.label else []
+    return {number for value in set(filter(_is_plain, values)) if (number := _whole(value)) is not None}
+
+
 def _labels(
+    data: datasets.Dataset,
+    choices: Sequence[Sequence[str]],
+    marks: Sequence[Sequence[str]],
+    form: ChoiceForm,
+    name: str,
+) -> list[int]:
+    """Read the column of right choices, in the one way that all of its values can be read.
+
+    The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
+    """
+    values, feature = data[form.label][:], data.features[form.label]
+    if not isinstance(feature, datasets.ClassLabel):
+        return _read(values, choices, marks, form, name)
+    known = range(feature.num_classes)
+    named = [feature.names[value] if value in known else value for value in values]
+    try:
+        return _read(named, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+    except ValueError:
+        if set(map(len, choices)) != {len(known)} or not {-1, None, *known}.issuperset(values):
+            raise
+        return [-1 if value is None else value for value in values]
+
+
+def _read(
     values: Sequence[Any], choices: Sequence[Sequence[str]], marks: Sequence[Sequence[str]], form: ChoiceForm, name: str
 ) -> list[int]:
-    """Read the column of right choices, in the one way that all of its values can be read."""
     labels = [-1] * len(values)
-    rows = [row for row, value in enumerate(values) if value not in (None, "", -1, "-1")]
+    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*choices[row], *marks[row]))]
+    start = _start(values, rows, choices, form)
     readings: dict[str, list[int | None]] = {
         "mark": [_position(str(_plain(values[row])), marks[row]) for row in rows],
-        "number": [_number(values[row], len(choices[row]), form) for row in rows],
+        "number": [_number(values[row], len(choices[row]), start or 0) for row in rows],
         "letter": [_letter(values[row], len(choices[row])) for row in rows],
         "text": [_text(values[row], choices[row]) for row in rows],
     }
     complete = {way: reading for way, reading in readings.items() if None not in reading}
     if not complete:
-        raise _unreadable(values, rows, readings, choices, form, name)
+        raise _unreadable(values, rows, readings, choices, dataclasses.replace(form, first_label=start or 0), name)
     if form.counted and "number" in complete:
         complete = {"number": complete["number"]}
     way, reading = next(iter(complete.items()))
+    if way == "number" and start is None and rows:
+        used = {number for row in rows if (number := _whole(values[row])) is not None} | (form.seen or set())
+        doubt = number_doubt(used, max(map(len, choices)), "first_label says it")
+        raise ValueError(
+            f"Expected numbers of choices in the column {form.label!r} of {name}, but they are {listed(sorted(used))}"
+            f"{doubt}."
+        )
     if way != "mark":  # a mark is the choice's own name
         for other, otherwise in complete.items():
             for row, first, second in zip(rows, reading, otherwise, strict=True):
@@ -224,22 +265,54 @@ def _labels(
     return labels
 
 
+def _start(
+    values: Sequence[Any], rows: Sequence[int], choices: Sequence[Sequence[str]], form: ChoiceForm
+) -> int | None:
+    """Return the number of the first choice; None where it is in doubt."""
+    if form.seen is None or form.counted:
+        return form.first_label
+    used = form.seen | {number for row in rows if (number := _whole(values[row])) is not None}
+    most = max(map(len, choices))
+    # A number that no choice has is refused where it is read.
+    return 0 if max(used, default=0) > most else first_number(used, most, None)
+
+
+def _is_no_label(value: Any, names: Sequence[str]) -> bool:
+    """Tell whether a value marks an item without a right choice; -1 and a hyphen may be the names of choices."""
+    if isinstance(value, str):
+        text = value.strip()
+        return not text or (text in ("-1", "-1.0", "-") and text not in names)
+    return value is None or value == -1 or value != value
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float, str))
+
+
+def _whole(value: Any) -> int | None:
+    """Return the whole number that a value is or writes; None for another value."""
+    value = _plain(value)
+    match = re.fullmatch(r"\s*([0-9]{1,18})(?:\.0+)?\s*", value) if isinstance(value, str) else None
+    value = int(match[1]) if match else value
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
 def _plain(value: Any) -> Any:
     """Return a whole float, as a column with a missing number has them, as the number that it was."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _position(value: str, names: Sequence[str]) -> int | None:
-    return names.index(value) if value in names else None
+    """Return the place of a name; letter case, spaces and hyphens aside where no two names become one by that."""
+    if value in names:
+        return names.index(value)
+    keys = [folded(name) for name in names]
+    return keys.index(folded(value)) if keys.count(folded(value)) == 1 else None
 
 
-def _number(value: Any, n_choices: int, form: ChoiceForm) -> int | None:
-    value = _plain(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value - form.first_label if 0 <= value - form.first_label < n_choices else None
+def _number(value: Any, n_choices: int, first: int) -> int | None:
+    number = _whole(value)
+    return number - first if number is not None and 0 <= number - first < n_choices else None
 
 
 def _letter(value: Any, n_choices: int) -> int | None:
@@ -274,7 +347,7 @@ def _unreadable(
             f"Expected the number, the letter or the text of a choice {where}, but row {row} holds {values[row]!r}."
         )
     other = dataclasses.replace(form, first_label=1 - form.first_label)
-    shifted = all(_number(values[row], len(choices[row]), other) is not None for row in rows)
+    shifted = all(_number(values[row], len(choices[row]), other.first_label) is not None for row in rows)
     hint = f"; where they count from {other.first_label}, say first_label={other.first_label}" if shifted else ""
     shown = digits if len(digits) <= 30 else f"a number of {len(digits)} digits"
     return ValueError(

@@ -6,6 +6,7 @@ other columns follow. Both take a name of the catalog, a file, a folder, a hub i
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.data.opening import columns
-from rightreasons.data.opening.choices import choice_form, read_choices
+from rightreasons.data.opening.choices import choice_form, numbers_in, read_choices
 from rightreasons.data.opening.folders import Splits
 from rightreasons.data.opening.labels import read_labels
 from rightreasons.data.opening.nested import with_nested
@@ -149,9 +150,10 @@ def open_multiple_choice(
         prompt_column: The column of the prompts, or several, joined by a space; None for those of a known format.
         choices_column: The column with the list of choices, or one column per choice; None for those of a known format.
         label_column: The column of the right choice: its mark in the list of choices, its number, its letter, or its
-            text, the same for all rows; None for a known format.
+            text, the same for all rows, by its number or as a ClassLabel; None for a known format.
         id_column: As in `open_dataset`.
-        first_label: The number of the first choice, 0 or 1; None for that of the known format (0 if none).
+        first_label: The number of the first choice, 0 or 1; None for that of the known format, or to find out: 0 if 0
+            occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
         column_names: The column names of a csv or tsv file without a header.
         data_dir: The folder of local copies of the catalog's sources.
         revision: A revision on the hub.
@@ -177,9 +179,15 @@ def open_multiple_choice(
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     tables = _with_nested(tables, (id_column,))
     name = _name(name_or_path)
+    named = prompt_column, choices_column, label_column, first_label
+    seen: set[int] = set()
+    for part in [tables] if isinstance(tables, datasets.Dataset) else tables.values():
+        seen |= numbers_in(*choice_form(part, *named, False, name))
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
-        data, form = choice_form(data, prompt_column, choices_column, label_column, first_label, require_labels, name)
+        data, form = choice_form(data, *named, require_labels, name)
+        if form.seen is not None:
+            form = dataclasses.replace(form, seen=frozenset(seen))
         prompts, choices, labels = read_choices(data, form, name)
         ids, taken_id = _ids(data, id_column, part, name)
         text = datasets.Value("string")

@@ -135,7 +135,8 @@ def read_pickled_suite(path: Path, *, name: str = "", text_columns: Sequence[str
         shown = ", ".join(map(repr, silent[:5])) + (", …" if len(silent) > 5 else "")
         warnings.warn(
             f"Nothing is asked in {len(silent)} of the {len(read)} tests of {path}, whose expectations are not known: "
-            f"{shown}; `rightreasons suite show` says why.",
+            f"{shown}; `rightreasons suite show` says why, and the file that `rightreasons suite write` makes can say "
+            "what each expects.",
             stacklevel=3,
         )
     return Suite(name or path.name.removesuffix("".join(path.suffixes)) or path.name, columns, tuple(read))
