@@ -97,7 +97,6 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
 """A family per mechanism: the part of the zoo that the tests run."""
 
 REFUSED = {
-    "classes-canine-predict": "it fails at texts of three characters",
     "classes-canine-attributions": "it has no table of word embeddings",
     "classes-canine-fisher": "it has no table of word embeddings",
     "choices-fnet-attributions": "it cannot be padded, and the choices of an item differ in length",
