@@ -101,19 +101,8 @@ REFUSED = {
     "classes-canine-fisher": "it has no table of word embeddings",
     "choices-fnet-attributions": "it cannot be padded, and the choices of an item differ in length",
     "choices-fnet-fisher": "it cannot be padded, and the choices of an item differ in length",
-    "classes-t5-attributions": "how its decoder is fed is unknown",
-    "classes-t5-fisher": "how its decoder is fed is unknown",
 }
 """Calls that are refused rightly, and why."""
 
-KNOWN: dict[str, str] = {
-    **dict.fromkeys(
-        [
-            f"{name}-{call}"
-            for name in ("classes-longformer", "classes-xlnet", "choices-xlnet")
-            for call in ("attributions", "fisher")
-        ],
-        "gradients crash where the model lays its tokens out in its own way",
-    ),
-}
+KNOWN: dict[str, str] = {}
 """Calls that are known to be wrong, and why: who mends one takes it from here."""

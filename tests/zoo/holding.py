@@ -28,7 +28,7 @@ from rightreasons.models.running.trial import Way
 from rightreasons.models.scoring.likelihoods import causal_way
 from zoo import literal
 from zoo.building import build, reads_types, save
-from zoo.words import CHOICES, PAIRS, PROMPTS, RESERVED, TEXTS, tokenizer
+from zoo.words import CHOICES, PAIRS, PROMPTS, TEXTS, tokenizer
 
 TOLERANCE = 1e-4
 """Relative to the largest number of the call."""
@@ -92,7 +92,7 @@ def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
     pad = model.config.pad_token_id
     if variant == "other padding":
-        model.config.pad_token_id = RESERVED[0]
+        model.config.pad_token_id = words.mask_token_id
     save(model, folder, words)
     model.config.pad_token_id = pad
     with _trying("predict", variant) as caught:
@@ -230,7 +230,7 @@ def _gradients(
     got = {
         "attributions": lambda: (
             integrated_gradients(
-                classifier, texts, **asked, method="riemann_right", steps=STEPS, rank_special=True
+                classifier, texts, **asked, method="riemann_right", steps=STEPS, baseline="zeros", rank_special=True
             ).scores
         ),
         "fisher": lambda: fisher_information(classifier, texts, **asked).eigenvalues,

@@ -106,7 +106,7 @@ class Reader:
             else:
                 raise NoLiteral("it looks up other tokens than those of the text")
             uses.append(module)
-            return new.reshape(output.shape)
+            return new.reshape(output.shape).clone()  # some models change it in place
 
         hooks = [table.register_forward_hook(replace) for table in self.tables]
         try:
