@@ -29,7 +29,7 @@ def tiny_config(**options) -> BertConfig:
     # So wide that the logits of two texts differ, and with so little dropout that it learns in a few steps.
     noise = {"initializer_range": 0.1, "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
     vocabulary = len(SPECIAL) + len(WORDS)
-    return BertConfig(vocab_size=vocabulary, max_position_embeddings=32, **{**sizes, **noise, **options})
+    return BertConfig(**{"vocab_size": vocabulary, "max_position_embeddings": 32, **sizes, **noise, **options})
 
 
 def _save(model_class, folder, seed, **options):

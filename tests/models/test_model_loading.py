@@ -1,14 +1,29 @@
+import json
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
+from transformers import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+)
 
 from rightreasons.models import encoder as encoder_module
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.models.loading import load_classifier, load_multiple_choice
-from tiny_models import save_tiny_classifier
+from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
+from rightreasons.models.scoring.causal import load_causal
+from rightreasons.models.scoring.choices import load_chooser
+from rightreasons.models.scoring.classes import predict
+from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_tokenizer
 
 
 def test_a_classifier_opens_ready_to_be_asked(classifier_folder):
@@ -126,3 +141,63 @@ def test_the_demo_encoder_is_found_and_not_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_model_saved_for_another_task_is_refused_though_its_weights_fit(tmp_path):
+    folder = save_tiny_multiple_choice(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForNextSentencePrediction"]}))
+    with pytest.raises(ValueError, match="but it was saved as BertForNextSentencePrediction, for another task"):
+        load_multiple_choice(folder)
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path):
+    folder = save_tiny_classifier(tmp_path / "model", vocab_size=200)
+    with pytest.raises(ValueError, match=r"a tokenizer of about 200 tokens, which .* knows, but it has 41: tokenizer"):
+        load_classifier(folder)
+
+
+def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
+    folder = shutil.copytree(classifier_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    own = {"AutoConfig": "own.OwnConfig", "AutoModelForSequenceClassification": "own.Own"}
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "own", "auto_map": own}))
+    for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
+        with pytest.raises(ValueError, match=r"Expected .*"):
+            load(folder)
+    with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
+        load_classifier(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+class TestLoadedModels:
+    @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForTokenClassification, BertForMultipleChoice, BertModel])
+    def test_what_scores_no_classes_is_refused(self, kind):
+        config = tiny_config()
+        with pytest.raises(ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"):
+            as_classifier(kind(config), tiny_tokenizer())
+
+    @pytest.mark.parametrize(
+        ("options", "what"),
+        [
+            ({"num_labels": 1}, "regression with 1 output"),
+            ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
+        ],
+    )
+    def test_only_exclusive_classes_are_taken(self, options, what):
+        with pytest.raises(ValueError, match=f"but it is a model of {what}"):
+            as_classifier(BertForSequenceClassification(tiny_config(**options)), tiny_tokenizer())
+
+    def test_the_configuration_is_as_it_was(self):
+        config = GPT2Config(vocab_size=41, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+        config.pad_token_id = None
+        model = GPT2ForSequenceClassification(config)
+        before = model.config.to_dict()
+        classifier = as_classifier(model, tiny_tokenizer())
+        texts = ["the film was good", "bad", "a very dull plot and a poor actor"]
+        together = predict(classifier, texts, progress=False).logits
+        fisher_information(classifier, texts, progress=False)
+        assert model.config.to_dict() == before
+        alone = [predict(classifier, [text], progress=False).logits[0] for text in texts]
+        np.testing.assert_allclose(together, alone, atol=1e-5)

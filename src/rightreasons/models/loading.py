@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ import transformers
 
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
+from rightreasons.models.running.padding import vocabulary_size
 from rightreasons.models.running.processes import default_device
 
 # A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
+
+FEWEST_TOKENS = 0.5
+"""Share of a model's words that its tokenizer must know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +92,7 @@ def load_classifier(
         dtype=dtype,
         allow_untrained=allow_untrained,
     )
-    config = classifier.model.config
-    if config.num_labels < 2 or config.problem_type in ("regression", "multi_label_classification"):
-        what = "regression" if config.num_labels < 2 else str(config.problem_type).replace("_", " ")
-        raise ValueError(
-            f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}."
-        )
+    _check_classes(classifier.model.config, name)
     return classifier
 
 
@@ -113,21 +112,22 @@ def as_classifier(
 
     Raises:
         TypeError: If it is none of these, or a loaded model comes without a tokenizer.
-        ValueError: As `load_classifier`.
+        ValueError: As `load_classifier`. A loaded model is not changed, and neither is its configuration.
     """
     if isinstance(model, Classifier):
         return model
     if isinstance(model, torch.nn.Module):
         if tokenizer is None:
             raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
-        config = getattr(model, "config", None)
-        if getattr(config, "num_labels", 0) < 2:
-            raise ValueError(
-                f"Expected a classifier of at least two classes in `model`, but got {type(model).__name__}."
-            )
-        agree_on_padding(model, tokenizer)
-        names = tuple(str(config.id2label[k]) for k in range(config.num_labels))  # type: ignore[union-attr]
+        config: Any = getattr(model, "config", None)
+        # What a model that is not of transformers scores shows in its trial.
+        own = type(model).__module__.startswith("transformers.")
+        if not hasattr(config, "num_labels") or (own and _head(type(model).__name__) != "ForSequenceClassification"):
+            raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
+        _check_classes(config, called)
+        _check_vocabulary(model, tokenizer, called)
+        names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
         return Classifier(model, tokenizer, names, called)
     if tokenizer is not None:
         raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
@@ -195,9 +195,9 @@ def load_tokenizer(name: str, revision: str | None = None) -> Any:
     """
     with quiet():
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=False)
         except Exception as error:
-            raise ValueError(
+            raise _own_code(error, name) or ValueError(
                 f"Expected a tokenizer beside the model {name}, but none could be loaded ({first_line(error)})."
             ) from error
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
@@ -283,7 +283,9 @@ def _load(
     options = {} if dtype is None else {"dtype": dtype}
     with quiet():
         try:
-            model, report = auto_class.from_pretrained(name, revision=revision, output_loading_info=True, **options)
+            model, report = auto_class.from_pretrained(
+                name, revision=revision, output_loading_info=True, trust_remote_code=False, **options
+            )
         except Exception as error:
             raise _explain(error, kind, name) from error
     absent = sorted(report["missing_keys"])
@@ -293,13 +295,59 @@ def _load(
             f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
             f"{_architecture(model.config)} without that head. Fine-tune it first."
         )
+    saved = [_head(architecture) for architecture in model.config.architectures or []]
+    if any(saved) and _head(type(model).__name__) not in saved:
+        raise ValueError(
+            f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
+        )
     tokenizer = load_tokenizer(name, revision)
+    _check_vocabulary(model, tokenizer, name)
     agree_on_padding(model, tokenizer)
     model.to(default_device() if device is None else _check_device(device))
     model.eval()
     classes = auto_class is transformers.AutoModelForSequenceClassification
     names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels)) if classes else None
     return Classifier(model, tokenizer, names, name)
+
+
+def _head(architecture: str) -> str:
+    """Return the part of the name of an architecture that tells its task; "" where none does."""
+    match = re.search("(For[A-Z]|LMHead).*", architecture)
+    return match[0] if match else ""
+
+
+def _check_classes(config: Any, name: str) -> None:
+    """Refuse models without exclusive classes."""
+    problem = getattr(config, "problem_type", None)
+    if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
+        what = "regression" if config.num_labels < 2 else str(problem).replace("_", " ")
+        raise ValueError(
+            f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}."
+        )
+
+
+def _check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
+    """Refuse a tokenizer that knows far fewer tokens than its model; more than that shows in the texts.
+
+    Tables of words are padded to round numbers, by 2 % at most in published models.
+    """
+    known, own = vocabulary_size(model), len(tokenizer)
+    if known is not None and own < known * FEWEST_TOKENS:
+        raise ValueError(
+            f"Expected a tokenizer of about {known:,} tokens, which {name} knows, but it has {own:,}: tokenizer and "
+            "model do not belong together."
+        )
+
+
+def _own_code(error: Exception, name: str) -> ValueError | None:
+    """Return the error of a model that needs Python code of its own; None for others."""
+    if "trust_remote_code" not in str(error):
+        return None
+    return ValueError(
+        f"Expected a model of an architecture that transformers has, but {name} needs Python code of its own, which is "
+        "never run."
+    )
 
 
 def _check_device(device: object) -> torch.device:
@@ -330,6 +378,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _explain(error: Exception, kind: str, name: str) -> ValueError:
+    if (own_code := _own_code(error, name)) is not None:
+        return own_code
     if isinstance(error, RuntimeError) and "mismatched" in str(error):
         return ValueError(
             f"Expected {name} to be a {kind}, but its head has another shape: it was trained for another task."

@@ -114,7 +114,7 @@ def load_causal(
     try:
         with quiet():
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
-                name, revision=revision, output_loading_info=True, **options
+                name, revision=revision, output_loading_info=True, trust_remote_code=False, **options
             )
             if path:
                 tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=path.name)

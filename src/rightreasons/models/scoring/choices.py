@@ -196,7 +196,7 @@ def _kind(name: str, revision: str | None) -> str:
     """Return what a model folder or a hub repository holds: "choice" or "causal"."""
     with quiet():
         try:
-            config = transformers.AutoConfig.from_pretrained(name, revision=revision)
+            config = transformers.AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(
                 f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
