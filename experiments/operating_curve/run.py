@@ -205,7 +205,9 @@ def asked(
     options: dict[str, Any] = {"resampling": RESAMPLING, "progress": False}
     measured = measure_shortcuts(classifier, texts, gold, heads, **options)
     cues = named_cues(measured.cues(heads, N_CUES, None))
-    tested = measure_causal_shortcuts(classifier, texts, measured, heads, cues, **options)
+    tested = measure_causal_shortcuts(
+        classifier, [texts[row] for row in measured.rows], measured, heads, cues, **options
+    )
     groups = cue_groups(texts, predicted, gold, cues)
     context: Any = SimpleNamespace(label_name=lambda label: NAMES[label])
     said = verdict(context, measured, cues, tested, groups)
@@ -214,6 +216,7 @@ def asked(
         "rate": measured.reliance.shortcut_reliance,
         "excess": null.excess,
         "excess_low": null.interval.low,
+        "n_items": len(measured.rows),
         "named": len(cues),
         "named_planted": sum(cue.token in planted for cue in cues),
         "n_with_cue": tested.n_with_cue,

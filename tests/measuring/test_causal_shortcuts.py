@@ -8,6 +8,7 @@ import pytest
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.measuring import causal_shortcuts
+from rightreasons.measuring.protocols import PROTOCOLS
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
 from rightreasons.models.loading import Classifier
 
@@ -38,6 +39,10 @@ def measured():
         reliance=None,
         tradeoff=None,
         calibration=None,
+        protocol=PROTOCOLS["rightreasons"],
+        rows=np.arange(3),
+        left_out="",
+        n_left_out=0,
     )
 
 
@@ -67,3 +72,14 @@ def test_the_control_of_a_mark_is_a_mark_or_else_a_word(measured, monkeypatch):
     # The texts without their control words come after those without their cues.
     assert "!" not in seen[2][1]
     assert "~" in seen[2][1]
+
+
+def test_texts_that_were_left_out_are_no_texts_that_were_measured(measured):
+    classifier = Classifier(None, SimpleNamespace(mask_token=None), ("down", "up"), "stub")
+    heads = lmi(["~ good", "plot a"], [0, 1])
+    with pytest.raises(ValueError, match="Expected the 3 `texts` that were measured .* but got 4"):
+        causal_shortcuts.measure_causal_shortcuts(classifier, [*TEXTS, "more"], measured, heads, [], progress=False)
+    with pytest.raises(ValueError, match="Expected the 3 `text_pairs`"):
+        causal_shortcuts.measure_causal_shortcuts(
+            classifier, TEXTS, measured, heads, [], text_pairs=["one"], progress=False
+        )

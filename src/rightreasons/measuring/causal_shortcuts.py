@@ -126,7 +126,7 @@ def measure_causal_shortcuts(
 
     Args:
         classifier: The classifier that was measured.
-        texts: The N texts that were measured.
+        texts: The N texts that were measured: of those that `measure_shortcuts` was given, `measured.rows`.
         measured: Their attributions and predictions, from `measure_shortcuts`.
         heads: The `LmiResult` of the training data.
         cues: The cues to test: `named_cues(measured.cues(…))`.
@@ -139,7 +139,7 @@ def measure_causal_shortcuts(
         `CausalMeasurement`.
 
     Raises:
-        ValueError: If the measured tokens are pieces of words.
+        ValueError: If the measured tokens are pieces of words, or there are other numbers of texts.
     """
     if measured.protocol.unit != "word":
         raise ValueError(
@@ -147,6 +147,13 @@ def measure_causal_shortcuts(
             f"{measured.protocol.name!r} ranks pieces."
         )
     columns = [list(texts)] if text_pairs is None else [list(texts), list(text_pairs)]
+    n_measured = len(measured.probabilities)
+    for name, column in zip(("texts", "text_pairs"), columns, strict=False):
+        if len(column) != n_measured:
+            raise ValueError(
+                f"Expected the {n_measured} `{name}` that were measured (`measured.rows` of those given to "
+                f"`measure_shortcuts`), but got {len(column)}."
+            )
     words = _Vocabulary(heads)
     named = {label: _tokens(cues, label) for label in range(measured.probabilities.shape[1])}
     removals, left_out = _removals(classifier)
