@@ -241,10 +241,10 @@ def figure(models: Columns, sizes: Mapping[int, Columns]) -> Drawing:
 
 
 def _draw(axes: Any, models: Columns, sizes: Mapping[int, Columns], part: Mapping[str, NDArray[np.float64]]) -> None:
-    kinds, colors = list(dict.fromkeys(models["kind"].tolist())), [PALETTE[name] for name in SERIES] * 2
+    kinds, colors = list(dict.fromkeys(models["kind"].tolist())), [PALETTE[name] for name in (*SERIES, "ink")]
     follows, control = models["decided"] >= FOLLOWS, models["strength"] == CONTROL
     for axis, name in zip(axes, ("excess of P_sc", "causal excess, larger of both"), strict=False):
-        for kind, color, marker in zip(kinds, colors, MARKERS * 2, strict=False):
+        for kind, color, marker in zip(kinds, colors, (*MARKERS, "P"), strict=False):
             inside = models["kind"] == kind
             axis.plot(
                 models["decided"][inside],

@@ -104,3 +104,20 @@ def test_detector():
         keys = ("decided_by_cue", "shortcut_rate", "null_frequency", "excess_over_frequency", "precision", "recall")
         digits = (2, 3, 3, 3, 2, 2)
         assert quoted == [round(row[key], places) for key, places in zip(keys, digits, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("operating_curve/README.md", "operating_curve/table.md"),
+        ("reliability_paradox/README.md", "reliability_paradox/across_models.md"),
+    ],
+)
+def test_rows_with_intervals_are_those_of_the_tables(page, tables):
+    """Rows of the section that quotes a table are copied from it."""
+    folder = ROOT / "experiments"
+    text = (folder / page).read_text("utf-8")
+    section = text[text.index("## Across models") : text.index("## LTGR")] if "## Across models" in text else text
+    rows = [line for line in section.splitlines() if line.startswith("| ") and re.search(r"\[-?\d", line)]
+    table = (folder / tables).read_text("utf-8").splitlines() if (folder / tables).is_file() else []
+    assert [row for row in rows if row not in table] == []
