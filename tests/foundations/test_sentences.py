@@ -31,3 +31,14 @@ def test_paths_where_another_library_exchanges_the_class(monkeypatch, tmp_path):
     assert size(tmp_path / "abc") == 3
     with pytest.raises(TypeError, match="Expected `path` to be a Path, but got 5"):
         size(5)
+
+
+def test_errors_of_the_operating_system_are_sentences_of_the_same_kind(tmp_path):
+    @checks_kinds
+    def read(path: Path) -> str:
+        return path.read_text("utf-8")
+
+    with pytest.raises(IsADirectoryError, match=f"^Expected access to '{tmp_path}', but got: is a directory.$"):
+        read(tmp_path)
+    with pytest.raises(FileNotFoundError, match="^Expected access to '.*none', but got: no such file or directory.$"):
+        read(tmp_path / "none")

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import random
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,9 @@ BATCH = 100
 SLICE = 180.0
 """Seconds of a target before the next has its turn."""
 
+SEEDS = 10_000
+"""Seeds that are left to a slice: more than the batches that it can run."""
+
 STUCK = 120.0
 """Seconds after which an input counts as stuck in code that nothing interrupts."""
 
@@ -32,7 +36,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="time for all targets together")
     parser.add_argument("--targets", default="", help="comma-separated targets; all by default")
     parser.add_argument("--engine", choices=("hypothesis", "atheris"), default="hypothesis")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first batch")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first batch; a later run goes on after it")
     parser.add_argument("--found", type=Path, default=Path(".fuzz"), help="folder of the inputs that fail")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="inputs of that folder to run again")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -51,18 +55,22 @@ def run_all(given_) -> int:
     given_.found.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + given_.seconds
     share = min(SLICE, max(given_.seconds / len(names), 1.0))
-    inputs, seconds = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
-    first = given_.seed
-    for number, name in enumerate(itertools.cycle(names)):
+    file = given_.found / "summary.json"
+    earlier = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    inputs, seconds = earlier.get("inputs", {}), earlier.get("seconds", {})
+    next_seed = max(given_.seed, earlier.get("next_seed", 0))
+    for name in itertools.cycle(names):
         left = until - time.monotonic()
         if left <= 0:
             break
         begun = time.monotonic()
-        inputs[name] += run_slice(name, min(share, left), first + number * 10_000, given_)
-        seconds[name] += time.monotonic() - begun
-        summary = {"inputs": inputs, "seconds": seconds, "found": sorted(p.stem for p in given_.found.glob("*.pickle"))}
-        (given_.found / "summary.json").write_text(json.dumps(summary, indent=1), "utf-8")
-    for name in names:
+        inputs[name] = inputs.get(name, 0) + run_slice(name, min(share, left), next_seed, given_)
+        seconds[name] = seconds.get(name, 0.0) + time.monotonic() - begun
+        next_seed += SEEDS
+        found = sorted(path.stem for path in given_.found.glob("*.pickle"))
+        summary = {"inputs": inputs, "seconds": seconds, "next_seed": next_seed, "found": found}
+        file.write_text(json.dumps(summary, indent=1), "utf-8")
+    for name in inputs:
         print(f"{name:<16}{inputs[name]:>10,} inputs{seconds[name]:>8.0f} s")
     found = sorted(given_.found.glob("*.pickle"))
     for file in found:
@@ -102,9 +110,23 @@ def run_slice(name: str, seconds: float, first: int, given_) -> int:
 
 
 def work(given_) -> int:
-    """Fuzz one target in this process, and write what fails."""
+    """Fuzz one target in this process."""
     warnings.simplefilter("ignore")
-    target = load_targets()[given_.worker]
+    with instrumented(given_.engine):
+        return work_on(load_targets()[given_.worker], given_)
+
+
+def instrumented(engine: str):
+    """Let atheris see which code of ours runs; what is imported inside is made so."""
+    if engine != "atheris":
+        return contextlib.nullcontext()
+    import atheris
+
+    return atheris.instrument_imports(include=["rightreasons"], enable_loader_override=False)
+
+
+def work_on(target, given_) -> int:
+    """Fuzz a target, and write what fails."""
     folder = Path(os.environ["FUZZ_FOLDER"])
     known = {path.stem.removesuffix(".pickle") for path in given_.found.glob(f"{target.name}-*.pickle")}
     count = itertools.count(1)
@@ -136,7 +158,7 @@ def work(given_) -> int:
             raise
 
     if given_.engine == "atheris":
-        return guided(target, attempt, given_.seconds, folder)
+        return guided(target, attempt, given_)
     batch = given_.seed
     while time.monotonic() < until:
         batch += 1
@@ -158,8 +180,8 @@ def work(given_) -> int:
     return 0
 
 
-def guided(target, attempt, seconds: float, folder: Path) -> int:
-    """Let atheris choose the inputs by the code that they reach."""
+def guided(target, attempt, given_) -> int:
+    """Let atheris choose the inputs by the code that they reach; those that reached something new are kept."""
     import atheris
 
     def never_fails(value):
@@ -169,12 +191,14 @@ def guided(target, attempt, seconds: float, folder: Path) -> int:
     test = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))(
         given(target.inputs)(never_fails)
     )
-    corpus = folder / "corpus"
-    corpus.mkdir()
-    atheris.Setup(
-        [sys.argv[0], f"-max_total_time={int(seconds)}", "-rss_limit_mb=0", "-max_len=65536", str(corpus)],
-        test.hypothesis.fuzz_one_input,
-    )
+    corpus = given_.found / "corpus" / target.name
+    corpus.mkdir(parents=True, exist_ok=True)
+    if not any(corpus.iterdir()):
+        # Of fewer bytes hypothesis makes no input.
+        for number in range(50):
+            (corpus / f"random-{number}").write_bytes(random.Random(number).randbytes(4096))
+    limits = [f"-max_total_time={int(given_.seconds)}", "-rss_limit_mb=0", "-max_len=65536", f"-seed={given_.seed + 1}"]
+    atheris.Setup([sys.argv[0], *limits, str(corpus)], test.hypothesis.fuzz_one_input)
     atheris.Fuzz()
     return 0
 

@@ -13,7 +13,16 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / folder) + os.sep for folder in ("src", "metrics", "measurements"))
-KINDS = (ValueError, TypeError, FileNotFoundError, ImportError)
+KINDS = (
+    ValueError,
+    TypeError,
+    ImportError,
+    OSError,
+    FileNotFoundError,
+    PermissionError,
+    NotADirectoryError,
+    IsADirectoryError,
+)
 LONGEST = 10_000
 """Characters of a sentence; a person reads no longer one."""
 

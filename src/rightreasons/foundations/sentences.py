@@ -70,7 +70,7 @@ def checks_kinds(function: F) -> F:
     unless it is that of a module that is loaded.
 
     An error of ours that quotes what the caller handed in is made one sentence of at most `LONGEST` characters: a line
-    break in a column's name is written as `\n`.
+    break in a column's name is written as `\n`. One of the operating system becomes a sentence that names the file.
 
     Args:
         function: A function whose annotations are texts (`from __future__ import annotations`).
@@ -123,6 +123,8 @@ def checks_kinds(function: F) -> F:
             if len(error.args) == 1 and str(error).startswith("Expected"):
                 # The lines of an array are one; what else has several lines is somebody's name.
                 error.args = (_shortened(escaped(re.sub("\n +", " ", str(error)), longest=sys.maxsize)),)
+            elif isinstance(error, OSError) and error.strerror and type(error).__module__ == "builtins":
+                raise type(error)(in_one_sentence(error)) from error
             raise
 
     return cast(F, call)

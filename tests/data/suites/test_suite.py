@@ -406,6 +406,8 @@ def test_what_is_no_suite(tmp_path):
         open_suite("x" * 5000 + ".jsonl")
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
         open_suite("x" * 5000)
+    with pytest.raises(ValueError, match="Expected the file of a suite, but .* is a folder"):
+        open_suite(tmp_path)
 
 
 def test_hatecheck_with_the_columns_of_the_release(tmp_path):

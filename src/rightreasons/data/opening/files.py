@@ -102,7 +102,7 @@ def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> dataset
 
 def short_reason(error: Exception) -> str:
     """Return the first line of another library's error."""
-    reason = str(error).strip().partition("\n")[0].rstrip(". ")
+    reason = str(error).strip().partition("\n")[0].rstrip(". ") + (" is missing" if isinstance(error, KeyError) else "")
     return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
 
 

@@ -13,7 +13,6 @@ from rightreasons.data.suites.cases import check_label_names
 from rightreasons.data.suites.checklist_pickle import SUFFIXES, read_pickled_suite
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Functionality, Suite
-from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_count, unknown_name
@@ -52,8 +51,6 @@ def open_suite(
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.
     """
-    if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(f"Expected the name or the path of a suite, but got {kind_of(name_or_path)}.")
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
     if _is_file(file):
@@ -62,6 +59,8 @@ def open_suite(
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
         suite = builder.suite()
+    elif os.path.isdir(file):
+        raise ValueError(f"Expected the file of a suite, but {file} is a folder.")
     elif file.suffix or len(file.parts) > 1:
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
