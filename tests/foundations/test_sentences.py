@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.sentences import LONGEST, checks_kinds
 
 
@@ -42,3 +44,16 @@ def test_errors_of_the_operating_system_are_sentences_of_the_same_kind(tmp_path)
         read(tmp_path)
     with pytest.raises(FileNotFoundError, match="^Expected access to '.*none', but got: no such file or directory.$"):
         read(tmp_path / "none")
+
+
+def test_what_lists_and_mappings_hold_where_a_hint_names_a_class_of_ours():
+    @checks_kinds
+    def widths(intervals: Sequence[Interval], *, by_name: Mapping[str, Interval] | None = None) -> int:
+        return len(intervals)
+
+    interval = Interval(0.0, 1.0, 0.95, "none", None)
+    assert widths([interval], by_name={"a": interval}) == 1
+    with pytest.raises(TypeError, match=r"Expected `intervals` to be a list of Interval, but got \[5\]"):
+        widths([5])
+    with pytest.raises(TypeError, match="Expected `by_name` to be a mapping of Interval, but got"):
+        widths([], by_name={"a": 5})

@@ -24,7 +24,7 @@ def test_every_input_has_the_right_figure_or_one_sentence(name, tmp_path, monkey
         finally:
             os.chdir(here)
 
-    few = settings(max_examples=max(3, target.examples // 6), deadline=None, database=None, derandomize=True,
+    few = settings(max_examples=target.examples, deadline=None, database=None, derandomize=True,
                    suppress_health_check=list(HealthCheck), phases=(Phase.generate,))  # fmt: skip
     few(given(target.inputs)(attempt))()
 

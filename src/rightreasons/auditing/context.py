@@ -88,7 +88,7 @@ class AuditSplit:
     @functools.cached_property
     def choices(self) -> list[list[str]] | None:
         """N lists of choices; None for classification."""
-        return self.column("choices")
+        return self.column("choices") if self.class_of is None else None
 
     @functools.cached_property
     def planted(self) -> list[list[dict[str, Any]]] | None:

@@ -160,13 +160,27 @@ def _is_kind(value: object, hint: Any) -> bool:
         return callable(value)
     if not isinstance(origin, type) or origin in (int, float, bool, object) or origin.__module__.startswith("numpy"):
         return True
-    if getattr(origin, "_is_protocol", False) and origin.__module__.startswith("rightreasons"):
-        return True
-    if origin in (str, os.PathLike) or issubclass(origin, Mapping) or not issubclass(origin, Iterable):
+    if _is_ours(origin) and getattr(origin, "_is_protocol", False):
+        return not getattr(origin, "_is_runtime_protocol", False) or isinstance(value, origin)
+    if origin in (str, os.PathLike) or not issubclass(origin, Iterable):
         return isinstance(value, origin)
+    if issubclass(origin, Mapping):
+        return isinstance(value, origin) and _are_ours(value.values(), typing.get_args(hint)[1:])
     if origin.__module__ in ("builtins", "collections.abc"):  # a list in any form: an array, a column, a series
-        return not isinstance(value, (bytes, type)) and (hasattr(value, "__iter__") or hasattr(value, "__getitem__"))
+        listed = hasattr(value, "__iter__") or hasattr(value, "__getitem__")
+        return not isinstance(value, (bytes, type)) and listed and _are_ours(value, typing.get_args(hint)[:1])
     return isinstance(value, origin)
+
+
+def _is_ours(kind: Any) -> bool:
+    return isinstance(kind, type) and kind.__module__.startswith("rightreasons")
+
+
+def _are_ours(items: Any, kinds: tuple[Any, ...]) -> bool:
+    """Tell whether items are of a class of ours, where a hint names one; what can be read once is not looked at."""
+    if not kinds or not _is_ours(kinds[0]) or getattr(kinds[0], "_is_protocol", False) or hasattr(items, "__next__"):
+        return True
+    return all(isinstance(item, kinds[0]) for item in items)
 
 
 def _kind(hint: Any) -> str:
@@ -181,9 +195,11 @@ def _kind(hint: Any) -> str:
         return "a path"
     if origin is Callable:
         return "a function"
+    items = [part.__name__ for part in typing.get_args(hint) if _is_ours(part)][:1]
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return "a mapping"
+        return " of ".join(["a mapping", *items])
     if isinstance(origin, type) and origin.__module__ in ("builtins", "collections.abc"):
-        return {"int": "a whole number", "float": "a number", "bool": "True or False"}.get(origin.__name__, "a list")
+        numbers = {"int": "a whole number", "float": "a number", "bool": "True or False"}
+        return numbers.get(origin.__name__, " of ".join(["a list", *items]))
     name = getattr(origin, "__name__", str(origin))
     return f"a{'n' if name[:1] in 'AEIO' else ''} {name}"

@@ -21,7 +21,8 @@ from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
+from rightreasons.foundations.validation import check_labels, check_texts
+from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement, with_pairs
 from rightreasons.models.loading import Classifier
 from rightreasons.models.scoring.classes import predict
 
@@ -239,11 +240,10 @@ def cue_groups(
         `WorstGroup` of `worst_group_accuracy`.
     """
     if cue_labels is not None:
-        planted = np.asarray(cue_labels)
+        planted = check_labels(cue_labels, name="cue_labels", minimum=-1)
         has_planted = {int(label): planted == label for label in np.unique(planted[planted >= 0])}
         return worst_group_accuracy(predictions, labels, has_planted, confidence_level=resampling.level)
-    rows = texts if text_pairs is None else [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
-    words = [set(tokenize(text)) for text in rows]
+    words = [set(tokenize(text)) for text in with_pairs(check_texts(texts, "texts", allow_empty=True), text_pairs)]
     named = {label: _tokens(cues, label) for label in sorted({cue.label for cue in cues})}
     has_cue = {label: [not present.isdisjoint(tokens) for present in words] for label, tokens in named.items()}
     return worst_group_accuracy(predictions, labels, has_cue, confidence_level=resampling.level)

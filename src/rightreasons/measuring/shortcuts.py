@@ -25,7 +25,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, one_line
-from rightreasons.foundations.validation import check_labels
+from rightreasons.foundations.validation import check_labels, check_same_length, check_texts
 from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
@@ -543,6 +543,7 @@ def measure_shortcuts(
     )
 
 
+@checks_kinds
 def training_heads(
     texts: Sequence[str],
     labels: NDArray[np.int64],
@@ -568,9 +569,9 @@ def training_heads(
         ValueError: If the protocol counts pieces and there is no classifier.
     """
     settings = protocol_of(protocol)
-    joined = texts
-    if text_pairs is not None:
-        joined = [f"{one}\n{two}" for one, two in zip(texts, text_pairs, strict=True)]
+    texts, labels = check_texts(texts, "texts", allow_empty=True), check_labels(labels, name="labels", minimum=-1)
+    check_same_length(texts=texts, labels=labels)
+    joined = with_pairs(texts, text_pairs)
     rows = [row for row in np.flatnonzero(labels >= 0).tolist() if joined[row].strip()]
     ranking: dict[str, Any] = {
         "log_base": settings.log_base,
@@ -598,6 +599,15 @@ def _left_out(classifier: Classifier, attributions: Attributions, settings: Prot
     precision = str(classifier.model.dtype).removeprefix("torch.")
     hint = "" if precision in ("float32", "float64") else f": the model is in {precision}, load it in float32"
     return f"{attributions.n_invalid:,} of {len(attributions):,} items are left out, because {why}{hint}."
+
+
+def with_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[str]:
+    """Join each text with its second text, where there are second texts, by a line break."""
+    if text_pairs is None:
+        return list(texts)
+    seconds = check_texts(text_pairs, "text_pairs", allow_empty=True)
+    check_same_length(texts=texts, text_pairs=seconds)
+    return [f"{one}\n{two}" for one, two in zip(texts, seconds, strict=True)]
 
 
 def _pieces(

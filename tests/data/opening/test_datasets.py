@@ -240,12 +240,32 @@ def test_the_split_that_is_chosen():
         ({"text": ["x"], "label": ["pos"]}, {"label_names": ["neg", "poss"]}, ValueError, "holds 'pos'.*mean 'poss'"),
         ({"text": ["x"], "label": [1]}, {"split": "test"}, ValueError, "one table without splits"),
         ({"text": ["x"], "label": [1]}, {"limit": 0}, ValueError, "`limit` to be at least 1"),
+        (
+            {"prompt": ["x"], "choices": [["a", "b"]], "label": [1]},
+            {},
+            ValueError,
+            "texts to classify .*its columns prompt, choices are those of multiple choice",
+        ),
+        (
+            {"question": [{"stem": "x", "choices": [{"label": "A", "text": "a"}]}], "answerKey": ["A"]},
+            {"label_column": "answerKey"},
+            ValueError,
+            "its columns question.stem, question.choices are those of multiple choice",
+        ),
         ({"text": ["x"], "label": [1]}, {"label_names": "ab"}, TypeError, "`label_names` to be a list of strings"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(columns, options, error, message):
     with pytest.raises(error, match=message):
         open_dataset(datasets.Dataset.from_dict(columns), **options)
+
+
+def test_prompts_of_multiple_choice_are_classified_on_demand():
+    items = datasets.Dataset.from_dict(
+        {"prompt": ["x", "y"], "choices": [["a", "b"]] * 2, "label": [1, 0], "kind": ["m", "n"]}
+    )
+    assert open_dataset(items, text_column="prompt")["text"][:] == ["x", "y"]
+    assert open_dataset(items, label_column="kind").features["label"].names == ["m", "n"]
 
 
 @pytest.mark.parametrize(

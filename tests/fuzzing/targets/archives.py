@@ -4,7 +4,6 @@ import gzip
 import io
 import pickle
 import tarfile
-import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
-from fuzzing.targets.tables import FILES, check_schema
+from fuzzing.targets.tables import FILES, check_schema, zipped
 from rightreasons.data.benchmarks.checklist import read_checklist
 from rightreasons.data.benchmarks.copa import balanced_items, cause_effect_items, copa_test, easy_ids
 from rightreasons.data.benchmarks.copa_files import read_items
@@ -31,14 +30,6 @@ XML = b"""<?xml version="1.0" encoding="utf-8"?>
 CSV = b"id,premise,question,choice1,choice2,label\n1,It was wet.,cause,It rained.,No.,0\n"
 
 
-def zipped(content, member="copa.xml"):
-    """Write a zip archive of one file."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr(member, content)
-    return stream.getvalue()
-
-
 def tarred(content, member):
     """Write a tar.gz archive of one file."""
     stream = io.BytesIO()
@@ -53,7 +44,7 @@ COPA = [
     XML,
     XML.replace(b"utf-8", b"latin-1"),
     CSV,
-    zipped(XML),
+    zipped(XML, "copa.xml"),
     tarred(XML, "copa.xml"),
     as_json({"easy": [501], "hard": [502]}),
 ]
@@ -205,8 +196,8 @@ def check_folder(value, folder):
 
 
 TARGETS = [
-    Target("copa", st.tuples(st.sampled_from(sorted(READERS)), damaged(COPA)), check_copa, 80),
-    Target("checklist", checklists(), check_checklist, 60),
-    Target("pickles", damaged(PICKLES) | st.binary(max_size=60), check_pickle, 80),
-    Target("folders", folders(), check_folder, 10),
+    Target("copa", st.tuples(st.sampled_from(sorted(READERS)), damaged(COPA)), check_copa, 20),
+    Target("checklist", checklists(), check_checklist, 10),
+    Target("pickles", damaged(PICKLES) | st.binary(max_size=60), check_pickle, 20),
+    Target("folders", folders(), check_folder, 5),
 ]

@@ -106,6 +106,6 @@ def check_comparison(value, folder):
 
 
 TARGETS = [
-    Target("plans", st.deferred(plans), check_plan, 40),
-    Target("comparisons", st.deferred(reports), check_comparison, 12),
+    Target("plans", st.deferred(plans), check_plan, 6),
+    Target("comparisons", st.deferred(reports), check_comparison, 3),
 ]

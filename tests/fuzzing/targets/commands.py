@@ -175,4 +175,4 @@ def check(value, folder):
             assert "Expected" in sentences[0], f"{value}: {told}"
 
 
-TARGETS = [Target("commands", st.deferred(lines), check, 40)]
+TARGETS = [Target("commands", st.deferred(lines), check, 6)]

@@ -116,4 +116,4 @@ def check(value, folder):
     assert finite(computing.compute(**good[0], **good[1]))  # whatever came, the module works afterwards
 
 
-TARGETS = [Target("metrics", st.deferred(inputs), check, 80)]
+TARGETS = [Target("metrics", st.deferred(inputs), check, 15)]

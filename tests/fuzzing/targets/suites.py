@@ -89,7 +89,7 @@ def check_perturbation(value, folder):
 PERTURBATIONS = ["contractions", "names", "negation", "numbers", "typos", "punctuation", "locations", "nope", 5]
 
 TARGETS = [
-    Target("suites", files(), check_suite, 60),
+    Target("suites", files(), check_suite, 15),
     Target(
         "templates",
         st.tuples(
@@ -107,7 +107,7 @@ TARGETS = [
             ),
         ),
         check_template,
-        80,
+        25,
     ),
     Target(
         "editor",
@@ -128,7 +128,7 @@ TARGETS = [
             ),
         ),
         check_editor,
-        80,
+        25,
     ),
     Target(
         "perturbations",
@@ -141,6 +141,6 @@ TARGETS = [
             st.fixed_dictionaries({}, optional={"seed": st.sampled_from([0, 7, -1, "x"]), "copies": values}),
         ),
         check_perturbation,
-        60,
+        20,
     ),
 ]

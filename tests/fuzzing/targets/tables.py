@@ -1,7 +1,11 @@
 """Readers of tables: csv, tsv, json, JSON lines and parquet, as classification and as multiple choice."""
 
+import bz2
 import csv
+import gzip
 import io
+import lzma
+import zipfile
 
 import datasets
 import pyarrow as pa
@@ -62,6 +66,14 @@ def lines(rows):
     return b"\n".join(map(as_json, rows))
 
 
+def zipped(content, member="data"):
+    """Write a zip archive of one file."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(member, content)
+    return stream.getvalue()
+
+
 def parquet(columns):
     """Write columns as parquet."""
     stream = io.BytesIO()
@@ -93,12 +105,31 @@ options = st.fixed_dictionaries(
 )
 
 
+PACKED = {
+    ".gz": lambda content: gzip.compress(content, 1),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda content: pa.compress(content, "zstd", asbytes=True),
+    ".zip": zipped,
+}
+
+
+@st.composite
+def packed(draw, suffix, content):
+    """A file as it is, or compressed, perhaps with damage outside."""
+    if draw(st.integers(0, 4)):
+        return suffix, content
+    packing = draw(st.sampled_from(sorted(PACKED)))
+    content = PACKED[packing](content)
+    return suffix + packing, draw(st.just(content) | damaged([content]))
+
+
 @st.composite
 def files(draw):
     """A file of a known suffix with a few edits, or of rows in which a few values are something else."""
     suffix = draw(st.sampled_from(sorted(FILES)))
     if draw(st.booleans()):
-        return suffix, draw(damaged(FILES[suffix]))
+        return draw(packed(suffix, draw(damaged(FILES[suffix]))))
     rows = draw(altered([ROWS, ITEMS, NAMED[:1], NAMED[1:2], NAMED[2:], QUESTIONS[:1]]))
     return draw(st.sampled_from([(".json", as_json(rows)), (".jsonl", lines(rows) if rows else b"")]))
 
@@ -200,8 +231,8 @@ rows = st.lists(
 )
 
 TARGETS = [
-    Target("classes", st.tuples(files() | cells(), options), check_classes, 60),
-    Target("choices", st.tuples(files(), options), check_choices, 60),
-    Target("questions", files(), check_questions, 40),
-    Target("forms", rows, check_forms, 12),
+    Target("classes", st.tuples(files() | cells(), options), check_classes, 20),
+    Target("choices", st.tuples(files(), options), check_choices, 20),
+    Target("questions", files(), check_questions, 10),
+    Target("forms", rows, check_forms, 5),
 ]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.arrays import as_floats, ingest, to_numpy
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import (
     MOST_DRAWS,
     check_count,
@@ -197,8 +198,9 @@ def compare_mean_generalization(
     if not len(settings):
         raise ValueError("Expected at least one of `settings`, but got none.")
     observed, permuted = [], []
-    for iid, suites in settings:
-        groups = [_pair(*iid, "iid"), *(_pair(*pair, f"suites[{index}]") for index, pair in enumerate(suites))]
+    for number, setting in enumerate(settings):
+        iid, suites = _two(setting, f"settings[{number}]")
+        groups = [_pair(iid, "iid"), *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites")))]
         if np.isnan(groups[0]).any():
             raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
         for side, name in enumerate(("first", "second")):
@@ -224,14 +226,21 @@ def _difference(scores: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.asarray(mean[0] - mean[1], dtype=np.float64)
 
 
-def _pair(first: object, second: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = (_outcomes(column, name) for column in (first, second))
+def _two(value: Any, name: str) -> Any:
+    if not (isinstance(value, (list, tuple)) or np.ndim(value) > 0) or len(value) != 2:
+        raise TypeError(f"Expected `{name}` to be a pair, but got {one_line(value)}.")
+    return value
+
+
+def _pair(pair: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a, b = (_outcomes(column, name) for column in _two(pair, name))
     check_same_length(first=a, second=b)
     return a, b
 
 
 def _outcomes(column: object, name: str) -> NDArray[np.float64]:
-    values = np.asarray(column, dtype=np.float64)
+    array = to_numpy(column, name)
+    values = as_floats(array.astype(np.float64) if array.dtype.kind == "b" else array, name)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"Expected outcomes of shape (N,) in `{name}`, but got shape {values.shape}.")
     wrong = ~np.isnan(values) & (values != 0) & (values != 1)

@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from rightreasons.analysis.classification import MOST_CLASSES
 from rightreasons.analysis.intervals import Interval, bounded_mean
 from rightreasons.foundations.arrays import as_floats, to_numpy
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_fraction, check_labels, check_same_length, check_scores
+from rightreasons.foundations.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_same_length,
+    check_scores,
+)
 
 _EPSILON = 1e-10  # as in the released code of PriDe, inside every logarithm
 
@@ -75,6 +82,7 @@ def position_bias(
         (0.25, 0.0, 0.5)
     """
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+    n_positions = check_count(n_positions, "n_positions", minimum=2, maximum=MOST_CLASSES)
     picked = check_labels(predictions, n_positions, name="predictions")
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)

@@ -71,6 +71,18 @@ KNOWN_FORMS = (
 _COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
 
+def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None:
+    """Return the known format that columns have, if any; one whose label is the column named, where one is named."""
+    return next(
+        (
+            form
+            for form in KNOWN_FORMS
+            if present.issuperset((*form.prompt, *form.choices)) and label_column in (None, form.label)
+        ),
+        None,
+    )
+
+
 def choice_form(
     data: datasets.Dataset,
     prompt_column: str | Sequence[str] | None,

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.data.opening import columns
-from rightreasons.data.opening.choices import choice_form, numbers_in, read_choices
+from rightreasons.data.opening.choices import choice_form, known_form, numbers_in, read_choices
 from rightreasons.data.opening.folders import Splits
 from rightreasons.data.opening.labels import read_labels
-from rightreasons.data.opening.nested import with_nested
+from rightreasons.data.opening.nested import nested_names, with_nested
 from rightreasons.data.opening.tables import read_tables
 from rightreasons.foundations.label_names import LabelColumn
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_count, check_ids, check_seed, unknown_name
+from rightreasons.foundations.validation import check_count, check_ids, check_same_length, check_seed, unknown_name
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 
@@ -85,8 +85,8 @@ def open_dataset(
 
     Raises:
         TypeError: If a text is not a string or a label has a type that no class can have.
-        ValueError: If a column or a split is missing, a text is empty, a label is unknown or in doubt, or an id occurs
-            twice.
+        ValueError: If a column or a split is missing, a text is empty, a label is unknown or in doubt, an id occurs
+            twice, or the columns are those of multiple choice and `text_column` names none of them.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull.", "Grand."], "verdict": ["up", "down", "up"]})
@@ -97,6 +97,8 @@ def open_dataset(
     tables = read_tables(name_or_path, config, data_dir=data_dir, revision=revision, column_names=column_names)
     tables = _with_nested(tables, (text_column, text_pair_column, label_column, id_column))
     name = _name(name_or_path)
+    if text_column is None:
+        _refuse_choices(tables, label_column, name)
     # The class names are those of all splits together: one split may lack a class.
     labels = _labels(tables, label_column, label_names, first_label, require_labels, name)
 
@@ -235,9 +237,18 @@ def chosen_rows(
         >>> chosen_rows(["a", "b", "c", "d", "e"], 4, groups=["x", "y", "x", "y", "y"])
         array([1, 3, 4])
     """
+    limit = check_count(limit, "limit", minimum=0)
+    check_seed(seed)
+    if groups is not None:
+        check_same_length(ids=ids, groups=groups)
     names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
     ranks = np.array(
-        [int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest(), "big") for name in names],
+        [
+            int.from_bytes(
+                hashlib.blake2b(f"{seed}/{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+            )
+            for name in names
+        ],
         dtype=np.uint64,
     )
     order = np.argsort(ranks, kind="stable")
@@ -292,6 +303,18 @@ def _text_columns(
     if usual_text is None:
         raise columns.no_column(data, "texts", columns.TEXT_COLUMNS, "text_column", name)
     return usual_text, pair_column
+
+
+def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None:
+    """Refuse items of multiple choice: the position of the right choice is no class of the prompt."""
+    for data in (tables,) if isinstance(tables, datasets.Dataset) else tables.values():
+        form = known_form({*data.column_names, *nested_names(data)}, label_column)
+        if form is not None:
+            raise ValueError(
+                f"Expected texts to classify in {name}, but its columns {', '.join((*form.prompt, *form.choices))} are "
+                "those of multiple choice, which is for multiple-choice and causal language models "
+                "(open_multiple_choice); text_column= names a column of texts."
+            )
 
 
 def _label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:

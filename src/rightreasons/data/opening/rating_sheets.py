@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rightreasons.data.perturbing.mirror import choices_of
 from rightreasons.foundations.atomic_write import check_folder, write_text
+from rightreasons.foundations.bounds import read_text
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
@@ -230,12 +231,12 @@ document.forms[0].addEventListener("submit", event => {
 
 def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item by its code."""
-    try:
-        text = file.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"Expected {file.name} to be UTF-8 text, but it is not.") from error
+    text = read_text(file, file.name)
     first = text.partition("\n")[0]
-    rows = list(csv.DictReader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ","))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ","))
+    except csv.Error as error:
+        raise ValueError(f"Expected a table in {file.name}, but it cannot be read as one: {error}.") from None
     if not rows or not {ITEM, ANSWER} <= set(rows[0]):
         raise ValueError(f"Expected the columns `item` and `answer` in {file.name}, but its first line is {first!r}.")
     answers: dict[str, int] = {}
@@ -246,11 +247,12 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
             raise ValueError(
                 f"Expected each item of the data once in {file.name}, but row {line} has {what}: {code!r}."
             )
-        if not answer.isdecimal() or not 1 <= int(answer) <= sizes[code]:
+        numbers = list(map(str, range(1, sizes[code] + 1)))
+        if answer not in numbers:
             raise ValueError(
                 f"Expected an answer from 1 to {sizes[code]} in row {line} of {file.name}, but got {answer!r}."
             )
-        answers[code] = int(answer) - 1
+        answers[code] = numbers.index(answer)
     if len(answers) < len(sizes):
         raise ValueError(f"Expected answers to {len(sizes)} items in {file.name}, but got {len(answers)}.")
     return answers

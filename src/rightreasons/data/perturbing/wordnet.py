@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict")
 """Where systems keep WordNet's database files; Debian's package wordnet-base takes the first."""
@@ -16,6 +16,7 @@ VARIABLE = "RIGHTREASONS_WORDNET"
 """The environment variable that names another folder."""
 
 
+@runtime_checkable
 class Thesaurus(Protocol):
     """What substitution tests ask of a dictionary."""
 

@@ -172,6 +172,8 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
         tokens = torch.nonzero(torch.isfinite(table).all(dim=1))[:, 0].cpu().numpy()
     else:
         tokens = np.arange(size)
+    if not len(tokens):  # weights that are all NaN are refused where the scores are
+        tokens = np.arange(size)
     ordinary = np.setdiff1d(tokens, tokenizer.all_special_ids)
     return ordinary if len(ordinary) else tokens
 

@@ -70,7 +70,7 @@ def write_behavior_report(
     Raises:
         ValueError: If there is no model, the suites differ, or the folder holds an audit.
     """
-    if not tested:
+    if not len(tested):
         raise ValueError("Expected at least one tested model, but got none.")
     suite = tested[0].suite
     if any(each.table.case_ids != tested[0].table.case_ids for each in tested):
