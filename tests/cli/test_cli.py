@@ -1,15 +1,19 @@
 """The command line as a person meets it: what it prints, how it fails, how fast its help comes."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+import transformers
 
 from command_line import run
 from rightreasons.cli import main
+from tiny_causal import tiny_causal_tokenizer
 from tiny_models import save_tiny_classifier, save_tiny_encoder, tiny_texts
 
+NAMES = {0: "negative", 1: "positive"}
 QUICK = ("--n-resamples", "20", "--questions", "calibration")
 
 
@@ -25,6 +29,42 @@ def reviews(tmp_path_factory):
     rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
     file.write_text("\n".join(["review,verdict", *rows]))
     return file
+
+
+def test_a_decoder_without_a_padding_token_is_padded_with_its_end(capsys, reviews, tmp_path):
+    words = tiny_causal_tokenizer()
+    words.eos_token = words.bos_token
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1, "n_positions": 32, "vocab_size": len(words)}
+    model = transformers.GPT2ForSequenceClassification(transformers.GPT2Config(**sizes, id2label=NAMES))
+    for part in (model, words):
+        part.save_pretrained(tmp_path / "model")
+    columns = ("--text-column", "review", "--label-column", "verdict")
+    code, _, told = run(capsys, "audit", tmp_path / "model", reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    assert code == 0
+    line = "has no padding token: texts are padded with its end token '<s>', which it does not attend to."
+    assert told.count(line) == 1
+
+
+def test_a_question_about_gradients_that_a_model_does_not_give_is_skipped(capsys, reviews, tmp_path, monkeypatch):
+    save_tiny_classifier(tmp_path / "model")
+    (tmp_path / "data").mkdir()
+    for name in ("train", "test"):
+        shutil.copy(reviews, tmp_path / "data" / f"{name}.csv")
+
+    def refuse(model):
+        raise ValueError("Expected a model that this can follow.")
+
+    monkeypatch.setattr("rightreasons.models.gradients.embedding_input.EmbeddingInput", refuse)
+    columns = ("--text-column", "review", "--label-column", "verdict", "--n-resamples", "20")
+    asked = ("--questions", "calibration,shortcuts,difficulty")
+    code, _, _ = run(
+        capsys, "audit", tmp_path / "model", tmp_path / "data", "--out", tmp_path / "report", *columns, *asked
+    )
+    assert code == 0
+    record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+    statuses = {each["question"]: (each["status"], each.get("reason")) for each in record["questions"]}
+    skipped = ("skipped", "Expected a model that this can follow.")
+    assert (statuses["shortcuts"], statuses["difficulty"]) == (skipped, skipped)
 
 
 def test_help_is_quick_and_loads_nothing_heavy():

@@ -221,6 +221,18 @@ class AuditContext:
             raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
         return self.source
 
+    def why_no_gradients(self) -> str:
+        """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
+        from rightreasons.models.gradients.embedding_input import EmbeddingInput
+
+        if not getattr(self.classifier.tokenizer, "is_fast", False):
+            return "The tokenizer does not give the positions of its tokens in the text."
+        try:
+            EmbeddingInput(self.classifier.model)
+        except ValueError as error:
+            return str(error)
+        return ""
+
     @property
     def model_name(self) -> str:
         """What the model is called, or the file of its predictions."""

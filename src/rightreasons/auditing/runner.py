@@ -161,7 +161,7 @@ def audit(
         classifier = _load(model, task, given)
     context = _context(classifier, name, data, splits, spare, given, out=folder, progress=progress)
     if tell is not None and _is_main():
-        for line in _labels_told(context):
+        for line in (*_labels_told(context), *_padding_told(classifier)):
             tell(line)
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
     applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
@@ -487,6 +487,17 @@ def _labels_told(context: AuditContext) -> list[str]:
         if n_unlabeled:
             lines.append(f"{n_unlabeled:,} of {len(split):,} items of the split {split.name} have no label.")
     return lines
+
+
+def _padding_told(classifier: Classifier | StoredModel) -> list[str]:
+    """Say what pads the texts of a model without a padding token."""
+    if isinstance(classifier, StoredModel):
+        return []
+    tokenizer, config = classifier.tokenizer, classifier.model.config
+    if tokenizer.pad_token_id is not None or getattr(config, "pad_token_id", None) is not None:
+        return []
+    token = "its first token" if tokenizer.eos_token is None else f"its end token {tokenizer.eos_token!r}"
+    return [f"{classifier.name} has no padding token: texts are padded with {token}, which it does not attend to."]
 
 
 def _labels_in_words(context: AuditContext) -> str:

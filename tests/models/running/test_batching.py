@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.models.running.batching import check_padding, encode, length_batches, pad
+from rightreasons.models.running.batching import encode, ensure_padding, length_batches, pad
 from tiny_models import tiny_texts, tiny_tokenizer
 
 
@@ -96,5 +96,10 @@ def test_a_tokenizer_without_padding_pads_with_its_end():
     assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == tokenizer.convert_tokens_to_ids("film")
     tokenizer.eos_token = None
     assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == 0
-    with pytest.raises(ValueError, match="to have a padding token"):
-        check_padding(tokenizer)
+    with pytest.raises(ValueError, match="to have a padding or an end token, but it has neither"):
+        ensure_padding(tokenizer)
+    tokenizer.eos_token = "film"
+    with pytest.warns(UserWarning, match="has no padding token: its end token 'film' is used"):
+        ensure_padding(tokenizer)
+    assert tokenizer.pad_token == "film"
+    ensure_padding(tokenizer)

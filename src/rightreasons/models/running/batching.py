@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -115,17 +116,23 @@ def encode_with_places(
     return encoded, places
 
 
-def check_padding(tokenizer: Any) -> None:
-    """Check that a tokenizer has a padding token, which a collator needs.
+def ensure_padding(tokenizer: Any) -> None:
+    """Give a tokenizer without a padding token its end token as one, which a collator needs, and say so once.
 
     Raises:
-        ValueError: If it has none.
+        ValueError: If it has no end token either.
     """
-    if tokenizer.pad_token_id is None:
+    if tokenizer.pad_token_id is not None:
+        return
+    if tokenizer.eos_token_id is None:
         raise ValueError(
-            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding token, but it has none: "
-            "set `tokenizer.pad_token` and `model.config.pad_token_id`."
+            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding or an end token, but it has "
+            "neither: set `tokenizer.pad_token` and save it."
         )
+    tokenizer.pad_token = tokenizer.eos_token
+    warnings.warn(
+        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is used.", stacklevel=2
+    )
 
 
 def padding_of(tokenizer: Any) -> dict[str, int]:

@@ -26,7 +26,7 @@ from rightreasons.models.loading import (
     position_bound,
     quiet,
 )
-from rightreasons.models.running.batching import check_padding
+from rightreasons.models.running.batching import ensure_padding
 from rightreasons.models.running.fingerprint import fingerprint_model
 from rightreasons.models.running.processes import Processes, processes
 from rightreasons.models.running.run import open_store
@@ -197,10 +197,9 @@ def fine_tune(
     valid_table = None if validation is None else as_dataset(validation, options.task, "validation")
     names = find_label_names(train_table, options.label_names) if options.task == "classification" else None
     tokenizer = load_tokenizer(name, options.revision)
-    check_padding(tokenizer)
-
     with own_random_state(options.seed), quiet():
         model, untrained = _load(task, name, options.revision, names)
+        ensure_padding(tokenizer)
         agree_on_padding(model, tokenizer)
         longest = options.max_length or task.max_length
         max_length = min(longest, position_bound(model) or longest)

@@ -127,19 +127,12 @@ def _contrast_items(context: AuditContext, options: DifficultyOptions) -> Contra
 
 
 def _eigenvalue_applies(context: AuditContext) -> p.Applicability:
-    from rightreasons.models.gradients.embedding_input import EmbeddingInput
-
     if context.stored is not None:
         return p.applies_not("Fisher information takes gradients of the model, which stored predictions do not have.")
     if len(context.primary) < MIN_ITEMS:
         return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
-    if not getattr(context.classifier.tokenizer, "is_fast", False):
-        return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
-    try:
-        EmbeddingInput(context.classifier.model)
-    except ValueError as error:
-        return p.applies_not(str(error))
-    return p.APPLIES
+    reason = context.why_no_gradients()
+    return p.applies_not(reason) if reason else p.APPLIES
 
 
 def _eigenvalue_result(context: AuditContext, items: DifficultyItems) -> p.SectionResult:

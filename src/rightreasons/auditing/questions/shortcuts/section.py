@@ -84,9 +84,8 @@ class Shortcuts:
         absent = [name for k, name in enumerate(context.label_names or ()) if k not in known]
         if absent:
             return p.applies_not(f"The training split has no text of the class {absent[0]!r}.")
-        if not getattr(context.classifier.tokenizer, "is_fast", False):
-            return p.applies_not("The tokenizer does not give the positions of its tokens in the text.")
-        return p.APPLIES
+        reason = context.why_no_gradients()
+        return p.applies_not(reason) if reason else p.APPLIES
 
     def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
         """Answer the question."""
