@@ -96,7 +96,7 @@ class TestCues:
 class TestSplit:
     def test_parts_the_items(self, items, tmp_path, capsys):
         encoder = save_tiny_encoder(tmp_path / "encoder")
-        words = ("split", items, "--model", encoder, "--out", tmp_path / "out", "--runs", 2, "--n-folds", 2)
+        words = ("split", items, "--model", encoder, "--out", tmp_path / "out", "--n-runs", 2, "--n-folds", 2)
         words += ("--epochs", 8, "--learning-rate", 5e-3, "--max-length", 24)
         code, said, _ = run(capsys, *words)
         assert code == 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import (
-    BatchSize,
     ChoicesColumn,
     ConfigName,
     DataDir,
@@ -18,6 +18,7 @@ from rightreasons.cli._shared.options import (
     LimitEach,
     PromptColumn,
 )
+from rightreasons.training.tuning.options import SplitOptions
 
 if TYPE_CHECKING:
     import datasets
@@ -25,16 +26,14 @@ if TYPE_CHECKING:
 app = command_line()
 
 
-@app.command()
+@declared_command(app, "split", {"options": SplitOptions})
 def split(
     dataset: Dataset,
+    options: SplitOptions,
     model: Annotated[
         str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
-    task: Annotated[
-        str, typer.Option(help="multiple_choice, or classification for pairs of texts (hypothesis only).")
-    ] = "multiple_choice",
     config: ConfigName = None,
     test_split: Annotated[str | None, typer.Option(help="Split to divide; by default test or validation.")] = None,
     train_split: Annotated[
@@ -45,44 +44,27 @@ def split(
     label_column: LabelColumn = None,
     data_dir: DataDir = None,
     limit: LimitEach = None,
-    runs: Annotated[int, typer.Option(help="Number of models to train, each with its own seed.")] = 3,
-    n_folds: Annotated[int, typer.Option(help="Number of folds where there is no training split.")] = 5,
-    epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 3.0,
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-5,
-    batch_size: BatchSize = 16,
-    max_length: Annotated[int, typer.Option(help="Maximum number of tokens per choice.")] = 64,
-    seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.foundations.atomic_write import check_folder, write_json
-    from rightreasons.foundations.choices import TASKS
     from rightreasons.foundations.options import listed, one_or_more
-    from rightreasons.foundations.validation import check_one_of
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
     columns: dict[str, Any] = {"label_column": label_column}
-    if task == "multiple_choice":
+    if options.task == "multiple_choice":
         columns |= {"prompt_column": listed(prompt_column), "choices_column": one_or_more(choices_column)}
-    check_one_of(task, TASKS, "--task")
-    found = _open(dataset, config, task=task, data_dir=data_dir, limit=limit, seed=seed, **columns)
-    test_name, test = _test(found, test_split, dataset)
-    train_name, train = _train(found, train_split, test_name, dataset)
+    labeled = _open(dataset, config, task=options.task, data_dir=data_dir, limit=limit, seed=options.seed, **columns)
+    test_name, test = _test(labeled, test_split, dataset)
+    train_name, train = _train(labeled, train_split, test_name, dataset)
     result = premise_oblivious_split(
         demo_encoder() if model is None else model,
         test,
         train,
         out=out / "runs",
-        task=task,
-        n_runs=runs,
-        n_folds=n_folds,
-        seed=seed,
         progress=True,
-        epochs=epochs,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        max_length=max_length,
+        **options.to_dict(),
     )
     parted = list(zip(result.ids, result.easy, strict=True))
     subsets = {
@@ -92,7 +74,7 @@ def split(
     write_json(out / "easy_hard_subsets.json", subsets)
     write_json(out / "split.json", result.to_dict())
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
-    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {n_folds} folds"
+    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
     share = result.n_easy / len(result.ids)
     typer.secho(f"{dataset}, {test_name}: {len(result.ids):,} items, {trained}", bold=True)
     typer.echo(
