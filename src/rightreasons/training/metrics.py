@@ -14,8 +14,11 @@ from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.proper_scores import brier_of, negative_log_likelihood
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.analysis.classification import AVERAGES, ConfusionMatrix
+from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.sentences import one_line
 from rightreasons.foundations.validation import check_one_of, check_options, check_same_length, unknown_name
 from rightreasons.measuring.calibration import FIGURES
+from rightreasons.measuring.contrast_sets import USUAL, ContrastItems, measure_contrast_sets
 
 T = TypeVar("T")
 
@@ -31,7 +34,7 @@ class ComputeMetrics:
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
         self.names = tuple(names)
         self.options = dict(options)
-        self._states = self._fresh()
+        self._states, self._n_rows = self._fresh(), 0
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
         """Compute the figures of an evaluation, or add one batch of it.
@@ -45,11 +48,16 @@ class ComputeMetrics:
             One figure per name; {} before the last batch.
         """
         logits, labels = _rows(prediction)
+        rows = np.flatnonzero(labels != IGNORED)
         states = self._fresh() if compute_result is None else self._states
-        if len(labels):
-            top = top_label(logits, labels, scores="logits")
+        before = 0 if compute_result is None else self._n_rows
+        if len(rows):
+            logits = logits[rows]
+            top = top_label(logits, labels[rows], scores="logits")
             for state in states:
-                state.update(logits, top)
+                state.update(logits, top, before + rows)
+        if compute_result is not None:
+            self._n_rows = before + len(labels)
         if compute_result is False:
             return {}
         if compute_result:
@@ -61,10 +69,10 @@ class ComputeMetrics:
 
     def reset(self) -> None:
         """Forget the batches so far, after an interrupted evaluation with `batch_eval_metrics=True`."""
-        self._states = self._fresh()
+        self._states, self._n_rows = self._fresh(), 0
 
     def __repr__(self) -> str:
-        parts = [*map(repr, self.names), *(f"{key}={value!r}" for key, value in sorted(self.options.items()))]
+        parts = [*map(repr, self.names), *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items()))]
         return f"compute_metrics({', '.join(parts)})"
 
     def _fresh(self) -> list[_State]:
@@ -101,6 +109,12 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     | nll | [0, ∞) | lower | mean negative log-likelihood of the label, in nats |
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
     | auroc | [0, 1] | higher | how well confidence separates correct from wrong; None unless there are both |
+
+    | contrast_consistency | [0, 1] | higher | share of the contrast sets of `contrast_sets` that are right throughout |
+    | contrast_accuracy, original_accuracy | [0, 1] | higher | accuracy on revised items and on originals |
+
+    `contrast_sets` is the Dataset that is evaluated, in its order, with its labels and the columns of the sets: those
+    that `rightreasons difficulty` knows, or `groups_column` and `original_column`.
 
     So are the other figures of `rightreasons.measuring.calibration.FIGURES` that are functions of the top labels, such
     as `ece_sweep`, `e_aurc` and `brier_reliability`.
@@ -148,7 +162,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
 class _State(Protocol):
     """The sufficient statistic of a family of figures."""
 
-    def update(self, logits: Any, top: TopLabel) -> None: ...
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None: ...
 
     def figures(self) -> Figures: ...
 
@@ -161,7 +175,7 @@ class _Confusion:
         self.options = options
         self.matrix: ConfusionMatrix | None = None
 
-    def update(self, logits: Any, top: TopLabel) -> None:
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
         batch = ConfusionMatrix(logits.shape[1]).update(top.predicted, top.labels)
         self.matrix = batch if self.matrix is None else self.matrix.merge(batch)
 
@@ -178,7 +192,7 @@ class _Bins:
         self.tops: list[TopLabel] = []
         self.bins = CalibrationBins(options=self.options) if self.options.strategy == "uniform" else None
 
-    def update(self, logits: Any, top: TopLabel) -> None:
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
         if self.bins is not None:
             self.bins.update(top.probabilities, top.labels)
         else:
@@ -200,7 +214,7 @@ class _Means:
         self.brier = self.nll = 0.0
         self.n_items = self.n_impossible = 0
 
-    def update(self, logits: Any, top: TopLabel) -> None:
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
         self.n_items += len(top)
         self.brier += brier_of(top).brier * len(top)
         loss = negative_log_likelihood(logits, top.labels, scores="logits")
@@ -223,7 +237,7 @@ class _Ranked:
         self.names = names
         self.tops: list[TopLabel] = []
 
-    def update(self, logits: Any, top: TopLabel) -> None:
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
         self.tops.append(top)
 
     def figures(self) -> Figures:
@@ -231,11 +245,64 @@ class _Ranked:
         return {name: self.FUNCTIONS[name](top) for name in self.names}
 
 
+class _Contrast:
+    """Figures of contrast sets, which the table of the evaluated items names."""
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        import datasets
+
+        table = options.get("contrast_sets")
+        if isinstance(table, Mapping):
+            table = datasets.Dataset.from_dict(dict(table))
+        if not isinstance(table, datasets.Dataset) or "label" not in table.column_names:
+            got = table.column_names if isinstance(table, datasets.Dataset) else kind_of(table)
+            raise TypeError(
+                f"Expected `contrast_sets`, the Dataset of the evaluation with its labels and sets, for {names[0]!r}, "
+                f"but got {got}."
+            )
+        self.labels = np.array([IGNORED if label is None else label for label in table["label"][:]], dtype=np.int64)
+        items = ContrastItems.of(
+            table,
+            np.maximum(self.labels, -1),
+            groups_column=options.get("groups_column"),
+            original_column=options.get("original_column"),
+        )
+        if items is None:
+            usual = ", ".join(column for column, _ in USUAL[1:])
+            raise ValueError(
+                f"Expected contrast sets in `contrast_sets`, named by {usual} or `groups_column`, but its columns are "
+                f"{', '.join(table.column_names)}."
+            )
+        self.items = items
+        self.predicted = np.full(len(self.labels), IGNORED, dtype=np.int64)
+
+    def update(self, logits: Any, top: TopLabel, rows: NDArray[np.int64]) -> None:
+        if rows[-1] >= len(self.labels) or (self.labels[rows] != top.labels).any():
+            raise ValueError(
+                f"Expected the labels of the evaluation to be those of the {len(self.labels):,} rows of "
+                "`contrast_sets`, in their order, but they are others."
+            )
+        self.predicted[rows] = top.predicted
+
+    def figures(self) -> Figures:
+        n_missing = int(np.count_nonzero(self.predicted[self.items.rows] == IGNORED))
+        if n_missing:
+            raise ValueError(
+                f"Expected a prediction for each of the {len(self.items.rows):,} items of `contrast_sets`, but "
+                f"{n_missing:,} of them have none."
+            )
+        result = measure_contrast_sets(self.items, self.predicted, self.labels).result
+        return {name: getattr(result, name) for name in _CONTRAST}
+
+
+_CONTRAST = ("contrast_consistency", "contrast_accuracy", "original_accuracy")
+
 _FAMILIES: Mapping[type[Any], tuple[tuple[str, ...], tuple[str, ...]]] = {
     _Confusion: (("accuracy", "f1"), ("average",)),
     _Bins: (("ece", "mce"), tuple(name for name in CalibrationErrorOptions.names() if name != "scores")),
     _Means: (("brier", "nll"), ()),
     _Ranked: (tuple(_Ranked.FUNCTIONS), ()),
+    _Contrast: (_CONTRAST, ("contrast_sets", "groups_column", "original_column")),
 }
 _KNOWN = {name: options for names, options in _FAMILIES.values() for name in names}
 
@@ -256,7 +323,7 @@ def _joined(tops: Sequence[TopLabel]) -> TopLabel:
 
 
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
-    """Return the logits (N, K) and labels (N,) of the items that have a label."""
+    """Return the logits (N, K) and labels (N,), `IGNORED` where there is none."""
     logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
     if isinstance(logits, list) and logits and isinstance(logits[0], (tuple, np.ndarray)):
         # `eval_do_concat_batches=False` passes a list of batches.
@@ -269,8 +336,7 @@ def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
             "`compute_metrics` is for models that give one row of scores per item."
         )
     check_same_length(predictions=logits, label_ids=labels)
-    labeled = labels != IGNORED
-    return logits[labeled], labels[labeled]
+    return logits, labels
 
 
 def _first(outputs: Any) -> Any:
