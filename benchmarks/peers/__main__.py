@@ -7,6 +7,7 @@ exit status is 1 when a case differs without a reason.
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -45,6 +46,8 @@ def version(peer: str) -> str:
 
 def main() -> int:
     warnings.simplefilter("ignore")
+    for variable in ("HF_HUB_DISABLE_PROGRESS_BARS", "TQDM_DISABLE"):
+        os.environ.setdefault(variable, "1")
     unexplained = 0
     print("| peer | scenario | cases | same | different | why |\n|---|---|---:|---:|---:|---|")
     for peer in PEERS:
