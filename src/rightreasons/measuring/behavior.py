@@ -342,7 +342,7 @@ def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _C
         )
     if wanted is not None:
         more = tuple(f"class {number}" for number in order[n_labels:])
-        return _ClassMatch(order, wanted + more, f"{BY_NUMBER}, as {where} does not name its classes", spread)
+        return _ClassMatch(order, wanted + more, f"{BY_NUMBER}, as the classes of {where} have no names", spread)
     _check_sentiments(names, suite, where)
     return _ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
 

@@ -25,6 +25,8 @@ def test_regions_are_a_third_each_and_the_most_typical_first():
     assert found.region("hard").tolist() == [4, 1]
     assert found.region("ambiguous").tolist() == [2, 4]
     assert len(found.region("easy", fraction=0.5)) == 3
+    assert len(found.region("easy", fraction=0.45)) == 2  # 2.7 of 6: rounded down
+    assert len(found.region("easy", fraction=0.1)) == 1
 
 
 @pytest.mark.parametrize(

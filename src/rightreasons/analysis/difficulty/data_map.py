@@ -40,12 +40,13 @@ class DataMap(Result):
             fraction: The share of all examples that makes a region, in (0, 1]; default a third, as in the paper.
 
         Returns:
-            The positions of ceil(fraction · N) examples; regions may overlap.
+            The positions of floor(fraction · N) examples, as in the authors' code, and of one at least; regions may
+            overlap.
         """
         check_one_of(name, REGIONS, "name")
         check_fraction(fraction, "fraction")
         key = {"easy": -self.confidence, "hard": self.confidence, "ambiguous": -self.variability}[name]
-        size = int(np.ceil(round(fraction * len(key), 9)))
+        size = max(1, int(round(fraction * len(key), 9)))
         return np.argsort(key, kind="stable")[:size].astype(np.int64)
 
 
