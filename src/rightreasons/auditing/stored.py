@@ -20,6 +20,7 @@ from rightreasons.foundations.options import one_or_more
 from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_logits, check_ragged, check_scores
+from rightreasons.measuring.requests import ITEMS, StoredAnswers
 
 if TYPE_CHECKING:
     import datasets
@@ -61,6 +62,8 @@ class StoredModel:
         tables: The scores by split.
         fingerprint: A digest of the files.
         used: In words, which columns were taken for what.
+        answers: The scores of all requests of a log, for questions that change the items and ask again; None where the
+            file has only the items.
     """
 
     name: str
@@ -69,6 +72,7 @@ class StoredModel:
     tables: Mapping[str, StoredTable]
     fingerprint: str
     used: str
+    answers: StoredAnswers | None = None
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
@@ -126,7 +130,8 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
     if odd is not None:
         alone = " alone" if dataset is None else ""
         raise ValueError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.")
-    read = _read(path, stored, settings, with_labels=dataset is None)
+    everything = _read(path, stored, settings, with_labels=dataset is None)
+    read, answers = _asked(everything, path)
     if dataset is None:
         task, items = _own_items(read, path, settings)
         name, ids = ONLY_SPLIT, tuple(items["id"][:])
@@ -149,7 +154,7 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         digest += _digest(stored.fit_temperature_on)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
     fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
-    model = StoredModel(path, task, names, tables, fingerprint, read.used + match)
+    model = StoredModel(path, task, names, tables, fingerprint, read.used + match, answers)
     return StoredSource(model, data, name, spare)
 
 
@@ -172,6 +177,28 @@ def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labe
         with_labels=with_labels and not _has_choices(columns, settings),  # the labels of choices are read with them
         options=options,
     )
+
+
+def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | None]:
+    """Part the items from what else a log was asked about them."""
+    columns, ids = read.columns, read.ids
+    if "asked" not in columns or ids is None or read.kind == "confidence":
+        return read, None
+    rows = [row for row, asked in enumerate(columns["asked"]) if asked == ITEMS]
+    if not rows:
+        raise ValueError(
+            f"Expected items as they are in {path}, but it has only {listed(sorted(set(columns['asked'])))}."
+        )
+    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+    logits = check_logits(read.predictions, scores=read.scores or "probabilities")
+    rest = None
+    if len(rows) < len(ids):
+        prompts, choices = list(columns["prompt"]), list(columns["choices"])
+        joint = list(columns.get("options", choices)) != choices  # letters in their place
+        rest = StoredAnswers(Path(path).name, ids, prompts, choices, logits, joint=joint)
+    return read.take(rows), rest
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:

@@ -1,4 +1,4 @@
-"""`rightreasons data list | build NAME | source FILE`."""
+"""`rightreasons data list | build NAME | export DATASET | source FILE`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
+from rightreasons.cli._shared.options import (
+    ChoicesColumn,
+    ConfigName,
+    DataDir,
+    Dataset,
+    Limit,
+    PromptColumn,
+    RightChoiceColumn,
+    Seed,
+)
 
 app = command_line()
 
@@ -42,6 +52,61 @@ def build(
     configs = None if config is None else [part.strip() for part in config.split(",")]
     folder = publish(name, out or Path(name), configs=configs, data_dir=data_dir, other_versions=other_versions)
     typer.echo(f"Data: {folder}")
+
+
+@app.command()
+def export(
+    dataset: Dataset,
+    to: Annotated[str, typer.Option(help="lm-eval or inspect: the harness that is to ask.")] = "lm-eval",
+    parts: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: items, probes (their changed versions), orders (cyclic orders of choices)."
+        ),
+    ] = "items,probes",
+    letters: Annotated[
+        bool, typer.Option(help="Show the choices with letters and score these; inspect always does.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
+    split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
+    config: ConfigName = None,
+    prompt_column: PromptColumn = None,
+    choices_column: ChoicesColumn = None,
+    label_column: RightChoiceColumn = None,
+    data_dir: DataDir = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+) -> None:
+    """Write multiple-choice items as a task of another harness, whose log comes back into the same measures.
+
+    Example: rightreasons data export copa --limit 200 --out task; lm_eval run … --log_samples; rightreasons probes
+    --predictions samples.jsonl
+    """
+    from rightreasons.auditing.context import take_split
+    from rightreasons.auditing.options import AuditOptions, open_items
+    from rightreasons.data.exporting.tasks import write_task
+    from rightreasons.data.opening.splits import choose_split
+    from rightreasons.foundations.options import listed
+    from rightreasons.measuring.requests import choice_requests
+
+    settings = AuditOptions(
+        split=split,
+        config=config,
+        data_dir=None if data_dir is None else str(data_dir),
+        prompt_column=prompt_column,
+        choices_column=choices_column,
+        label_column=label_column,
+    )
+    splits = open_items(dataset, "multiple_choice", settings)
+    name = choose_split(splits, split, where=dataset)
+    chosen = take_split(
+        splits[name], name=name, role="primary", model_names=None, where=dataset, limit=limit, seed=seed
+    ).data
+    requests = choice_requests(chosen, parts=listed(parts) or (), seed=seed)
+    rows = [request.row(letters=letters or to == "inspect") for request in requests]
+    declared = write_task(out, Path(dataset).stem, rows, to=to)
+    typer.echo(f"Task: {declared} ({len(rows):,} requests about {len(chosen):,} items)")
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
 @app.command()

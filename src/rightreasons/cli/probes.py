@@ -1,5 +1,5 @@
-"""`rightreasons probes MODEL DATASET`."""
+"""`rightreasons probes MODEL DATASET`, or `--predictions FILE`: a log of a task that `data export` wrote."""
 
 from rightreasons.cli._shared.audit import question_app
 
-app = question_app("probes", task="multiple_choice")
+app = question_app("probes", stored=True, task="multiple_choice")

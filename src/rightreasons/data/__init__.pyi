@@ -10,6 +10,7 @@ from .builders.catalog import load_builder as load_builder
 from .builders.catalog import load_dataset as load_dataset
 from .builders.publish import publish as publish
 from .builders.sources import Source as Source
+from .exporting.tasks import write_task as write_task
 from .opening.datasets import chosen_rows as chosen_rows
 from .opening.datasets import open_dataset as open_dataset
 from .opening.datasets import open_multiple_choice as open_multiple_choice
@@ -108,4 +109,5 @@ __all__ = [
     "substitution_lookups",
     "word_substitutions",
     "write_rating_sheets",
+    "write_task",
 ]

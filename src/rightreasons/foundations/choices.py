@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import string
+from collections.abc import Sequence
+
 TASKS = ("classification", "multiple_choice")
 """What a model does, and so which columns its items have."""
 
@@ -42,3 +45,22 @@ SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 
 PROTOCOL_NAMES = ("rightreasons", "bihani2025", "du2021")
 """Protocols by which shortcuts are found; see `protocol_of`."""
+
+LETTERS = string.ascii_uppercase
+
+
+def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
+    r"""Write choices with letters under a prompt; return the text to ask, and the letters.
+
+    Raises:
+        ValueError: If there are more choices than letters.
+
+    Example:
+        >>> lettered("Why cook?", ["To eat.", "To run."])
+        ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
+    """
+    if len(choices) > len(LETTERS):
+        raise ValueError(f"Expected at most {len(LETTERS)} choices with letters, but got {len(choices)}.")
+    letters = list(LETTERS[: len(choices)])
+    lines = "\n".join(f"{letter}. {text}" for letter, text in zip(letters, choices, strict=True))
+    return f"{prompt}\n{lines}\nAnswer:".lstrip("\n"), letters

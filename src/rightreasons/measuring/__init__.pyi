@@ -39,6 +39,9 @@ from .probes import probe_tables as probe_tables
 from .protocols import PROTOCOLS as PROTOCOLS
 from .protocols import Protocol as Protocol
 from .protocols import protocol_of as protocol_of
+from .requests import ChoiceRequest as ChoiceRequest
+from .requests import StoredAnswers as StoredAnswers
+from .requests import choice_requests as choice_requests
 from .shortcuts import ShortcutMeasurement as ShortcutMeasurement
 from .shortcuts import ShortcutRecord as ShortcutRecord
 from .shortcuts import measure_shortcuts as measure_shortcuts
@@ -54,6 +57,7 @@ __all__ = [
     "CalibrationOptions",
     "CausalMeasurement",
     "ChoiceItems",
+    "ChoiceRequest",
     "ContrastItems",
     "ContrastMeasurement",
     "CueFigures",
@@ -73,8 +77,10 @@ __all__ = [
     "ShortcutMeasurement",
     "ShortcutRecord",
     "ShortcutsOptions",
+    "StoredAnswers",
     "SubstitutionTests",
     "SuiteAnswers",
+    "choice_requests",
     "cue_groups",
     "failing_cases",
     "judged_cases",

@@ -83,3 +83,14 @@ def test_paired_tests_and_intervals():
 def test_bad_input(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         choice_paralysis(*arguments)
+
+
+def test_rounding_is_no_drop():
+    # Scores of single choices, off by what float32 leaves: the own choices keep their shares up to 1e-8.
+    before = np.tile([0.6, 0.4], (30, 1))
+    after = np.column_stack((before * (0.5 - 1e-9 * np.arange(1, 31)[:, None] * [1, -1.5]), np.full(30, 0.5)))
+    result = choice_paralysis(before, after / after.sum(axis=1, keepdims=True), [0] * 30, [0] * 30)
+    assert 0 < result.restricted_drop.mean < 1e-6
+    assert result.restricted_drop.t_p_value is None
+    assert result.restricted_drop.wilcoxon_p_value is None
+    assert result.drop.wilcoxon_p_value < 1e-5

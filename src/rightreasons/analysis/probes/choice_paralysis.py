@@ -26,6 +26,10 @@ DEFINITION = (
 )
 
 
+ROUNDING = 1e-6
+"""Drops below this are rounding of scores in float32, which ranks would take for a finding: tests count them as 0."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Drop(Result):
     """A mean paired drop with its tests.
@@ -221,11 +225,12 @@ def _own_choices(
 
 def _drop(values: NDArray[np.float64], resampling: Resampling | None) -> Drop:
     interval = None if resampling is None else bootstrap_mean(values, resampling=resampling)
-    return Drop(float(values.mean()), t_p_value(values), wilcoxon_p_value(values), interval)
+    changes = np.where(np.abs(values) < ROUNDING, 0.0, values)
+    return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)
 
 
 def _reading(drop: float, mechanical: float, restricted: NDArray[np.float64]) -> str:
-    if np.abs(restricted).max() < 1e-6:
+    if np.abs(restricted).max() < ROUNDING:
         return (
             f"The whole drop of {drop:.4f} is mechanical: the model scores each choice by itself, so that the added "
             "choices only dilute the softmax."

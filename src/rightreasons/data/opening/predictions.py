@@ -114,6 +114,16 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.predictions)
 
+    def take(self, rows: Sequence[int]) -> Predictions:
+        """Return some rows, in that order."""
+        return dataclasses.replace(
+            self,
+            predictions=_rows_of(self.predictions, rows),
+            references=None if self.references is None else self.references[list(rows)],
+            ids=None if self.ids is None else tuple(self.ids[row] for row in rows),
+            columns={name: _rows_of(column, rows) for name, column in self.columns.items()},
+        )
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ModelAnswers:
@@ -317,6 +327,10 @@ class _Scores:
     columns: tuple[str, ...]
     kind: str | None
     class_names: tuple[str, ...] | None = None
+
+
+def _rows_of(column: Any, rows: Sequence[int]) -> Any:
+    return column[list(rows)] if isinstance(column, np.ndarray) else [column[row] for row in rows]
 
 
 def _candidates(columns: Columns, where: str) -> list[_Scores]:

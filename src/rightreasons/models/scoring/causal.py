@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.foundations.choices import SCORING_METHODS
+from rightreasons.foundations.choices import LETTERS, SCORING_METHODS, lettered
 from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import (
@@ -38,8 +37,6 @@ from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE, SHORTEST, Way, reach_of
 from rightreasons.models.scoring.likelihoods import SHARED, causal_way, likelihoods, n_rows, width
 from rightreasons.models.scoring.requests import Asked, tokenize_choices
-
-LETTERS = string.ascii_uppercase
 
 WAY = "way.json"
 """The file of a store that tells how its items were batched."""
@@ -262,11 +259,8 @@ def _with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
         raise ValueError(
             f"Expected at most {len(LETTERS)} choices with letters, but item {int(items.counts.argmax())} has {most}."
         )
-    prompts = []
-    for prompt, row in zip(items.prompts, items.choices, strict=True):
-        lines = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, row, strict=False))
-        prompts.append(f"{prompt}\n{lines}\nAnswer:".lstrip("\n"))
-    return prompts, [list(LETTERS[:count]) for count in items.counts]
+    asked = [lettered(prompt, row) for prompt, row in zip(items.prompts, items.choices, strict=True)]
+    return [text for text, _ in asked], [letters for _, letters in asked]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from rightreasons.analysis.intervals import Interval
@@ -69,13 +70,18 @@ class Probes:
     title = "Does it choose without a reason to?"
     order = 4
     needs_labels = True
-    without_model = "Confusion probes change the items and ask the model again, which stored predictions cannot answer."
+    without_model = ""  # the log of a harness may have the changed items
 
     def applies(self, context: AuditContext, options: ProbesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items that texts can be borrowed from."""
         split = context.primary
         if split.choices is None:
             return p.applies_not("Confusion probes are a question about multiple-choice data.")
+        if context.stored is not None and context.stored.answers is None:
+            return p.applies_not(
+                "Confusion probes change the items and ask the model again, which stored predictions cannot answer; "
+                "`rightreasons data export` writes what to ask."
+            )
         labeled = int(split.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
@@ -113,28 +119,35 @@ SECTION = Probes()
 
 
 def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
-    from rightreasons.models.scoring.choices import choose, is_joint
-
-    split, scorer = context.primary, context.classifier
+    split = context.primary
     wanted = tuple(dict.fromkeys(options.ks))
     spare = spare_choices(split.choices or [])
     ks = tuple(k for k in wanted if k <= spare) or (1,)
-
-    def score(part: str, *depends: str) -> Score:
-        folder = context.folder(part, split.fingerprint, str(context.seed), *depends)
-        settings: dict[str, Any] = {"batch_size": context.batch_size, "progress": context.progress, "out": folder}
-        return lambda prompts, choices, ids: choose(scorer, prompts, choices, ids=ids, **settings).logits
-
-    method = str(getattr(scorer, "method", ""))
-    scores = probe_tables(split.data, ks=ks, seed=context.seed).scored_by(score("probes", method, str(ks)))
-    orders, joint = None, is_joint(scorer)
-    if joint and scores.uniform is not None:
+    stored = None if context.stored is None else context.stored.answers
+    score, joint = _model(context) if stored is None else (lambda *_: stored, stored.joint)
+    scores = probe_tables(split.data, ks=ks, seed=context.seed).scored_by(score("probes", str(ks)))
+    turned = stored is None or f"{split.ids[0]}/order 1" in stored
+    orders = None
+    if joint and turned and scores.uniform is not None:
         prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
-        orders = measure_option_order(
-            prompts, choices, labels, ids, score("orders", method), resampling=context.resampling
-        )
+        orders = measure_option_order(prompts, choices, labels, ids, score("orders"), resampling=context.resampling)
     figures = measure_probes(scores, joint=joint, resampling=context.resampling)
     return ProbeAnswers(scores, figures, orders, joint, tuple(k for k in wanted if k not in ks))
+
+
+def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
+    """Return (what is asked, what it depends on) -> a scorer that stores its answers, and whether it is a joint one."""
+    from rightreasons.models.scoring.choices import choose, is_joint
+
+    scorer, fingerprint = context.classifier, context.primary.fingerprint
+    method = str(getattr(scorer, "method", ""))
+    settings: dict[str, Any] = {"batch_size": context.batch_size, "progress": context.progress}
+
+    def score(part: str, *depends: str) -> Score:
+        folder = context.folder(part, fingerprint, str(context.seed), method, *depends)
+        return lambda prompts, choices, ids: choose(scorer, prompts, choices, ids=ids, out=folder, **settings).logits
+
+    return score, is_joint(scorer)
 
 
 # ------------------------------------------------------------------------------------------------------------- telling

@@ -12,19 +12,17 @@ that counts them. Fields of a sample's metadata are columns as in `lm_eval`.
 from __future__ import annotations
 
 import math
-import string
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.logs.lm_eval import LINKS
+from rightreasons.data.opening.logs.lm_eval import EXPORTED, LINKS, is_exported
 from rightreasons.foundations.bounds import MAX_JSON_CHARACTERS
+from rightreasons.foundations.choices import LETTERS
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.validation import unknown_name
-
-LETTERS = string.ascii_uppercase
 
 
 def is_inspect(content: object) -> bool:
@@ -104,6 +102,9 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
         column = field if field in LINKS else f"doc.{field}"
         if column not in columns and all(field in one for one in metadata):
             columns[column] = [one[field] for one in metadata]
+    if all(map(is_exported, metadata)):
+        columns |= {name: [one[name] for one in metadata] for name in EXPORTED if name != "label" or name in columns}
+        columns["options"] = [list(LETTERS[: len(own)]) for own in columns["choices"]]  # which its solver shows
     if "confidence" not in columns:
         return columns
     answered = [value is not None for value in columns["confidence"]]

@@ -28,6 +28,9 @@ KEYS = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_res
 LINKS = ("pair_id", "source_id", "role", "is_original", "mirrored")
 """Fields of a document that keep their names, since they say which items belong together."""
 
+EXPORTED = ("asked", "prompt", "choices", "options", "label")
+"""Fields of a document that `rightreasons data export` wrote: they come back as they were."""
+
 NORMALIZED = ("per_character", "per_byte", "unconditional")
 """Columns of log-likelihoods in other measures than their sum."""
 
@@ -43,6 +46,11 @@ def is_lm_eval(row: object) -> bool:
         False
     """
     return isinstance(row, dict) and row.keys() >= KEYS
+
+
+def is_exported(document: Any) -> bool:
+    """Tell whether a document, or the metadata of a sample, is a request that `rightreasons data export` wrote."""
+    return isinstance(document, dict) and document.keys() >= {"id", "text", *EXPORTED}
 
 
 def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None = None) -> dict[str, list[Any]]:
@@ -95,6 +103,8 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
         column = name if name in LINKS else f"doc.{name}"
         if column not in columns and all(name in document for document in documents):
             columns[column] = [document[name] for document in documents]
+    if all(map(is_exported, documents)):
+        columns |= {name: [document[name] for document in documents] for name in EXPORTED}
     return {"id": _ids(rows, documents, where), **columns}
 
 
@@ -156,8 +166,11 @@ def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]],
         choices.append(own)
         logits.append(scores[:n_choices])
         alone.append(scores[n_choices:])
-        labels.append(_label(row, own, scores[:n_choices], where, in_prompt=in_prompt))
-    shared = len(rows) > 1 and all(own == choices[0] for own in choices)
+        known = is_exported(row["doc"])
+        labels.append(
+            row["doc"]["label"] if known else _label(row, own, scores[:n_choices], where, in_prompt=in_prompt)
+        )
+    shared = len(rows) > 1 and not is_exported(rows[0]["doc"]) and all(own == choices[0] for own in choices)
     if shared and all(map(_SIGN.fullmatch, choices[0])):
         texts = [_choice_texts(row["doc"], len(choices[0])) for row in rows]
         choices = [own if text is None else text for own, text in zip(choices, texts, strict=True)]

@@ -1,0 +1,181 @@
+"""Items written as the task of a harness come back in its log with the figures of a direct run."""
+
+import json
+import zlib
+
+import datasets
+import numpy as np
+import pytest
+import yaml
+
+import rightreasons
+from command_line import run
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.measuring import choice_requests, measure_option_order, measure_probes, probe_tables
+from rightreasons.measuring.requests import StoredAnswers
+
+SUBJECTS = ["cat", "dog", "cook", "pilot", "nurse", "king", "poet", "clerk", "diver", "judge", "smith", "baker"]
+
+
+def items(n_choices=3):
+    return datasets.Dataset.from_list(
+        [
+            {
+                "id": f"{name}-{row}",
+                "prompt": f"Why does the {name} run?",
+                "choices": [f"The {name} is {word}." for word in ("late", "glad", "cold", "lost")[:n_choices]],
+                "label": row % n_choices,
+            }
+            for row, name in enumerate(SUBJECTS)
+        ]
+    )
+
+
+def log_likelihood(context, continuation):
+    """Make up a log-likelihood of a continuation after a context; the same for the same texts."""
+    return -1 - zlib.crc32(f"{context}|{continuation}".encode()) % 7919 / 1000
+
+
+def harness(folder, score=log_likelihood):
+    """Do to a task what lm-evaluation-harness does: ask it, and write the samples file."""
+    task = yaml.safe_load(next(folder.glob("*.yaml")).read_text(encoding="utf-8"))
+    assert task["output_type"] == "multiple_choice"
+    rows = (folder / task["dataset_kwargs"]["data_files"]["test"]).read_text(encoding="utf-8").splitlines()
+    lines = []
+    for number, doc in enumerate(map(json.loads, rows)):
+        context, options = doc[task["doc_to_text"]], doc[task["doc_to_choice"]]
+        pairs = [(context, task["target_delimiter"] + option) for option in options]
+        answers = [[str(score(*pair)), "False"] for pair in pairs]
+        arguments = {f"gen_args_{i}": {"arg_0": one, "arg_1": two} for i, (one, two) in enumerate(pairs)}
+        sample = {"doc_id": number, "doc": doc, "target": str(doc[task["doc_to_target"]]), "arguments": arguments}
+        sample |= {"resps": [[answer] for answer in answers], "filtered_resps": answers, "filter": "none", "acc": 0.0}
+        lines.append(json.dumps(sample))
+    path = folder / "samples.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def direct(prompts, choices, ids):
+    rows = [
+        [log_likelihood(prompt, f" {choice}") for choice in row] for prompt, row in zip(prompts, choices, strict=True)
+    ]
+    return Ragged.of(np.concatenate(rows), [len(row) for row in rows])
+
+
+def direct_letters(prompts, choices, ids):
+    rows = []
+    for prompt, row in zip(prompts, choices, strict=True):
+        lines = "\n".join(f"{letter}. {text}" for letter, text in zip("ABCDEFGHIJKLMNOP", row, strict=False))
+        context = f"{prompt}\n{lines}\nAnswer:".lstrip("\n")
+        rows.append([log_likelihood(context, f" {letter}") for letter in "ABCDEFGHIJKLMNOP"[: len(row)]])
+    return Ragged.of(np.concatenate(rows), [len(row) for row in rows])
+
+
+def export(capsys, tmp_path, *options):
+    source = tmp_path / "items.jsonl"
+    source.write_text("\n".join(map(json.dumps, items())), encoding="utf-8")
+    return run(capsys, "data", "export", source, "--out", tmp_path / "task", *options)
+
+
+def answered(tmp_path, log, **options):
+    report = rightreasons.audit(predictions=str(log), out=tmp_path / "report", questions=["probes"], **options)
+    outcome = next(one for one in report.outcomes if one.question == "probes")
+    assert outcome.status == "answered", outcome.reason
+    return outcome.result.data
+
+
+def test_probes_of_single_choices(capsys, tmp_path):
+    said = export(capsys, tmp_path)
+    assert said.code == 0, said.err
+    # 12 items, three probes of each, and four numbers of added choices: 12 * 8.
+    assert "96 requests about 12 items" in said.out
+    data = answered(tmp_path, harness(tmp_path / "task"), task="multiple_choice")
+    figures = measure_probes(probe_tables(items()).scored_by(direct))
+    assert data["figures"] == json.loads(json.dumps(figures.to_dict()))
+    assert data["orders"] is None
+    assert not data["sees_choices_together"]
+
+
+def test_letters_and_orders(capsys, tmp_path):
+    export(capsys, tmp_path, "--letters", "--parts", "items,probes,orders")
+    data = answered(tmp_path, harness(tmp_path / "task"), task="multiple_choice")
+    figures = measure_probes(probe_tables(items()).scored_by(direct_letters), joint=True)
+    assert data["figures"] == json.loads(json.dumps(figures.to_dict()))
+    columns = [items()[name][:] for name in ("prompt", "choices", "label", "id")]
+    orders = measure_option_order(*columns, direct_letters)
+    assert data["orders"] == json.loads(json.dumps(orders.to_dict()))
+    assert data["sees_choices_together"]
+
+
+def test_the_items_alone_answer_what_needs_no_other(capsys, tmp_path):
+    export(capsys, tmp_path, "--parts", "items")
+    log = harness(tmp_path / "task")
+    report = rightreasons.audit(predictions=str(log), out=tmp_path / "report", questions=["calibration", "probes"])
+    status = {one.question: one.status for one in report.outcomes}
+    assert (status["calibration"], status["probes"]) == ("answered", "skipped")
+    assert "rightreasons data export" in next(one.reason for one in report.outcomes if one.question == "probes")
+
+
+def test_a_log_with_other_texts_or_half_its_requests(capsys, tmp_path):
+    export(capsys, tmp_path)
+    log = harness(tmp_path / "task")
+    lines = log.read_text(encoding="utf-8").splitlines()
+    for wrong, sentence in (
+        (
+            [line for line in lines if "/wrong_question" not in line],
+            r"Expected an answer to each of 96 requests in samples",
+        ),
+        ([line.replace("is glad", "is sad") if "/extra_choices_8" in line else line for line in lines], "other texts"),
+    ):
+        log.write_text("\n".join(wrong), encoding="utf-8")
+        report = rightreasons.audit(predictions=str(log), out=tmp_path / "report", questions=["probes"])
+        assert report.outcomes[0].status == "failed"
+        assert sentence in report.outcomes[0].reason
+
+
+def test_requests_are_written_once_with_their_right_choice():
+    requests = {one.id: one for one in choice_requests(items(), parts=["items", "probes", "orders"], ks=[1])}
+    # The item, three probes, one added choice, two further orders; and three inputs without content.
+    assert len(requests) == 12 * (1 + 3 + 1 + 2) + 3
+    assert requests["dog-1"].asked == "items"
+    for name, label in (("dog-1", 1), ("dog-1/no_question", -1), ("dog-1/order 1", 0), ("dog-1/order 2", 2)):
+        assert requests[name].label == label
+    turned, added = requests["dog-1/order 1"], requests["dog-1/extra_choices_1"]
+    assert turned.choices[turned.label] == added.choices[added.label] == items()[1]["choices"][1]
+    assert requests["dog-1/no_question"].row(letters=True)["text"].startswith("A. The dog is late.\nB. ")
+
+
+def test_stored_answers_are_those_of_the_same_request():
+    logits = Ragged.of(np.array([-1.0, -2.0, -3.0, -4.0, -5.0]), [2, 3])
+    answers = StoredAnswers("the log", ["a", "a/order 1"], ["Why?", "Why?"], [["x", "y"], ["y", "x", "z"]], logits)
+    assert answers(["Why?"] * 2, [["y", "x", "z"], ["x", "y"]], ["a/order 1", "a/order 0"]).values.tolist() == [
+        -3, -4, -5, -1, -2,
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"each of 2 requests in the log, but 1 have none, such as 'b'"):
+        answers(["Why?"] * 2, [["x", "y"]] * 2, ["a", "b"])
+    with pytest.raises(ValueError, match="asked with other texts"):
+        answers(["How?"], [["x", "y"]], ["a"])
+
+
+def test_a_task_of_inspect_is_python_that_names_its_rows(capsys, tmp_path):
+    export(capsys, tmp_path, "--to", "inspect", "--limit", "4")
+    source = (tmp_path / "task" / "rightreasons_items.py").read_text(encoding="utf-8")
+    compile(source, "task", "exec")
+    rows = [json.loads(line) for line in (tmp_path / "task" / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["asked"] for row in rows} >= {"items", "no_question", "extra_choices_4"}
+    assert all(row["options"] == list("ABCDEFGHIJKL"[: len(row["choices"])]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--to", "helm"], "Expected `to` to be one of"),
+        (["--parts", "probes,cues"], "Expected `parts` to be one of"),
+        (["--split", "dev"], "dev"),
+    ],
+)
+def test_what_cannot_be_exported(capsys, tmp_path, options, sentence):
+    said = export(capsys, tmp_path, *options)
+    assert said.code != 0
+    assert sentence in said.err
+    assert not (tmp_path / "task").exists()
