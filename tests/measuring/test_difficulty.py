@@ -5,9 +5,17 @@ import pytest
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.difficulty import REVERSED, DifficultyMeasurement, ExtremeFlips, TrainingDynamics
+from rightreasons.measuring.difficulty import (
+    REVERSED,
+    DifficultyMeasurement,
+    ExtremeFlips,
+    TrainingDynamics,
+    measure_difficulty,
+)
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests
 from rightreasons.models.gradients.fisher import FisherInformation
+from rightreasons.models.scoring.choices import choose, load_chooser
+from tiny_causal import save_tiny_causal
 
 RESAMPLING = Resampling(resamples=50)
 
@@ -129,3 +137,16 @@ def test_flips_are_two_figures():
         1,
         1,
     )
+
+
+def test_answers_of_a_causal_model(tmp_path):
+    scorer = load_chooser(save_tiny_causal(tmp_path / "causal"), method="letters")
+    prompts, choices = (
+        ["the rain", "what", "the man fell"],
+        [["so wet", "dry"], ["film", "plot", "sun"], ["and", "but"]],
+    )
+    measured = measure_difficulty(scorer, prompts, choices=choices, labels=np.array([0, -1, 1]), progress=False)
+    scores = choose(scorer, prompts, choices, progress=False).logits
+    assert measured.predicted.tolist() == [int(row.argmax()) for row in scores]
+    assert (measured.values > 0).all()
+    assert measured.labeled.tolist() == [True, False, True]

@@ -130,7 +130,10 @@ class EmbeddingInput:
 
     def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
         """Ask a model with one row whether it looks words up as (length, rows): of a square nobody can tell."""
-        one = {name: tensor[(slice(1),) * (tensor.dim() - 1)] for name, tensor in inputs.items()}
+        one = {
+            name: value[(slice(1),) * (value.dim() - 1)] if isinstance(value, Tensor) else value
+            for name, value in inputs.items()
+        }
         return self._looked_up(self._first, one)[0].shape[0] > 1
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -18,12 +19,14 @@ from rightreasons.foundations.options import Options, option, takes
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_number
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
-from rightreasons.models.gradients.fisher_eigen import Solver
+from rightreasons.models.gradients.fisher_causal import CausalFisher
+from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
 from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
+from rightreasons.models.scoring.causal import CausalLM
 
 METHODS = ("auto", "gram", "power")
 
@@ -112,7 +115,7 @@ class FisherOptions(Options):
 
 @takes(FisherOptions)
 def fisher_information(
-    classifier: Classifier,
+    classifier: Classifier | CausalLM,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -136,10 +139,12 @@ def fisher_information(
     With many classes (method="power") each product G v takes one backward and one double-backward pass, whatever K is.
 
     Args:
-        classifier: From `load_classifier` or `load_multiple_choice`.
-        texts: N texts, or the prompts of a multiple-choice model.
+        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`.
+        texts: N texts, or the prompts of a multiple-choice or a causal language model.
         text_pairs: N second texts for a task of pairs.
-        choices: N lists of choices, for a multiple-choice model; x is then all choices' embeddings together.
+        choices: N lists of choices, for a multiple-choice model, where x is all choices' embeddings together, or for a
+            causal language model: answers or label words, whose scores are those of `choose_causal` with the method of
+            the model ("letters" among them). There p is the softmax of the scores, and x the prompt.
         ids: N unique ids; by default "0", "1", …
         options: A `FisherOptions`, in place of the following keywords.
         method: "gram" (exact), "power" (power iteration, with its error) or "auto" (default): gram up to
@@ -175,6 +180,20 @@ def fisher_information(
         >>> fisher_information(classifier, ["a good film"]).eigenvalues  # doctest: +SKIP
         array([0.0213])
     """
+    if isinstance(classifier, CausalLM):
+        if choices is None or text_pairs is not None or max_length is not None:
+            came = "none" if choices is None else "`text_pairs`" if text_pairs is not None else "`max_length`"
+            raise ValueError(
+                f"Expected `choices` alone for the causal language model {classifier.name}, but got {came}."
+            )
+        causal = CausalFisher(classifier, texts, choices, ids=ids)
+        solver = options.solver(int(causal.counts.max()))
+        with sdpa_kernel(SDPBackend.MATH) if solver.power else nullcontext():
+            columns = causal.run(
+                solver, _columns, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out
+            )
+        definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {classifier.method}; ")
+        return dataclasses.replace(_fisher_information(causal.items, columns, options), definition=definition)
     items = Items.of(
         classifier,
         texts,
@@ -189,7 +208,11 @@ def fisher_information(
     embedding_input = EmbeddingInput(classifier.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
-        return _columns(embedding_input, inputs, solver)
+        embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
+        with torch.enable_grad():
+            logits = embedding_input.logits(embeddings, inputs)
+            leading = solver(logits, embeddings)
+        return _columns(leading, logits, embeddings, inputs["attention_mask"])
 
     # Only plain attention can be differentiated twice; the faster kernels have no second derivative.
     with sdpa_kernel(SDPBackend.MATH) if solver.power else nullcontext():
@@ -205,14 +228,10 @@ def fisher_information(
     return _fisher_information(items, columns, options)
 
 
-def _columns(embedding_input: EmbeddingInput, inputs: dict[str, Tensor], solver: Solver) -> dict[str, Column]:
-    """Compute one batch; an item that comes out as NaN stays NaN and does not affect the others."""
-    embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
-    real = inputs["attention_mask"].unsqueeze(-1).to(embeddings.dtype)
-    with torch.enable_grad():
-        logits = embedding_input.logits(embeddings, inputs)
-        leading = solver(logits, embeddings)
-    real_rows = inputs["attention_mask"].bool().flatten(1).cpu().numpy()
+def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> dict[str, Column]:
+    """Return the results of one batch; an item that comes out as NaN stays NaN and does not affect the others."""
+    real = mask.unsqueeze(-1).to(embeddings.dtype)
+    real_rows = mask.bool().flatten(1).cpu().numpy()
     norms = (embeddings.detach() * real).norm(dim=-1).flatten(1).double().sum(dim=1)
     mean_norm = norms / real.flatten(1).double().sum(dim=1)
     columns: dict[str, Column] = {

@@ -93,11 +93,7 @@ def encode_with_places(
     Raises:
         ValueError: If the tokenizer is not a fast one, which alone knows the places.
     """
-    if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(
-            f"Expected a fast tokenizer, which knows the places of its tokens, but {type(tokenizer).__name__} is a "
-            "slow one: save a tokenizer.json beside the model."
-        )
+    check_fast(tokenizer)
     special: list[bool] = []
     part: list[int] = []
     spans: list[tuple[int, int]] = []
@@ -239,6 +235,15 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
         table[mask] = column[source]
         tensors[name] = torch.from_numpy(table)
     return {name: tensor.to(device) for name, tensor in tensors.items()}
+
+
+def check_fast(tokenizer: Any) -> None:
+    """Refuse a slow tokenizer, which does not know the places of its tokens."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"Expected a fast tokenizer, which knows the places of its tokens, but {type(tokenizer).__name__} is a "
+            "slow one: save a tokenizer.json beside the model."
+        )
 
 
 def _cut(tokenizer: Any, tokens: Any, texts: list[str], pairs: list[str] | None, max_length: int) -> list[bool]:

@@ -193,7 +193,7 @@ def choose_causal(
     check_one_of(method, SCORING_METHODS, "method")
     check_count(max_tokens, "max_tokens")
     asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
-    prompts, rows = _with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
+    prompts, rows = with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
     score = functools.partial(_score, scorer, max_tokens=max_tokens, shared_prefix=shared_prefix, progress=progress)
     scored = score(asked.ids, prompts, rows, kind=f"choices by {method}", out=out)
     likelihood = scored.likelihoods
@@ -253,7 +253,7 @@ class ChoiceItems:
         return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
 
 
-def _with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
+def with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
     """Write the choices into the prompts with letters, and let the letters be the choices."""
     if (most := int(items.counts.max())) > len(LETTERS):
         raise ValueError(

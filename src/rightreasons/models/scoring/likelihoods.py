@@ -96,9 +96,9 @@ def likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np
 def token_likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np.float64]]:
     """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice."""
     first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
-    make = _shared_rows if way == SHARED else _plain_rows
+    make = _shared_rows if way == SHARED else plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
-    parts = [_read(model, group, way) for group in _groups(rows, way)]
+    parts = [_read(model, group, way) for group in groups_of(rows, way)]
     owners, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
     return np.split(values[order], np.cumsum(np.bincount(owners))[:-1])
@@ -160,7 +160,7 @@ def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
     answers = []
     alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
-    for row in itertools.chain.from_iterable(_plain_rows(asked, 0) for asked in alone):
+    for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
         scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
         if name is not None and len(row) > 4:
             part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])), name)[0]
@@ -175,7 +175,7 @@ def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
     return answers
 
 
-def _plain_rows(asked: Asked, first: int) -> Iterator[_Row]:
+def plain_rows(asked: Asked, first: int) -> Iterator[_Row]:
     """Yield a row per choice; choices that differ in their last token alone share one."""
     rows: dict[tuple[int, ...], list[int]] = {}
     for place, choice in enumerate(asked.choices):
@@ -211,7 +211,7 @@ def _shared_rows(asked: Asked, first: int) -> Iterator[_Row]:
     )
 
 
-def _groups(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
+def groups_of(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
     """Cut rows into those that are read together."""
     if way == ONE_BY_ONE:
         return [[row] for row in rows]

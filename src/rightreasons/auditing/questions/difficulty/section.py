@@ -181,7 +181,12 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
         unit="word",
         batch_size=context.batch_size,
         progress=context.progress,
-        out=context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(options.items)),
+        out=context.folder(
+            f"difficulty-{safe_name(split.name)}",
+            split.fingerprint,
+            str(options.items),
+            str(getattr(context.classifier, "method", "")),
+        ),
     )
     if len(measured) < MIN_ITEMS:
         raise ValueError(

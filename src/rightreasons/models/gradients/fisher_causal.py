@@ -1,0 +1,265 @@
+"""Fisher information of a causal language model: how far its answer moves with the word embeddings of the prompt."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rightreasons.foundations.ragged import offsets_of
+from rightreasons.models.gradients.embedding_input import EmbeddingInput
+from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
+from rightreasons.models.items import Items
+from rightreasons.models.running.batching import Encoded, Places, check_fast
+from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.run import Columns, run_model
+from rightreasons.models.running.store import Column
+from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, with_letters
+from rightreasons.models.scoring.likelihoods import PADDED, causal_way, groups_of, plain_rows, width
+from rightreasons.models.scoring.requests import Asked, tokenize_choices
+
+_TOGETHER = 16
+
+
+class _Prompts(Items):
+    """Prompts with the places of their tokens; a causal language model reads them as `CausalFisher` says."""
+
+    def __post_init__(self) -> None:
+        """Try nothing: these items are not padded as those of a classifier are."""
+
+
+class CausalFisher:
+    """The prompts and choices of N items as a causal language model reads them, and the gradients of their scores.
+
+    The scores of the choices are those of `choose_causal` with the method of the model. What is moved is the prompt,
+    which all choices share; with "letters" that includes the choices.
+
+    Args:
+        scorer: From `load_causal` or `load_chooser`.
+        prompts: N prompts.
+        choices: N lists of at least two texts.
+        ids: N unique ids; by default "0", "1", …
+
+    Raises:
+        TypeError: If a column is of the wrong kind.
+        ValueError: If columns differ in length, an item has fewer than two choices, or the tokenizer is slow.
+    """
+
+    def __init__(
+        self,
+        scorer: CausalLM,
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        *,
+        ids: Iterable[object] | None = None,
+    ) -> None:
+        check_fast(scorer.tokenizer)
+        asked = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
+        heads, rows = with_letters(asked) if scorer.method == "letters" else (asked.prompts, asked.choices)
+        parts = tokenize_choices(
+            scorer.tokenizer,
+            asked.ids,
+            heads,
+            rows,
+            start_token=scorer.start_token,
+            max_length=scorer.max_length,
+            model_name=scorer.name,
+        )
+        self._scorer = scorer
+        self._asked = [_joined(item) for item in parts]
+        self.counts = asked.counts
+        self.items = self._items(asked, heads)
+        self._divisors = np.ones(int(self.counts.sum()))
+        self._offsets = offsets_of(self.counts)
+        self._constants = np.zeros(len(self._divisors))
+        if scorer.method == "mean":
+            self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
+        if scorer.method == "unconditional":
+            self._constants = self._alone([text for row in rows for text in row])
+
+    def _alone(self, texts: list[str]) -> NDArray[np.float64]:
+        """Return the log-likelihood of each text after no prompt; equal texts are scored once."""
+        distinct = list(dict.fromkeys(texts))
+        groups = [distinct[start : start + _TOGETHER] for start in range(0, len(distinct), _TOGETHER)]
+        rows = [group if len(group) > 1 else group * 2 for group in groups]
+        scores = choose_causal(self._scorer, [""] * len(rows), rows, method="sum", progress=False).logits
+        known = {
+            text: float(score)
+            for row, values in zip(rows, scores, strict=True)
+            for text, score in zip(row, values, strict=True)
+        }
+        return np.array([known[text] for text in texts])
+
+    def _items(self, asked: ChoiceItems, heads: Sequence[str]) -> Items:
+        """Return the prompts as items of one sequence, with the places of their tokens in the prompts of the user."""
+        tokens = [np.array(item.prompt, dtype=np.int32) for item in self._asked]
+        places = [
+            _places(self._scorer.tokenizer, item.prompt, head.rstrip(), prompt)
+            for item, head, prompt in zip(self._asked, heads, asked.prompts, strict=True)
+        ]
+        table = np.concatenate(places)
+        encoded = Encoded(
+            columns={"input_ids": np.concatenate(tokens)},
+            offsets=offsets_of([len(row) for row in tokens]),
+            truncated=np.array([item.truncated for item in self._asked], dtype=np.bool_),
+            padding={"input_ids": 0},
+        )
+        return _Prompts(
+            self._scorer,  # type: ignore[arg-type]
+            asked.ids,
+            np.ones(len(tokens), dtype=np.int64),
+            encoded,
+            first=asked.prompts,
+            _places=Places(table[:, 0] < 0, np.zeros(len(table), np.int64), *np.maximum(table, 0).T),
+        )
+
+    def run(
+        self,
+        solver: Solver,
+        columns_of: Any,
+        *,
+        batch_size: int,
+        max_tokens: int | None,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> Columns:
+        """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
+        scorer, asked = self._scorer, self._asked
+        embedding_input = EmbeddingInput(scorer.model)
+        way = causal_way(
+            scorer.model,
+            scorer.tokenizer,
+            scorer.name,
+            longest=max(width(item, PADDED) for item in asked),
+            bound=scorer.max_length,
+            shared_prefix=False,
+        )
+
+        def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+            prompts, real = self._prompts(batch)
+            embeddings = embedding_input.look_up(prompts).requires_grad_()
+            with torch.enable_grad():
+                scores = self._scores(embedding_input, embeddings, batch, way.name)
+                leading: FisherEigen = solver(scores, embeddings)
+            columns: Mapping[str, Column] = columns_of(leading, scores, embeddings, real)
+            return columns
+
+        return run_model(
+            scorer.model,
+            compute,
+            self._batches(batch_size, max_tokens),
+            kind="Fisher information of answers",
+            inputs=lambda: {
+                "ids": fingerprint_texts(self.items.ids),
+                "texts": fingerprint_arrays(
+                    {
+                        "tokens": np.concatenate([np.concatenate([item.prompt, *item.choices]) for item in asked]),
+                        "lengths": np.array([len(part) for item in asked for part in (item.prompt, *item.choices)]),
+                        "choices": self.counts,
+                    }
+                ),
+                "method": scorer.method,
+                "options": vars(solver),
+            },
+            progress=progress,
+            out=out,
+        )
+
+    def _batches(self, batch_size: int, max_tokens: int | None) -> list[NDArray[np.int64]]:
+        """Cut items into batches of one number of choices and of like length, the longest first."""
+        sizes = np.array([width(item, PADDED) for item in self._asked])
+        order = np.lexsort((-sizes, self.counts))
+        batches: list[NDArray[np.int64]] = []
+        for _, group in itertools.groupby(order.tolist(), key=lambda item: int(self.counts[item])):
+            rest = np.array(list(group), dtype=np.int64)
+            while len(rest):
+                rows = int(sizes[rest[0]] * self.counts[rest[0]])
+                size = batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // max(rows, 1)))
+                batches.append(rest[:size])
+                rest = rest[size:]
+        return batches
+
+    def _prompts(self, batch: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        """Return the tokens of some prompts, padded on the right, and which of them are real."""
+        prompts = [self._asked[item].prompt for item in batch]
+        table = np.zeros((len(prompts), max(map(len, prompts))), dtype=np.int64)
+        real = np.zeros_like(table)
+        for row, prompt in enumerate(prompts):
+            table[row, : len(prompt)], real[row, : len(prompt)] = prompt, 1
+        device = self._scorer.model.device
+        return torch.from_numpy(table).to(device), torch.from_numpy(real).to(device)
+
+    def _scores(
+        self, embedding_input: EmbeddingInput, embeddings: Tensor, batch: NDArray[np.int64], way: str
+    ) -> Tensor:
+        """Return the scores of the choices of some items, (b, C), as functions of the embeddings of their prompts."""
+        model, device = self._scorer.model, embeddings.device
+        n_choices = int(self.counts[batch[0]])
+        rows = [row for place, item in enumerate(batch) for row in plain_rows(self._asked[item], place * n_choices)]
+        owners, parts = [], []
+        for group in groups_of(rows, way):
+            ids = np.zeros((len(group), max(map(len, group))), dtype=np.int64)
+            mask, prompt = np.zeros_like(ids), np.zeros(ids.shape, dtype=np.bool_)
+            item = np.array([int(row.owners[0]) // n_choices for row in group])
+            for place, row in enumerate(group):
+                ids[place, : len(row)], mask[place, : len(row)] = row.tokens, 1
+                prompt[place, : len(self._asked[batch[item[place]]].prompt)] = True
+            inputs: dict[str, Any] = {"input_ids": torch.from_numpy(ids).to(device)}
+            if way == PADDED:
+                inputs["attention_mask"] = torch.from_numpy(mask).to(device)
+            if "use_cache" in inspect.signature(model.forward).parameters:
+                inputs["use_cache"] = False
+            own = embeddings[torch.from_numpy(item).to(device)]
+            own = torch.nn.functional.pad(own, (0, 0, 0, max(0, ids.shape[1] - own.shape[1])))[:, : ids.shape[1]]
+            fed = torch.where(
+                torch.from_numpy(prompt).to(device).unsqueeze(-1), own, embedding_input.look_up(inputs["input_ids"])
+            )
+            logits = embedding_input.logits(fed, inputs)
+            at_row = np.repeat(np.arange(len(group)), [len(row.wanted) for row in group])
+            index = [torch.from_numpy(np.concatenate(part)).to(device) for part in (
+                [row.columns for row in group], [row.wanted for row in group], [row.owners for row in group],
+            )]  # fmt: skip
+            log = logits[torch.from_numpy(at_row).to(device), index[0]]
+            log = log if log.dtype == torch.float64 else log.float()
+            parts.append(log.gather(1, index[1][:, None])[:, 0] - log.logsumexp(dim=1))
+            owners.append(index[2])
+        total = torch.zeros(len(batch) * n_choices, dtype=parts[0].dtype, device=device)
+        total = total.index_add(0, torch.cat(owners), torch.cat(parts)).view(len(batch), n_choices)
+        places = self._offsets[batch][:, None] + np.arange(n_choices)
+        divisors, constants = (
+            torch.from_numpy(values[places]).to(total) for values in (self._divisors, self._constants)
+        )
+        return total / divisors - constants
+
+
+def _joined(parts: list[Asked]) -> Asked:
+    """Join the parts of an item whose prompt was cut in several ways: all of its choices see the shortest."""
+    if len(parts) == 1 and parts[0].places == sorted(parts[0].places):
+        return parts[0]
+    shortest = min((part.prompt for part in parts), key=len)
+    choices = sorted((place, choice) for part in parts for place, choice in zip(part.places, part.choices, strict=True))
+    return Asked(parts[0].name, shortest, [choice for _, choice in choices], [place for place, _ in choices], True)
+
+
+def _places(tokenizer: Any, tokens: list[int], head: str, prompt: str) -> NDArray[np.int64]:
+    """Return the first and one past the last character of each token in the prompt of the user; -1 for others."""
+    places = np.full((len(tokens), 2), -1, dtype=np.int64)
+    encoding = tokenizer(head, verbose=False).encodings[0]
+    starts = range(len(encoding.ids) - len(tokens), -1, -1)
+    first = next((start for start in starts if encoding.ids[start : start + len(tokens)] == tokens), None)
+    if first is None:
+        return places
+    # What was written around a prompt for letters begins behind it; line ends before it were left out.
+    shift = 0 if head.startswith(prompt.rstrip()) else len(prompt) - len(prompt.lstrip("\n"))
+    for place in range(len(tokens)):
+        start, end = (edge + shift for edge in encoding.offsets[first + place])
+        if encoding.sequence_ids[first + place] is not None and start < len(prompt):
+            places[place] = start, min(end, len(prompt))
+    return places
