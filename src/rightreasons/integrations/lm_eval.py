@@ -1,0 +1,125 @@
+"""Measures for the tasks of lm-evaluation-harness, to be named in a task's YAML.
+
+A task hands its answers over with `process_results`, and names an aggregation per figure. In a `utils.py` beside the
+YAML:
+
+    from rightreasons.integrations.lm_eval import aggregation, choice_results
+
+    ece = aggregation("ece")
+    prior_bias = aggregation("prior_bias")
+
+    def process_results(doc, results):
+        return choice_results(results, doc["label"], ("ece", "prior_bias"))
+
+and in the YAML, whose `output_type` is `multiple_choice`:
+
+    process_results: !function utils.process_results
+    metric_list:
+      - metric: acc
+        aggregation: mean
+        higher_is_better: true
+      - metric: ece
+        aggregation: !function utils.ece
+        higher_is_better: false
+      - metric: prior_bias
+        aggregation: !function utils.prior_bias
+        higher_is_better: false
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.analysis import (
+    brier_score,
+    calibration_error,
+    prior_bias,
+    selective_scores,
+    smooth_ece,
+)
+from rightreasons.foundations.validation import check_labels, check_one_of
+
+KINDS = ("top_label", "confidence")
+
+Item = tuple[Any, int]
+"""The log-likelihoods of the choices and the right choice; or the confidence in an answer and whether it was right."""
+
+MEASURES: Mapping[str, tuple[Callable[..., Any], str]] = {
+    "ece": (calibration_error, "ece"),
+    "smooth_ece": (smooth_ece, "smooth_ece"),
+    "brier": (brier_score, "brier"),
+    "auroc": (selective_scores, "auroc"),
+    "aurc": (selective_scores, "aurc"),
+    "prior_bias": (prior_bias, "prior_bias"),
+}
+"""Figures that an aggregation can give: name -> the kernel, and the field of its result."""
+
+
+def choice_results(results: Iterable[Sequence[Any]], label: int, measures: Sequence[str] = ("ece",)) -> dict[str, Any]:
+    """Hand the log-likelihoods of one item's choices over to aggregations; the result of `process_results`.
+
+    Args:
+        results: (log-likelihood, is greedy) of each choice, as the harness gives them.
+        label: The index of the right choice.
+        measures: Names of figures of the task's `metric_list`; default ("ece",).
+
+    Returns:
+        "acc", 1.0 where the likeliest choice is right, and per measure the item for its aggregation.
+
+    Raises:
+        ValueError: If the label is no choice, or a measure is unknown.
+
+    Example:
+        >>> choice_results([(-1.5, False), (-0.5, True)], 1)
+        {'acc': 1.0, 'ece': ((-1.5, -0.5), 1)}
+    """
+    scores = tuple(float(result[0]) for result in results)
+    right = int(check_labels([label], len(scores), name="label")[0])
+    for name in measures:
+        check_one_of(name, tuple(MEASURES), "measures")
+    item: Item = (scores, right)
+    return {"acc": float(int(np.argmax(scores)) == right), **dict.fromkeys(measures, item)}
+
+
+def aggregation(measure: str, *, kind: str = "top_label", **options: Any) -> Callable[[Sequence[Item]], float | None]:
+    """Make an aggregation of the harness: a function from the items of a task to one figure.
+
+    Args:
+        measure: A name of `MEASURES`.
+        kind: "top_label" (default) for the log-likelihoods of choices, of which softmax is taken; "confidence" for
+            pairs of the confidence in a generated answer, from 0 to 1, and 1 where it was right, or 0.
+        **options: Options of the kernel, such as n_bins=10 of `rightreasons.analysis.calibration_error`.
+
+    Returns:
+        The function; it gives None where the figure is undefined.
+
+    Raises:
+        ValueError: If the measure or the kind is unknown.
+
+    Example:
+        Confidences of 0.75 and 0.5 in answers of which the first is right: (|0.75 - 1| + |0.5 - 0|) / 2.
+
+        >>> aggregation("ece", kind="confidence")([(0.75, 1), (0.5, 0)])
+        0.375
+        >>> aggregation("prior_bias")([((0.0, 0.0), 0)])
+        0.0
+    """
+    check_one_of(measure, tuple(MEASURES), "measure")
+    check_one_of(kind, KINDS, "kind")
+    if kind == "confidence" and measure == "prior_bias":
+        raise ValueError("Expected the scores of all choices for prior_bias, but the kind is 'confidence'.")
+    kernel, field = MEASURES[measure]
+    settings = {"n_permutations": 0, **options} if measure == "prior_bias" else {"kind": kind, **options}
+    if kind == "top_label":
+        settings["scores"] = "logits"
+
+    def aggregate(items: Sequence[Item]) -> float | None:
+        rows = [item[0] if kind == "confidence" else list(item[0]) for item in items]
+        figure = getattr(kernel(rows, [item[1] for item in items], **settings), field)
+        return None if figure is None else float(figure)
+
+    aggregate.__name__ = measure
+    return aggregate

@@ -1,0 +1,102 @@
+"""Measures for the tasks of lm-evaluation-harness: closed forms, and inside the harness where it is installed."""
+
+import json
+import math
+
+import pytest
+
+from rightreasons.analysis import calibration_error, prior_bias, smooth_ece
+from rightreasons.integrations.lm_eval import MEASURES, aggregation, choice_results
+
+# Softmax of (log 3, 0) is (3/4, 1/4); of (0, log 3, 0) it is (1/5, 3/5, 1/5).
+ITEMS = [((math.log(3), 0.0), 0), ((0.0, math.log(3), 0.0), 2), ((0.0, math.log(3)), 1)]
+
+
+def test_figures_are_those_of_the_kernels():
+    rows, labels = [list(row) for row, _ in ITEMS], [label for _, label in ITEMS]
+    # Confidences of 3/4, 3/5 and 3/4, right, wrong, right: (2 * |3/4 - 1| + |3/5 - 0|) / 3.
+    assert aggregation("ece")(ITEMS) == pytest.approx((0.5 + 0.6) / 3)
+    assert aggregation("ece", n_bins=1)(ITEMS) == pytest.approx(abs((0.75 + 0.6 + 0.75) / 3 - 2 / 3))
+    assert aggregation("smooth_ece")(ITEMS) == smooth_ece(rows, labels, scores="logits").smooth_ece
+    # ((1/4)^2 + (3/5)^2 + (1/4)^2) / 3
+    assert aggregation("brier")(ITEMS) == pytest.approx((0.0625 + 0.36 + 0.0625) / 3)
+    # Both right answers are surer than the wrong one.
+    assert aggregation("auroc")(ITEMS) == 1
+    assert aggregation("prior_bias")(ITEMS) == prior_bias(rows, scores="logits", n_permutations=0).prior_bias
+    assert aggregation("auroc")(ITEMS[:1]) is None
+
+
+def test_confidence_in_generated_answers():
+    items = [(0.9, 1), (0.3, 0), (0.4, 1)]
+    want = calibration_error([0.9, 0.3, 0.4], [1, 0, 1], kind="confidence").ece
+    assert aggregation("ece", kind="confidence")(items) == want
+    assert aggregation("auroc", kind="confidence")(items) == 1
+
+
+def test_what_a_task_hands_over():
+    results = [(-2.0, False), (-1.0, True), (-3.0, False)]
+    assert choice_results(results, 0, ("ece", "brier")) == {
+        "acc": 0.0,
+        "ece": ((-2.0, -1.0, -3.0), 0),
+        "brier": ((-2.0, -1.0, -3.0), 0),
+    }
+    assert choice_results(results, 1)["acc"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: aggregation("mce"), "Expected `measure` to be one of"),
+        (lambda: aggregation("ece", kind="rank"), "Expected `kind` to be one of"),
+        (lambda: aggregation("prior_bias", kind="confidence"), "the scores of all choices for prior_bias"),
+        (lambda: choice_results([(-1.0, True), (-2.0, False)], 2), "`label`"),
+        (lambda: choice_results([(-1.0, True), (-2.0, False)], 0, ("ece", "x")), "Expected `measures` to be one of"),
+    ],
+)
+def test_what_cannot_be_handed_over(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()
+
+
+def test_inside_the_harness(tmp_path):
+    lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
+    from lm_eval.api.model import LM
+    from lm_eval.tasks import TaskManager
+
+    rows = [{"text": f"Item {k}", "options": ["yes", "no", "so"][: 2 + k % 2], "label": k % 2} for k in range(7)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "utils.py").write_text(
+        "from rightreasons.integrations.lm_eval import aggregation, choice_results\n"
+        f"MEASURES = {tuple(MEASURES)}\n"
+        "for name in MEASURES:\n    globals()[name] = aggregation(name)\n"
+        "def process_results(doc, results):\n    return choice_results(results, doc['label'], MEASURES)\n",
+        encoding="utf-8",
+    )
+    figures = "".join(
+        f"  - metric: {name}\n    aggregation: !function utils.{name}\n    higher_is_better: false\n"
+        for name in MEASURES
+    )
+    (tmp_path / "own.yaml").write_text(
+        f"task: own\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test: {tmp_path / 'items.jsonl'}\n"
+        "test_split: test\noutput_type: multiple_choice\ndoc_to_text: text\ndoc_to_choice: options\n"
+        "doc_to_target: label\nprocess_results: !function utils.process_results\nmetric_list:\n"
+        "  - metric: acc\n    aggregation: mean\n    higher_is_better: true\n" + figures,
+        encoding="utf-8",
+    )
+
+    class Fixed(LM):
+        def loglikelihood(self, requests):
+            return [(-1.0 - len(request.args[0] + request.args[1]) % 5, False) for request in requests]
+
+        def loglikelihood_rolling(self, requests):
+            raise NotImplementedError
+
+        def generate_until(self, requests):
+            raise NotImplementedError
+
+    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    found = lm_eval.simple_evaluate(model=Fixed(), tasks=["own"], task_manager=manager, bootstrap_iters=0)
+    scores = [[-1.0 - len(f"{row['text']} {option}") % 5 for option in row["options"]] for row in rows]
+    items = [(tuple(own), row["label"]) for own, row in zip(scores, rows, strict=True)]
+    for name in MEASURES:
+        assert found["results"]["own"][f"{name},none"] == pytest.approx(aggregation(name)(items)), name
