@@ -25,7 +25,7 @@ EXAMPLE = "mean_margin"
 """The metric that CONTRIBUTING.md adds as an example."""
 
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
-PUBLIC_PLACES = ("rightreasons.evaluators",)
+PUBLIC_PLACES = ("rightreasons.evaluators", "rightreasons.integrations.lm_eval")
 IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
 
 
