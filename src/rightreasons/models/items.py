@@ -24,7 +24,7 @@ from rightreasons.foundations.validation import (
 from rightreasons.models.loading import Classifier, first_line
 from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
-from rightreasons.models.running.padding import classifier_way, padding_token, padding_values, vocabulary_size
+from rightreasons.models.running.padding import check_tokens, classifier_way, padding_token, padding_values
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE, Way
@@ -60,7 +60,8 @@ class Items:
     _places: Places | None = None
 
     def __post_init__(self) -> None:
-        _check_vocabulary(self.classifier, self.encoded)
+        largest = int(self.encoded.columns["input_ids"].max(initial=0))
+        check_tokens(self.classifier.model, self.classifier.name, largest)
         padding = padding_values(self.classifier.model, self.classifier.tokenizer, self.encoded.columns["input_ids"])
         encoded = dataclasses.replace(self.encoded, padding=padding, padding_side=self.way.side)
         object.__setattr__(self, "encoded", encoded)
@@ -308,13 +309,3 @@ def check_max_length(classifier: Classifier, max_length: int | None, *, minimum:
             f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got {length}."
         )
     return length
-
-
-def _check_vocabulary(classifier: Classifier, encoded: Encoded) -> None:
-    known = vocabulary_size(classifier.model)
-    largest = int(encoded.columns["input_ids"].max(initial=0))
-    if known is not None and largest >= known:
-        raise ValueError(
-            f"Expected token ids below {known}, which {classifier.name} knows, but its tokenizer gave {largest}: "
-            "tokenizer and model do not belong together."
-        )

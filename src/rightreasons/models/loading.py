@@ -126,7 +126,7 @@ def as_classifier(
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
         _check_classes(config, called)
-        _check_vocabulary(model, tokenizer, called)
+        check_vocabulary(model, tokenizer, called)
         names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
         return Classifier(model, tokenizer, names, called)
     if tokenizer is not None:
@@ -197,7 +197,7 @@ def load_tokenizer(name: str, revision: str | None = None) -> Any:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=False)
         except Exception as error:
-            raise _own_code(error, name) or ValueError(
+            raise own_code(error, name) or ValueError(
                 f"Expected a tokenizer beside the model {name}, but none could be loaded ({first_line(error)})."
             ) from error
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
@@ -301,7 +301,7 @@ def _load(
             f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
         )
     tokenizer = load_tokenizer(name, revision)
-    _check_vocabulary(model, tokenizer, name)
+    check_vocabulary(model, tokenizer, name)
     agree_on_padding(model, tokenizer)
     model.to(default_device() if device is None else _check_device(device))
     model.eval()
@@ -327,7 +327,7 @@ def _check_classes(config: Any, name: str) -> None:
         )
 
 
-def _check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
+def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
     """Refuse a tokenizer that knows far fewer tokens than its model; more than that shows in the texts.
 
     Tables of words are padded to round numbers, by 2 % at most in published models.
@@ -340,7 +340,7 @@ def _check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
         )
 
 
-def _own_code(error: Exception, name: str) -> ValueError | None:
+def own_code(error: Exception, name: str) -> ValueError | None:
     """Return the error of a model that needs Python code of its own; None for others."""
     if "trust_remote_code" not in str(error):
         return None
@@ -378,8 +378,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _explain(error: Exception, kind: str, name: str) -> ValueError:
-    if (own_code := _own_code(error, name)) is not None:
-        return own_code
+    if (needs_code := own_code(error, name)) is not None:
+        return needs_code
     if isinstance(error, RuntimeError) and "mismatched" in str(error):
         return ValueError(
             f"Expected {name} to be a {kind}, but its head has another shape: it was trained for another task."

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.scoring.causal import CausalLM, choose_causal
+from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.scoring.likelihoods import WAYS, likelihoods, n_rows, width
 from rightreasons.models.scoring.requests import Asked
 from tiny_causal import tiny_causal_tokenizer
@@ -107,3 +107,22 @@ def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alon
         likelihoods(scorer.model, [letters], "right padding")
     hook.remove()
     assert shapes == [(1, 3)]
+
+
+def test_models_that_cannot_be_asked_are_told_in_a_sentence(tmp_path):
+    scorer = build("llama")
+    more = tiny_causal_tokenizer()
+    more.add_tokens(["glimmer"])
+    with pytest.raises(ValueError, match=r"token ids below \d+, which llama knows, but its tokenizer gave"):
+        choose_causal(CausalLM(scorer.model, more, "llama"), ["the glimmer"], [["good", "bad"]], progress=False)
+    with torch.no_grad():
+        scorer.model.model.norm.weight[0] = torch.nan
+    with pytest.raises(ValueError, match=r"finite weights, but model\.norm\.weight of llama holds NaN"):
+        check(scorer, PROMPTS, SHORT)
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "own", "architectures": ["OwnForCausalLM"], "auto_map": '
+        '{"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}}'
+    )
+    (tmp_path / "own.py").write_text("raise SystemExit('executed')")
+    with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
+        load_causal(tmp_path)

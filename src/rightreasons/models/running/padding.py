@@ -162,6 +162,20 @@ def vocabulary_size(model: Any) -> int | None:
         return None
 
 
+def check_tokens(model: Any, name: str, largest: int) -> None:
+    """Check that a model knows the largest of some token ids.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    known = vocabulary_size(model)
+    if known is not None and largest >= known:
+        raise ValueError(
+            f"Expected token ids below {known}, which {name} knows, but its tokenizer gave {largest}: "
+            "tokenizer and model do not belong together."
+        )
+
+
 def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     """Return the tokens of words that both tokenizer and model know, but none whose embedding is NaN or infinite."""
     size = len(tokenizer)

@@ -29,8 +29,17 @@ from rightreasons.foundations.validation import (
     check_one_of,
     check_same_length,
 )
-from rightreasons.models.loading import check_model, first_line, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import (
+    check_model,
+    check_vocabulary,
+    first_line,
+    load_tokenizer,
+    own_code,
+    position_bound,
+    quiet,
+)
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.padding import check_tokens
 from rightreasons.models.running.processes import default_device
 from rightreasons.models.running.run import run_model
 from rightreasons.models.running.store import Column
@@ -118,6 +127,8 @@ def load_causal(
             else:
                 tokenizer = load_tokenizer(name, revision)
     except Exception as error:
+        if (needs_code := own_code(error, name)) is not None:
+            raise needs_code from error
         raise ValueError(
             f"Expected {os.fspath(name_or_path)} to be a causal language model, but it cannot be opened as one: "
             f"{first_line(error)}"
@@ -127,6 +138,7 @@ def load_causal(
         raise ValueError(
             f"Expected {name} to be a causal language model, but its checkpoint lacks the weights {absent}."
         )
+    check_vocabulary(model, tokenizer, name)
     model.to(device if device is not None else default_device())
     return CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
 
@@ -294,6 +306,8 @@ def _score(
         model_name=scorer.name,
     )
     parts = list(itertools.chain.from_iterable(items))
+    tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
+    check_tokens(scorer.model, scorer.name, max(tokens))
     likelihood, way = _likelihoods(scorer, parts, kind=kind, out=out, **options)
     first = np.repeat(offsets_of([len(row) for row in rows])[:-1], [len(group) for group in items])
     place = np.concatenate([start + np.array(asked.places) for start, asked in zip(first, parts, strict=True)])
@@ -324,7 +338,13 @@ def _likelihoods(
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column]:
         chosen = [items[int(index)] for index in batch]
-        rows = likelihoods(scorer.model, chosen, ways[int(batch[0])].name)
+        try:
+            rows = likelihoods(scorer.model, chosen, ways[int(batch[0])].name)
+        except (RuntimeError, IndexError) as error:
+            raise ValueError(
+                f"Expected a model that can read every item, but {scorer.name} fails at item {chosen[0].name!r}, or "
+                f"one of its batch: {first_line(error)}"
+            ) from error
         for asked, row in zip(chosen, rows, strict=True):
             if not np.isfinite(row).all():
                 raise ValueError(
