@@ -69,22 +69,25 @@ def scores(part: Columns) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def area(
-    score: NDArray[np.float64], follows: NDArray[np.bool_], seeds: NDArray[Any]
-) -> tuple[float, float, float] | None:
-    """Return the AUROC, and its percentile interval from resampling seeds; None with models of one sort alone."""
-    value = auroc(score, follows)
+def area(score: NDArray[np.float64], follows: NDArray[np.bool_], seeds: NDArray[Any]) -> str:
+    """Write the AUROC with its percentile interval from resampling seeds.
+
+    There is no interval with fewer than three seeds, or where all pairs of models are in order, which no resample
+    changes; and nothing with models of one sort alone.
+    """
+    value, groups = auroc(score, follows), [np.flatnonzero(seeds == seed) for seed in np.unique(seeds)]
     if value is None:
-        return None
+        return "–"
+    if len(groups) < 3 or value in (0.0, 1.0):
+        return f"{value:.2f}"
     generator, drawn_values = np.random.default_rng(0), []
-    groups = [np.flatnonzero(seeds == seed) for seed in np.unique(seeds)]
     for _ in range(RESAMPLES):
         rows = np.concatenate([groups[place] for place in generator.integers(len(groups), size=len(groups))])
         again = auroc(score[rows], follows[rows])
         if again is not None:
             drawn_values.append(again)
     low, high = np.quantile(drawn_values, [0.025, 0.975])
-    return value, float(low), float(high)
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def _lower_bound(part: Columns) -> NDArray[np.float64]:
@@ -149,7 +152,7 @@ def tables(models: Columns, sizes: Mapping[int, Columns]) -> list[str]:
     lines += _markdown(head, rows)
     lines += [
         "",
-        "**AUROC: models that follow their cue against those that do not** (95 % intervals resample seeds)",
+        "**AUROC: models that follow their cue against those that do not** (95 % intervals resample seeds, of which there must be three)",
         "",
     ]
     groups = {
@@ -164,17 +167,8 @@ def tables(models: Columns, sizes: Mapping[int, Columns]) -> list[str]:
     }
     rows = []
     for name, inside in groups.items():
-        found = {
-            key: area(score[inside], follows[inside], models["seed"][inside]) for key, score in scores(part).items()
-        }
-        counts = (str(int(follows[inside].sum())), str(int((~follows[inside]).sum())))
-        rows.append(
-            (
-                name,
-                *counts,
-                *("–" if one is None else f"{one[0]:.2f} [{one[1]:.2f}, {one[2]:.2f}]" for one in found.values()),
-            )
-        )
+        found = [area(score[inside], follows[inside], models["seed"][inside]) for score in scores(part).values()]
+        rows.append((name, str(int(follows[inside].sum())), str(int((~follows[inside]).sum())), *found))
     lines += _markdown(("models", "follow", "do not", *scores(part)), rows)
     for title, inside in (
         ("**Power: models that follow a cue that is a word**", follows & np.isin(models["kind"], WORDS)),
@@ -199,7 +193,7 @@ def _planted_and_others(models: Columns, part: Columns, follows: NDArray[np.bool
         return []
     events = np.repeat([True, False], int(both.sum()))
     found = area(np.concatenate([planted[both], others[both]]), events, np.tile(models["seed"][both], 2))
-    text = "" if found is None else f"; AUROC {found[0]:.2f} [{found[1]:.2f}, {found[2]:.2f}]"
+    text = f"; AUROC {found}"
     models_with_both = f"the {int(both.sum())} models that follow their cue and name both"
     means = f"{planted[both].mean():.2f} and {others[both].mean():.2f}{text}"
     return [f"Causal excess of planted words and of other named words in {models_with_both}: {means}."]

@@ -55,10 +55,11 @@ def test_columns_round_and_keep_what_is_missing():
 def test_area_and_its_interval():
     follows, seeds = np.array([True, False, True, False]), np.array([0, 0, 1, 1])
     # Pairs (follows, does not): 0.4 beats 0.1 and 0.0; 0.1 ties with 0.1 and beats 0.0: 3.5 of 4.
-    value, low, high = curve_report.area(np.array([0.4, 0.1, 0.1, 0.0]), follows, seeds)
-    assert value == 0.875
-    assert low <= value <= high
-    assert curve_report.area(np.array([0.4, 0.1]), np.array([True, True]), np.array([0, 1])) is None
+    score = np.array([0.4, 0.1, 0.1, 0.0])
+    assert curve_report.area(score, follows, seeds) == "0.88"
+    assert curve_report.area(np.tile(score, 2), np.tile(follows, 2), np.repeat(np.arange(4), 2)).startswith("0.88 [0.")
+    assert curve_report.area(np.array([0.4, 0.1]), np.array([True, True]), np.array([0, 1])) == "–"
+    assert curve_report.area(follows.astype(float), follows, np.arange(4)) == "1.00"
 
 
 def test_tables_count_models_and_alarms(tmp_path):
