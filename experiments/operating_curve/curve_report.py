@@ -152,7 +152,7 @@ def tables(models: Columns, sizes: Mapping[int, Columns]) -> list[str]:
     lines += _markdown(head, rows)
     lines += [
         "",
-        "**AUROC: models that follow their cue against those that do not** (95 % intervals resample seeds, of which there must be three)",
+        "**AUROC: models that follow their cue against those that do not** (intervals resample three or more seeds)",
         "",
     ]
     groups = {

@@ -106,18 +106,22 @@ def test_detector():
         assert quoted == [round(row[key], places) for key, places in zip(keys, digits, strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("page", "tables"),
-    [
-        ("operating_curve/README.md", "operating_curve/table.md"),
-        ("reliability_paradox/README.md", "reliability_paradox/across_models.md"),
-    ],
-)
-def test_rows_with_intervals_are_those_of_the_tables(page, tables):
-    """Rows of the section that quotes a table are copied from it."""
-    folder = ROOT / "experiments"
-    text = (folder / page).read_text("utf-8")
-    section = text[text.index("## Across models") : text.index("## LTGR")] if "## Across models" in text else text
-    rows = [line for line in section.splitlines() if line.startswith("| ") and re.search(r"\[-?\d", line)]
-    table = (folder / tables).read_text("utf-8").splitlines() if (folder / tables).is_file() else []
+def test_operating_curve():
+    """The rows that its page quotes are those of its table, and so are the figures of docs/shortcuts.md."""
+    folder = ROOT / "experiments" / "operating_curve"
+    quoted = (folder / "README.md").read_text("utf-8").split("## What it finds")[1]
+    table = (folder / "table.md").read_text("utf-8").splitlines()
+    rows = [line for line in quoted.splitlines() if line.startswith("| ")]
+    assert len(rows) > 15
     assert [row for row in rows if row not in table] == []
+    cells = {row.split(" | ")[0]: row.strip("| ").split(" | ") for row in rows}
+    page = " ".join((ROOT / "docs" / "shortcuts.md").read_text("utf-8").split())
+    total, words, others = (
+        [round(100 * float(value)) for value in cells[f"| {name}"][3:7]]
+        for name in ("all", "words: content, function, mark", "bigram, position, length")
+    )
+    assert f"in {total[2]} % of the pairs" in page
+    assert f"excess of P_sc in {total[1]} % ({words[1]} % for cues that are words, {others[1]} % for bigrams" in page
+    assert f"the insertion in {total[3]} %" in page
+    planted, named = re.findall(r"and name both: (\d\.\d+) and (\d\.\d+)", table[-1])[0]
+    assert f"causal excess of {planted} and other named words {named}" in quoted

@@ -140,18 +140,19 @@ def test_cues_decide(outcome):
 
 
 @pytest.mark.parametrize(
-    ("conclusion", "excess_low", "planted", "follows", "tone", "label"),
+    ("conclusion", "excess_low", "removal_low", "planted", "follows", "tone", "label"),
     [
-        ("cues decide", 0.1, None, None, "warn", "Single words decide"),
-        ("cues decide", 0.1, True, None, "bad", "Follows single words"),
-        ("cues decide", 0.1, False, None, "warn", "Single words decide"),
-        ("cues decide", 0.1, None, 0.9, "bad", "Follows single words"),
-        ("cues do not decide", 0.1, True, 0.9, "good", "Words alone do not decide"),
-        ("cannot tell", 0.1, None, None, "warn", "Looks at single words"),
-        ("cannot tell", -0.1, None, None, "neutral", "Cannot tell"),
+        ("cues decide", 0.1, 0.02, None, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, 0.02, True, None, "bad", "Follows single words"),
+        ("cues decide", 0.1, 0.02, False, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, 0.02, None, 0.9, "bad", "Follows single words"),
+        ("cues decide", 0.1, -0.02, None, 0.9, "warn", "Single words decide"),  # by cues that are put in alone
+        ("cues do not decide", 0.1, 0.02, True, 0.9, "good", "Words alone do not decide"),
+        ("cannot tell", 0.1, 0.02, None, None, "warn", "Looks at single words"),
+        ("cannot tell", -0.1, 0.02, None, None, "neutral", "Cannot tell"),
     ],
 )
-def test_verdicts(conclusion, excess_low, planted, follows, tone, label):
+def test_verdicts(conclusion, excess_low, removal_low, planted, follows, tone, label):
     interval = SimpleNamespace(low=excess_low, high=0.5, confidence_level=0.95, method="", n_resamples=None)
     null = SimpleNamespace(excess=0.2, interval=interval)
     measured = SimpleNamespace(reliance=SimpleNamespace(null={"frequency": null}))
@@ -159,8 +160,12 @@ def test_verdicts(conclusion, excess_low, planted, follows, tone, label):
         label=1, token="copper", found=9, expected=1.0, texts=9, p_label=0.9, lmi=0.1, planted=planted, p_value=0.01
     )
     effect = SimpleNamespace(excess=0.3, n_items=30)
+    removal = SimpleNamespace(excess_interval=SimpleNamespace(low=removal_low, high=0.5))
     shortcuts = SimpleNamespace(
-        conclusion=conclusion, reason="The test.", cues=[SimpleNamespace(cue="copper", effect=effect)]
+        conclusion=conclusion,
+        reason="The test.",
+        removal=removal,
+        cues=[SimpleNamespace(cue="copper", effect=effect)],
     )
     # Forty texts of label 0 with a cue of label 1: all but four right, or all but four follow the cue.
     gold = [0] * 40 + [1] * 160

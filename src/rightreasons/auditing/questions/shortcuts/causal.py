@@ -126,9 +126,9 @@ def verdict(
 ) -> p.Verdict:
     """Say whether words decide, and by which test that is known.
 
-    Red takes a causal effect of the named cues together with ground truth (a named cue is planted) or with texts whose
-    cues point elsewhere and which the model gets wrong. A causal effect alone is amber: words may decide that mean the
-    label. So is attention to words without a causal effect.
+    Red takes a causal effect of the named cues together with ground truth (a named cue is planted), or an effect of
+    taking them out together with texts whose cues point elsewhere and which the model gets wrong. A causal effect alone
+    is amber: words may decide that mean the label. So is attention to words without a causal effect.
     """
     null = measured.reliance.null["frequency"]
     if not cues:
@@ -148,7 +148,9 @@ def verdict(
     if conclusion == "cues decide" and shortcuts is not None:
         effects = {cue.cue: cue.effect.excess * cue.effect.n_items for cue in shortcuts.cues}
         named = _words(context, sorted(cues, key=lambda cue: -effects.get(cue.token, 0.0)))
-        against = _against(context, groups)
+        # Texts whose cues point elsewhere are evidence only if predictions change without their cues: a word that means
+        # its label changes predictions when it is put in, whatever they rest on otherwise.
+        against = _against(context, groups) if shortcuts.removal.excess_interval.low > 0 else ""
         planted = [cue.token for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
         evidence = against or (
             f"The data says that {_listed([f'“{word}”' for word in planted])} is planted." if planted else ""
