@@ -11,7 +11,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from rightreasons.models.loading import quiet
-from zoo.families import OVERRIDES, TYPED
+from zoo.families import OVERRIDES, TYPED, VARIATIONS
 from zoo.shrinking import tiny_config
 from zoo.words import PAIRS, TEXTS, tokenizer
 
@@ -31,8 +31,9 @@ class NotBuilt(Exception):
 
 
 def families(task: str) -> list[str]:
-    """Return the families that the installed transformers offers for a task."""
-    return sorted(getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES"))
+    """Return the families that the installed transformers offers for a task, and their variations."""
+    offered = getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES")
+    return sorted([*offered, *(name for name, (family, _) in VARIATIONS.items() if family in offered)])
 
 
 def build(task: str, family: str, *, seed: int = 0) -> Any:
@@ -42,7 +43,8 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
         NotBuilt: If that fails, with the reason.
     """
     options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else {"is_decoder": task == "causal"}
-    overrides = {**OVERRIDES.get(family, {}), **OVERRIDES.get(f"{family}:{task}", {})}
+    family, settings = VARIATIONS.get(family, (family, {}))
+    overrides = {**OVERRIDES.get(family, {}), **settings}
     try:
         config = tiny_config(family, overrides=overrides, **options)
         with torch.device("meta"):

@@ -50,7 +50,16 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "xmod": {"default_language": "en_XX"},
     "zamba": {"num_hidden_layers": 6, "layers_block_type": None},
 }
-"""Attributes by family, or by "family:task"."""
+"""Attributes by family."""
+
+VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "falcon (ALiBi)": ("falcon", {"alibi": True}),
+    "mixtral (window)": ("mixtral", {"sliding_window": 8}),
+    "phi3 (window)": ("phi3", {"sliding_window": 8}),
+    "qwen2 (window)": ("qwen2", {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None}),
+    "qwen3 (window)": ("qwen3", {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None}),
+}
+"""Families with settings that change what their layers do and are not the default: the family and the settings."""
 
 TYPED = ("xlnet",)
 """Families whose tokenizers give type ids although the configuration does not count the types."""

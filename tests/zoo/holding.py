@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,13 @@ class Outcome:
     way: str = ""
 
 
-def hold(task: str, family: str, *, variants: Iterable[str] | None = None) -> list[Outcome]:
+def hold(task: str, family: str, *, brief: bool = False) -> list[Outcome]:
     """Build a tiny model of a family and compare every call of the task with the literal way.
+
+    Args:
+        task: A key of `VARIANTS`.
+        family: One of its families.
+        brief: Whether gradients are compared with one tokenizer alone.
 
     Raises:
         NotBuilt: If there is no such tiny model, with the reason.
@@ -83,12 +88,13 @@ def hold(task: str, family: str, *, variants: Iterable[str] | None = None) -> li
     model = build(task, family)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
-        for variant in VARIANTS[task] if variants is None else variants:
-            outcomes += _HELD[task](model, Path(folder) / variant, variant)
+        for variant in VARIANTS[task]:
+            gradients = variant != "other padding" and not (brief and variant != "right")
+            outcomes += _HELD[task](model, Path(folder) / variant, variant, gradients)
     return outcomes
 
 
-def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterator[Outcome]:
     words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
     pad = model.config.pad_token_id
     if variant == "other padding":
@@ -115,13 +121,13 @@ def _classes(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     yield _compare(
         "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, **bound).logits
     )
-    if variant == "other padding":
+    if not gradients:
         return
     items = [[part] for part in parts[: len(TEXTS)]]
     yield from _gradients(classifier, variant, items, {"texts": TEXTS, **bound})
 
 
-def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterator[Outcome]:
     words = tokenizer(side=variant, types=reads_types(model))
     save(model, folder, words)
     with _trying("choices", variant) as caught:
@@ -138,11 +144,11 @@ def _choices(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
     outcome = _compare("choices", variant, alone, lambda: predict_choices(classifier, PROMPTS, **bound).logits)
     yield _with_way(outcome, lambda: _way(classifier, length))
-    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, **bound}):
+    for outcome in _gradients(classifier, variant, items, {"texts": PROMPTS, **bound}) if gradients else ():
         yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
 
-def _causal(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
+def _causal(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
     kind = "prepend" if variant == "prepend" else "bytes"
     words = tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=False)
     save(model, folder, words)
@@ -170,7 +176,7 @@ def _causal(model: Any, folder: Path, variant: str) -> Iterator[Outcome]:
         )
 
 
-_HELD: dict[str, Callable[[Any, Path, str], Iterator[Outcome]]] = {
+_HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
     "classes": _classes,
     "choices": _choices,
     "causal": _causal,
