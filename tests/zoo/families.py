@@ -79,6 +79,7 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
         "llama",  # rotary positions
         "gemma2",  # windows in a decoder
         "mpt",  # ALiBi
+        "ctrl",  # scales its embeddings in place
         "qwen3_next",  # linear attention
         "canine",  # no table of words
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -58,8 +59,8 @@ def likelihood(model: Any, tokenizer: Any, prompt: str, choice: str, length: int
 class Reader:
     """Runs a model on given embeddings of its tokens, wherever it looks these tokens up.
 
-    The decoder of a model with two readers sees its own first token and then the text without its last place, so it
-    is given the same embeddings, one place later.
+    The decoder of a model with two readers sees a token of its own, or the last of the text, and then the text without
+    its last place, so it is given the same embeddings, one place later.
     """
 
     def __init__(self, model: Any) -> None:
@@ -84,6 +85,16 @@ class Reader:
                 and module.weight.shape == size and module not in self.tables
             ]  # fmt: skip
 
+        self._last_first = False
+        if model.config.is_encoder_decoder:
+            probe, seen = torch.tensor([[0, 40, 41]]), []
+            hooks = [table.register_forward_hook(lambda _, asked, out: seen.append(asked[0])) for table in self.tables]
+            with torch.no_grad(), contextlib.suppress(ValueError):  # BART's head wants the end of the text
+                model(probe)
+            for hook in hooks:
+                hook.remove()
+            self._last_first = any(ids.reshape(-1).tolist() == [41, 0, 40] for ids in seen)
+
     def embeddings(self, ids: Tensor) -> Tensor:
         with torch.no_grad():
             return self.table(ids.reshape(1, -1))[0]
@@ -100,7 +111,8 @@ class Reader:
             if len(flat) == size and bool((flat == wanted).all()):
                 new = embeddings
             elif len(flat) == size and bool((flat[1:] == wanted[:-1]).all()):
-                new = torch.cat((output.reshape(size, -1)[:1].detach(), embeddings[:-1]))
+                begin = embeddings[-1:] if self._last_first else output.reshape(size, -1)[:1].detach()
+                new = torch.cat((begin, embeddings[:-1]))
             elif len(flat) > size and bool((flat[:size] == wanted).all()):  # the model pads by itself
                 new = torch.cat((embeddings, output.reshape(len(flat), -1)[size:].detach()))
             else:

@@ -246,7 +246,8 @@ def position_bound(model: Any) -> int | None:
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
             return len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1)
-    bounds = [getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")]
+    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
+    bounds = [getattr(model.config, name, None) for name in names]
     return next((int(bound) for bound in bounds if bound and bound > 0), None)
 
 

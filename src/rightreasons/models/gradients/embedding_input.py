@@ -95,9 +95,9 @@ class EmbeddingInput:
             if reading:
                 return self._shifted(given, inputs, arguments[0], output, last_first) if self._words else None
             if transposed or output.shape[:2] != given.shape[:2] == output.shape[1::-1]:
-                return given.transpose(0, 1)
-            # What a model pads by itself stays.
-            return given if output.shape[1] == given.shape[1] else torch.cat((given, output[:, given.shape[1] :]), 1)
+                return given.transpose(0, 1).clone()
+            # What a model pads by itself stays. Copies, as CTRL scales its embeddings in place.
+            return torch.cat((given, output[:, given.shape[1] :]), 1)
 
         reading: list[bool] = []  # not empty while the decoder runs
         hooks = [table.register_forward_hook(replace) for table in self._tables]
