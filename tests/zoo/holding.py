@@ -33,6 +33,9 @@ from zoo.words import CHOICES, PAIRS, PROMPTS, TEXTS, tokenizer
 TOLERANCE = 1e-4
 """Relative to the largest number of the call."""
 
+ROUNDING = 1e-2
+"""A gradient that differs by less is compared in float64 again."""
+
 STEPS = 6
 
 LONGEST = 60
@@ -106,6 +109,7 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     if caught:
         yield from (dataclasses.replace(caught[0], call=call) for call in ("predict", "attributions", "fisher"))
         return
+    words = classifier.tokenizer  # opening a folder may change it
     model, length = classifier.model, _length(classifier.model, words, classifier.max_length)
     if length < classifier.max_length:
         told = f"the model takes {length} tokens, not {classifier.max_length}"
@@ -135,6 +139,7 @@ def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     if caught:
         yield caught[0]
         return
+    words = classifier.tokenizer  # opening a folder may change it
     model, length = classifier.model, _length(classifier.model, words, classifier.max_length)
     bound: dict[str, Any] = {"choices": CHOICES, "max_length": length, "progress": False}
     items = [
@@ -157,7 +162,7 @@ def _causal(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterato
     if caught:
         yield caught[0]
         return
-    length = scorer.max_length
+    words, length = scorer.tokenizer, scorer.max_length
     asked = [
         [literal.likelihood(scorer.model, words, prompt, choice, length) for choice in row]
         for prompt, row in zip(PROMPTS, CHOICES, strict=True)
@@ -224,14 +229,6 @@ def _reads(model: Any, inputs: dict[str, Any]) -> None:
 def _gradients(
     classifier: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]
 ) -> Iterator[Outcome]:
-    try:
-        reader = literal.Reader(classifier.model)
-        labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
-        rows = [literal.attributions(reader, parts, label, STEPS) for parts, label in zip(items, labels, strict=True)]
-        values = np.array([literal.fisher(reader, parts) for parts in items])
-    except Exception as error:  # then only a refusal is right
-        rows, values = None, None
-        reason = f"no literal way: {type(error).__name__}: {error}"
     texts = asked.pop("texts")
     got = {
         "attributions": lambda: (
@@ -241,11 +238,27 @@ def _gradients(
         ),
         "fisher": lambda: fisher_information(classifier, texts, **asked).eigenvalues,
     }
-    for call, alone in (("attributions", rows), ("fisher", values)):
-        outcome = _compare(call, variant, alone, got[call])
-        if alone is None and outcome.verdict != "refused":
-            outcome = dataclasses.replace(outcome, verdict="unknown", sentence=reason)
-        yield outcome
+    alone, reason = _literal_gradients(classifier, items)
+    outcomes = [_compare(call, variant, alone.get(call), got[call]) for call in got]
+    if any(outcome.verdict == "wrong" and (outcome.error or 1) < ROUNDING for outcome in outcomes):
+        classifier.model.double()  # what is rounding in float32 goes away, what is wrong stays
+        alone, reason = _literal_gradients(classifier, items)
+        doubled = [_compare(call, variant, alone.get(call), got[call]) for call in got]
+        outcomes = [b if a.verdict == "wrong" else a for a, b in zip(outcomes, doubled, strict=True)]
+    for outcome in outcomes:
+        known = outcome.verdict == "refused" or outcome.call in alone
+        yield outcome if known else dataclasses.replace(outcome, verdict="unknown", sentence=reason)
+
+
+def _literal_gradients(classifier: Any, items: list[list[dict[str, Any]]]) -> tuple[dict[str, Any], str]:
+    """Return the literal attributions and eigenvalues; none, and the reason, where there is no literal way."""
+    try:
+        reader = literal.Reader(classifier.model)
+        labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
+        rows = [literal.attributions(reader, parts, label, STEPS) for parts, label in zip(items, labels, strict=True)]
+        return {"attributions": rows, "fisher": np.array([literal.fisher(reader, parts) for parts in items])}, ""
+    except Exception as error:  # then only a refusal is right
+        return {}, f"no literal way: {type(error).__name__}: {error}"
 
 
 def reader_logits(reader: literal.Reader, parts: list[dict[str, Any]]) -> NDArray[np.float64]:

@@ -28,9 +28,10 @@ forward pass of the model: logits, integrated gradients at {steps} equal nodes b
 of the Fisher information from the whole Jacobian, and the log-likelihood of each (prompt, choice) pair by itself. Texts
 have 5 to 60 tokens, are longer than the windows of the models and than what most of them take; tokenizers pad on the
 right and on the left; the padding id of the model is not that of the tokenizer; a tokenizer as Llama 2's puts a space
-before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest. Everything
-else is refused in one sentence, or stands here as wrong. A family that a new release of transformers adds is in the
-next table by itself.
+before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest of the call
+(gradients that differ by little are compared in float64 again, where rounding goes away). In brackets is the fastest
+way of batching that the trial of the model found exact. Everything else is refused in one sentence, or stands here as
+wrong. A family that a new release of transformers adds is in the next table by itself.
 
 torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
 """

@@ -242,13 +242,13 @@ def agree_on_padding(model: Any, tokenizer: Any) -> None:
 
 def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
-    # RoBERTa and related models number positions from after the padding index, so their table is that much longer.
+    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
+    bounds = [getattr(model.config, name, None) or 0 for name in names]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
-            return len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1)
-    names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
-    bounds = [getattr(model.config, name, None) for name in names]
-    return next((int(bound) for bound in bounds if bound and bound > 0), None)
+            # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
+            bounds.append(len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1))
+    return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
 def first_line(error: Exception) -> str:
