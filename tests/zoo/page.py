@@ -30,7 +30,7 @@ have 5 to 60 tokens, are longer than the windows of the models and than what mos
 right and on the left; the padding id of the model is not that of the tokenizer; a tokenizer as Llama 2's puts a space
 before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest of the call
 (gradients that differ by little are compared in float64 again, where rounding goes away). In brackets is the fastest
-way of batching that the trial of the model found exact. Everything else is refused in one sentence, or stands here as
+way of batching that the trial of the model found exact. Everything else is refused in one sentence, or is marked as
 wrong. A family that a new release of transformers adds is in the next table by itself.
 
 torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
@@ -95,8 +95,7 @@ def _cell(held: Sequence[dict[str, Any]], refusals: dict[str, int]) -> tuple[str
 
 
 def _plain(sentence: str) -> str:
-    """Return a sentence without the folder and the class of one model."""
+    """Return a sentence without the folder, the class and the numbers of one model."""
     sentence = re.sub(r"/\S*/(right|left|other padding|prepend)\b", "the model", sentence)
-    return re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence).replace(
-        "|", "/"
-    )
+    sentence = re.sub(r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM)\b", "the model", sentence)
+    return re.sub(r"differ by [\d.e+-]*\d", "differ by …", sentence).replace("|", "/")

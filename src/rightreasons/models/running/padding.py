@@ -79,6 +79,11 @@ def classifier_way(
             usable, said["alone"] = np.array(able), rows
             return rows
 
+        def again() -> Answers:
+            """Ask the longest item once more: attention that draws at random may read short ones in full."""
+            last = int(encoded.lengths[usable].argmax())
+            return [*said["alone"][:last], *ask(usable[[last]])]
+
         def together(side: str) -> Answers:
             # The long items have a batch of their own with one short item; the others are not padded to their length.
             batches = [usable[long[usable]], usable[~long[usable]]]
@@ -104,7 +109,7 @@ def classifier_way(
                 alone,
                 {RIGHT: lambda: together("right"), LEFT: left, EQUAL_LENGTHS: equal},
                 longest=reach,
-                again=lambda: ask(usable[:1]),
+                again=again,
             )
 
     kind = "choices" if joint else "texts"

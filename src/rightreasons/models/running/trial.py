@@ -89,7 +89,7 @@ def fastest_way(
         alone: Asks some items one by one.
         ways: Asks the same items in each way, the fastest way first.
         longest: Tokens of the longest of these items.
-        again: Asks the first of these items one by one once more; None does not.
+        again: Gives the answers of the first of these items with one or more asked again; None does not ask again.
 
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
