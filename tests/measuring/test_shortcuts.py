@@ -118,3 +118,48 @@ def test_words_are_those_of_the_first_text(measured):
 def test_training_heads_leave_out_what_says_nothing():
     heads = training_heads(["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"])
     assert set(heads[0].tokens) | set(heads[1].tokens) == {"good", "bad", "film"}
+
+
+class TestValidity:
+    """Items whose attributions do not add up are left out of every figure, or all figures are withheld."""
+
+    TEXTS = tuple(tiny_texts(24)[0])
+    LABELS = tuple(tiny_texts(24)[1])
+
+    @pytest.fixture(scope="class")
+    def classifier(self, tmp_path_factory):
+        folder = save_tiny_classifier(tmp_path_factory.mktemp("valid") / "model", initializer_range=0.5)
+        return load_classifier(folder, device="cpu")
+
+    def measure(self, classifier, **options):
+        heads = training_heads(list(self.TEXTS), np.array(self.LABELS))
+        return measure_shortcuts(
+            classifier, list(self.TEXTS), list(self.LABELS), heads, resampling=RESAMPLING, progress=False, **options
+        )
+
+    def test_figures_are_about_the_others(self, classifier):
+        coarse = {"method": "riemann_right", "steps": 4}
+        whole = self.measure(classifier, attribution={**coarse, "max_gap": None})
+        share = np.abs(whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value))
+        bound = float(np.median(share))
+        part = self.measure(classifier, protocol=protocol_of(min_valid=0.4), attribution={**coarse, "max_gap": bound})
+        rows = np.flatnonzero(share <= bound)
+        assert whole.left_out == ""
+        assert part.rows.tolist() == rows.tolist()
+        assert part.n_left_out == 24 - len(rows)
+        assert part.left_out.startswith(f"{24 - len(rows)} of 24 items are left out, because their attributions miss")
+        assert [row.to_dict() for row in part.reliance.examples] == [
+            whole.reliance.examples[row].to_dict() for row in rows
+        ]
+        assert part.reliance.shortcut_reliance == whole.cued[rows].mean()
+        assert part.calibration.accuracy == (whole.predictions == whole.labels)[rows].mean()
+        record = part.record()
+        assert (record.n_items, record.n_left_out, record.baseline) == (len(rows), 24 - len(rows), "zeros")
+        assert ShortcutRecord.of(record.to_dict()) == record
+
+    def test_too_few_are_no_figure(self, classifier):
+        with pytest.raises(WithheldError, match=r"valid attributions of at least 80 % of the items, but .* of 24 items"):
+            self.measure(classifier, attribution={"method": "riemann_right", "steps": 2, "max_gap": 1e-6})
+
+    def test_the_papers_leave_out_none(self, classifier):
+        assert self.measure(classifier, protocol="du2021").left_out == ""

@@ -124,7 +124,8 @@ def _adaptive(
         gap = np.abs(_gaps(nodes, intervals, at_baseline, baseline_value))
         total = np.bincount(item, gap, minlength=len(items))
         worst = np.zeros(len(items))
-        np.maximum.at(worst, item, gap)
+        with np.errstate(invalid="ignore"):  # an item without finite gradients is halved no further
+            np.maximum.at(worst, item, gap)
         # The worst interval of an item and those that are nearly as bad are halved in one round.
         wanted = (total > allowed)[item] & (gap >= 0.5 * worst[item])
         wanted &= nodes.place[intervals[:, 2]] - nodes.place[intervals[:, 1]] > path.shortest
