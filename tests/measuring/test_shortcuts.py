@@ -10,7 +10,15 @@ from rightreasons.analysis.shortcuts.reliance import shortcut_reliance
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.protocols import protocol_of
-from rightreasons.measuring.shortcuts import ShortcutMeasurement, training_heads
+from rightreasons.measuring.shortcuts import (
+    ShortcutMeasurement,
+    ShortcutRecord,
+    WithheldError,
+    measure_shortcuts,
+    training_heads,
+)
+from rightreasons.models.loading import load_classifier
+from tiny_models import save_tiny_classifier, tiny_texts
 
 RESAMPLING = Resampling(resamples=20)
 TEXTS = ["copper film", "a copper copper set", "velvet", "the plot"]
@@ -139,7 +147,7 @@ class TestValidity:
 
     def test_figures_are_about_the_others(self, classifier):
         coarse = {"method": "riemann_right", "steps": 4}
-        whole = self.measure(classifier, attribution={**coarse, "max_gap": None})
+        whole = self.measure(classifier, attribution={**coarse, "max_gap": 1e9})
         share = np.abs(whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value))
         bound = float(np.median(share))
         part = self.measure(classifier, protocol=protocol_of(min_valid=0.4), attribution={**coarse, "max_gap": bound})
@@ -158,7 +166,9 @@ class TestValidity:
         assert ShortcutRecord.of(record.to_dict()) == record
 
     def test_too_few_are_no_figure(self, classifier):
-        with pytest.raises(WithheldError, match=r"valid attributions of at least 80 % of the items, but .* of 24 items"):
+        with pytest.raises(
+            WithheldError, match=r"valid attributions of at least 80 % of the items, but .* of 24 items"
+        ):
             self.measure(classifier, attribution={"method": "riemann_right", "steps": 2, "max_gap": 1e-6})
 
     def test_the_papers_leave_out_none(self, classifier):

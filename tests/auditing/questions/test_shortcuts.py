@@ -265,3 +265,17 @@ def test_where_it_does_not_apply(planted, planted_model, tmp_path, change, reaso
     (outcome,) = result.outcomes
     assert outcome.result is None
     assert reason in outcome.reason
+
+
+def test_figures_are_withheld_where_attributions_do_not_add_up(planted, planted_model, tmp_path):
+    data = datasets.DatasetDict({"train": planted["train"], "test": planted["test"]})
+    options = {"shortcuts": {"integration": "riemann_right", "steps": 1, "items": 20}}
+    result = audit(planted_model, data, out=tmp_path / "report", **{**OPTIONS, "options": options, "name": "planted"})
+    (outcome,) = result.outcomes
+    assert (outcome.result.verdict.tone, outcome.result.verdict.label) == ("neutral", "Cannot tell")
+    assert "of 20 items are left out, because their attributions miss more than 5 %" in outcome.result.verdict.summary
+    assert [(line.key, line.estimate.value) for line in outcome.result.headlines] == [
+        ("shortcut_rate", None),
+        ("shortcut_excess", None),
+    ]
+    assert "Withheld" in (tmp_path / "report" / "index.html").read_text("utf-8")
