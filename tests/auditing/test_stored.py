@@ -50,8 +50,9 @@ def test_a_file_alone_gives_the_figures_of_the_metric(tmp_path):
         "calibration": "answered", "shortcuts": "skipped", "cues": "skipped", "probes": "skipped",
         "difficulty": "skipped", "behavior": "skipped",
     }  # fmt: skip
-    for question in ("shortcuts", "probes", "difficulty", "behavior"):
+    for question in ("shortcuts", "difficulty", "behavior"):
         assert "stored" in made[question].reason
+    assert "multiple-choice data" in made["probes"].reason  # stored perturbed items answer it there
     model = made.audit["model"]
     assert (model["task"], model["label_names"], model["n_parameters"]) == ("classification", list(NAMES), None)
     page = made.page.read_text("utf-8")
