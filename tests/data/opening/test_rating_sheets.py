@@ -97,6 +97,14 @@ def test_a_page_to_click(data, tmp_path):
         (lambda text: text, "but got ''"),
         (lambda text: text.partition("\n")[0].replace("answer", "reply"), "`item` and `answer`"),
         (lambda text: "item,answer\nffff,1\n", "not in the data: 'ffff'"),
+        (
+            lambda text: text.replace("\n", "9" * 5000 + "\n").replace("answer" + "9" * 5000, "answer"),
+            "from 1 to 2 in row",
+        ),
+        (
+            lambda text: text + '"' + "x" * 200_000,
+            "Expected a table in rater-1.csv, but it cannot be read as one: field",
+        ),
     ],
 )
 def test_sheets_that_are_not_filled_right(data, tmp_path, answer, message):

@@ -9,7 +9,7 @@ import torch
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.running.fingerprint import fingerprint_model
+from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_tokenizer
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
 from tiny_models import save_tiny_classifier, tiny_texts
 
@@ -74,10 +74,13 @@ def test_the_model_is_as_it_was(classifier_folder):
     classifier = load_classifier(classifier_folder, device="cpu")
     classifier.model.train()
     before = fingerprint_model(classifier.model)
+    tokenizer = fingerprint_tokenizer(classifier.tokenizer)
     predict(classifier, ["good film"], progress=False)
     assert classifier.model.training
     assert all(parameter.requires_grad for parameter in classifier.model.parameters())
     assert fingerprint_model(classifier.model) == before
+    # A fast tokenizer remembers how the last call cut its texts; what it makes of texts is the same.
+    assert fingerprint_tokenizer(classifier.tokenizer) == tokenizer
 
 
 def test_choices_of_different_number(chooser):

@@ -15,7 +15,8 @@ from rightreasons.analysis.calibration.top_label import check_no_classes
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.validation import check_labels, check_logits, check_one_of, check_same_length
+from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.validation import SCORE_KINDS, check_labels, check_logits, check_one_of, check_same_length
 
 METHODS = ("temperature", "vector", "isotonic")
 
@@ -42,6 +43,7 @@ class RecalibrationReport(Result):
     n_fit: int
 
 
+@checks_kinds
 def recalibrate(
     fit_predictions: Any, fit_references: Any, predictions: Any, *, method: str = "isotonic", scores: str = "logits"
 ) -> Floats:
@@ -97,6 +99,7 @@ def recalibrate(
     return _isotonic(softmax(fitted), labels, softmax(table))
 
 
+@checks_kinds
 def recalibration_report(
     fit_predictions: Any,
     fit_references: Any,
@@ -144,6 +147,7 @@ def recalibration_report(
 
 
 def _table(predictions: Any, scores: str, name: str) -> Floats:
+    check_one_of(scores, SCORE_KINDS, "scores")
     if scores == "probabilities":
         check_no_classes(predictions)
     logits = check_logits(predictions, scores=scores, name=name)

@@ -13,6 +13,7 @@ from rightreasons.analysis.intervals import Interval, bounded_mean
 from rightreasons.foundations import validation
 from rightreasons.foundations.arrays import ingest
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 METHOD = "Wilson at the effective number of items, Student's t"
 
@@ -60,6 +61,7 @@ class HumanPerformance(Result):
     kappa: FleissKappa
 
 
+@checks_kinds
 def fleiss_kappa(counts: Any, *, confidence_level: float = 0.95) -> FleissKappa:
     r"""Compute Fleiss' kappa.
 
@@ -109,6 +111,7 @@ def fleiss_kappa(counts: Any, *, confidence_level: float = 0.95) -> FleissKappa:
     return FleissKappa(kappa, interval, agreement, chance, n_items, n_raters, table.shape[1])
 
 
+@checks_kinds
 def human_performance(
     ratings: Any, references: Any, *, n_choices: int | None = None, confidence_level: float = 0.95
 ) -> HumanPerformance:

@@ -11,6 +11,7 @@ from rightreasons.analysis.cues.easy_hard import check_easy, check_runs, permuta
 from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations import validation
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 
 METHOD = "t over items and runs, Satterthwaite"
 
@@ -46,6 +47,7 @@ class GapComparison(Result):
     n_permutations: int
 
 
+@checks_kinds
 def compare_gaps(
     first: object,
     second: object,

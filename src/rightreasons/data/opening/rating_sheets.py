@@ -17,7 +17,7 @@ from rightreasons.foundations.atomic_write import check_folder, write_text
 from rightreasons.foundations.bounds import read_text
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_same_length, check_seed
 
 if TYPE_CHECKING:
@@ -136,6 +136,9 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
     if "label" not in dataset.column_names:
         raise ValueError("Expected a column `label` in the data set, to compare the answers with.")
+    for file in files:
+        if not isinstance(file, (str, os.PathLike)):
+            raise TypeError(f"Expected a path in each item of `files`, but got {one_line(file)}.")
     sizes = {item.code: len(item.choices) for item in items}
     sheets = [_answers(Path(file), sizes) for file in files]
     labels = [int(label) for label in dataset["label"]]

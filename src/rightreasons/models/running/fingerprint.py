@@ -21,6 +21,7 @@ _TOKENIZER_PROVENANCE = (
     "special_tokens_map_file",
     "vocab",
 )
+_LAST_CALL = ("truncation", "padding")
 
 
 def fingerprint_model(model: torch.nn.Module) -> str:
@@ -56,7 +57,10 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
     digest = hashlib.blake2b(type(tokenizer).__name__.encode(), digest_size=16)
     settings = {key: value for key, value in tokenizer.init_kwargs.items() if key not in _TOKENIZER_PROVENANCE}
     rules: Any = getattr(tokenizer, "backend_tokenizer", None)
-    content = rules.to_str() if hasattr(rules, "to_str") else sorted(tokenizer.get_vocab().items())
+    content: Any = sorted(tokenizer.get_vocab().items())
+    if hasattr(rules, "to_str"):
+        # How the last call cut and padded its texts stands among the rules.
+        content = {key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL}
     bound = int(tokenizer.model_max_length)
     digest.update(json.dumps([settings, content, bound], sort_keys=True, default=str).encode())
     return digest.hexdigest()
