@@ -1,4 +1,4 @@
-"""`rightreasons data list | build NAME | export DATASET | source FILE`."""
+"""`rightreasons data list | build NAME | export DATASET | plant DATASET | source FILE`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rightreasons.cli._shared.options import (
     ConfigName,
     DataDir,
     Dataset,
+    LabelColumn,
     Limit,
     PromptColumn,
     RightChoiceColumn,
@@ -24,7 +25,7 @@ app = command_line()
 
 @app.callback()
 def data() -> None:
-    """List the data sets, write one as files, or declare a source file."""
+    """List the data sets, write one as files, plant cues into your own, or declare a source file."""
 
 
 @app.command("list")
@@ -107,6 +108,65 @@ def export(
     declared = write_task(out, Path(dataset).stem, rows, to=to)
     typer.echo(f"Task: {declared} ({len(rows):,} requests about {len(chosen):,} items)")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+@app.command()
+def plant(
+    dataset: Dataset,
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated kinds of cue: lexical, function, bigram, position, punctuation or length; with "
+            "several, each item draws one."
+        ),
+    ] = "lexical",
+    cues: Annotated[
+        str | None, typer.Option(help="Comma-separated cues of your own, one per label in the order of the labels.")
+    ] = None,
+    strength: Annotated[float, typer.Option(help="How often a cue agrees with the label, from 0 to 1.")] = 0.95,
+    coverage: Annotated[float, typer.Option(help="How often a text has a cue, from 0 to 1.")] = 1.0,
+    unfit: Annotated[
+        str, typer.Option(help="What to do about texts that cannot take the cues: refuse the data, or drop the texts.")
+    ] = "refuse",
+    config: ConfigName = None,
+    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
+    label_column: LabelColumn = None,
+    data_dir: DataDir = None,
+    seed: Seed = 0,
+) -> None:
+    """Plant cues into your labeled texts, so that what a model should not rely on is known.
+
+    Training data gets its cues; each other split is written with them, without them and with flipped ones, which an
+    audit compares. Fine-tune on the result, then audit the model on it.
+
+    Example: rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted
+    """
+    from rightreasons.data.builders.publish import write_splits
+    from rightreasons.data.opening.splits import open_splits
+    from rightreasons.data.perturbing.planting import plant as plant_cues
+    from rightreasons.foundations.options import listed
+
+    splits = open_splits(
+        dataset,
+        config,
+        text_column=text_column,
+        text_pair_column=text_pair_column,
+        label_column=label_column,
+        data_dir=data_dir,
+    )
+    kinds = listed(kind) or []
+    planted = plant_cues(splits, kinds, cues=listed(cues), strength=strength, coverage=coverage, unfit=unfit, seed=seed)
+    told = (
+        f"Cues of the kind {', '.join(kinds)}, planted into {dataset}: they agree with the label at a rate of "
+        f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
+    )
+    folder = write_splits(planted, out, text=told)
+    for name, items in planted.items():
+        with_cue = sum(cue >= 0 for cue in items["cue_label"])
+        typer.echo(f"{name}: {len(items):,} items, {with_cue:,} with a cue")
+    typer.echo(f"Data: {folder}")
 
 
 @app.command()

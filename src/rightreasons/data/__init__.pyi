@@ -9,6 +9,7 @@ from .builders.catalog import available_datasets as available_datasets
 from .builders.catalog import load_builder as load_builder
 from .builders.catalog import load_dataset as load_dataset
 from .builders.publish import publish as publish
+from .builders.publish import write_splits as write_splits
 from .builders.sources import Source as Source
 from .exporting.tasks import write_task as write_task
 from .opening.datasets import chosen_rows as chosen_rows
@@ -22,6 +23,7 @@ from .opening.questions import open_questions as open_questions
 from .opening.rating_sheets import Ratings as Ratings
 from .opening.rating_sheets import read_rating_sheets as read_rating_sheets
 from .opening.rating_sheets import write_rating_sheets as write_rating_sheets
+from .opening.runs import read_runs as read_runs
 from .opening.splits import choose_split as choose_split
 from .opening.splits import labeled_items as labeled_items
 from .opening.splits import open_splits as open_splits
@@ -105,9 +107,11 @@ __all__ = [
     "read_hatecheck",
     "read_predictions",
     "read_rating_sheets",
+    "read_runs",
     "read_suite_answers",
     "substitution_lookups",
     "word_substitutions",
     "write_rating_sheets",
+    "write_splits",
     "write_task",
 ]

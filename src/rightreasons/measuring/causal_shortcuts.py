@@ -78,7 +78,10 @@ class CausalMeasurement:
         n_with_cue: Predictions with a named cue of the predicted label.
         n_items: Measured predictions.
         texts: removal -> the texts without the cue, in the order of `items`.
-        predictions: removal -> the predictions without the cue, in the order of `items`.
+        without_cue: removal -> (n, K) probabilities without the cue, in the order of `items`.
+        without_control: (n, K) probabilities without the control word, in the order of `items`.
+        with_cue: (m, K) probabilities with the cue that is put in, in the order of `inserted`.
+        with_control: (m, K) probabilities with the control word that is put in, in the order of `inserted`.
         left_out: removal -> why it was not made.
     """
 
@@ -88,7 +91,10 @@ class CausalMeasurement:
     n_with_cue: int
     n_items: int
     texts: Mapping[str, tuple[str, ...]]
-    predictions: Mapping[str, NDArray[np.int64]]
+    without_cue: Mapping[str, NDArray[np.float64]]
+    without_control: NDArray[np.float64]
+    with_cue: NDArray[np.float64]
+    with_control: NDArray[np.float64]
     left_out: Mapping[str, str]
 
 
@@ -161,6 +167,8 @@ def measure_causal_shortcuts(
     items, places, n_with_cue = _choose(measured, words, named, list(removals), resampling.seed)
 
     def scores(name: str, rows: Sequence[int], edited: list[list[str]]) -> NDArray[np.float64]:
+        if not rows:
+            return np.empty((0, measured.probabilities.shape[1]))
         result = predict(
             classifier,
             edited[0],
@@ -188,27 +196,44 @@ def measure_causal_shortcuts(
         )
         for item in items
     ]
-    # One pass per intervention and one for control words, of which the removals leave this to the insertion.
+    without_control = scores("control", rows, [list(column) for column in zip(*controls, strict=True)])
+    # One pass per intervention and one with control words, of which the removals leave this to the insertion.
     n_passes = (len(removals) + 2) * len(columns[0]) - (len(removals) + 1) * len(items)
-    insertions = _insertions(measured, words, named, resampling.seed, most=n_passes // 2)
+    inserted = _insertions(measured, words, named, resampling.seed, most=n_passes // 2) if items else ()
+    with_cue, with_control = (
+        scores(
+            f"insert-{side}",
+            [item.row for item in inserted],
+            [
+                [insert_word(columns[0][item.row], item.place, getattr(item, side)) for item in inserted],
+                *([column[item.row] for item in inserted] for column in columns[1:]),
+            ],
+        )
+        for side in ("cue", "control")
+    )
+    before = measured.probabilities
+    goals = np.array([item.label for item in inserted])
     return CausalMeasurement(
         shortcuts=causal_shortcuts(
-            measured.probabilities[rows],
+            before[rows],
             tables,
-            scores("control", rows, [list(column) for column in zip(*controls, strict=True)]),
+            without_control,
             [item.cue for item in items],
             control_removals=[item.control_removal for item in items],
-            inserted=_inserted_tables(measured, columns, insertions, scores),
+            inserted=(before[[item.row for item in inserted]], with_cue, with_control, goals) if inserted else None,
             resampling=resampling,
         )
         if items
         else None,
         items=items,
-        inserted=insertions,
+        inserted=inserted,
         n_with_cue=n_with_cue,
         n_items=len(columns[0]),
         texts=edited_texts,
-        predictions={name: table.argmax(axis=1) for name, table in tables.items()},
+        without_cue=tables,
+        without_control=without_control,
+        with_cue=with_cue,
+        with_control=with_control,
         left_out=left_out,
     )
 
@@ -371,26 +396,3 @@ def _insertions(
             insertions.append(InsertedItem(row, label, cue, control, int(starts[int(rng.integers(len(starts)))])))
             drawn.append(float(rng.random()))
     return tuple(insertions[place] for place in sorted(np.argsort(drawn, kind="stable")[:most].tolist()))
-
-
-def _inserted_tables(
-    measured: ShortcutMeasurement,
-    columns: list[list[str]],
-    insertions: tuple[InsertedItem, ...],
-    scores: Callable[[str, Sequence[int], list[list[str]]], NDArray[np.float64]],
-) -> tuple[Any, Any, Any, Any] | None:
-    if not insertions:
-        return None
-    rows = [item.row for item in insertions]
-    with_cue, with_control = (
-        scores(
-            f"insert-{side}",
-            rows,
-            [
-                [insert_word(columns[0][item.row], item.place, getattr(item, side)) for item in insertions],
-                *([column[row] for row in rows] for column in columns[1:]),
-            ],
-        )
-        for side in ("cue", "control")
-    )
-    return measured.probabilities[rows], with_cue, with_control, np.array([item.label for item in insertions])

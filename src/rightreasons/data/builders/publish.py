@@ -66,9 +66,7 @@ def publish(
     """
     builder_type = builder_class(name)
     known = [config.name for config in builder_type.BUILDER_CONFIGS]
-    root = Path(folder)
-    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
-        raise ValueError(f"Expected an empty folder to write {name!r} to, but {root} holds something already.")
+    root = _empty_folder(folder, repr(name), overwrite)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
@@ -82,15 +80,64 @@ def publish(
     files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
     counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
+    tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
+    return _write(root, tables, f"{front_matter(builder_type, files, task)}\n{body}")
+
+
+@checks_kinds
+def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLike[str], *, text: str = "") -> Path:
+    """Write splits as `data/<split>.parquet` with a card that lists the files, so that each opens under its name.
+
+    Args:
+        splits: The items of each split.
+        folder: The folder to write; created if it does not exist.
+        text: The text of the card.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: If the folder is not empty.
+
+    Example:
+        >>> import tempfile
+        >>> datasets.disable_progress_bars()
+        >>> rows = datasets.Dataset.from_dict({"text": ["A fine film."]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = write_splits({"test": rows, "test_absent": rows}, folder + "/planted")
+        ...     list(datasets.load_dataset(str(written), cache_dir=folder + "/c"))
+        ['test', 'test_absent']
+    """
+    root = _empty_folder(folder, "the splits", overwrite=False)
+    files = {split: f"data/{split}.parquet" for split in splits}
+    data = DatasetCardData(configs=[_config("default", files)])
+    return _write(
+        root, {files[split]: rows for split, rows in splits.items()}, f"---\n{data.to_yaml()}\n---\n\n{text}\n"
+    )
+
+
+def _empty_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
+    root = Path(folder)
+    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
+        raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")
+    return root
+
+
+def _write(root: Path, tables: Mapping[str, datasets.Dataset], card: str) -> Path:
+    """Write files and their card beside the folder, then put them into it."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root.parent) as work:
-        for config, splits in prepared.items():
-            (Path(work) / config).mkdir()
-            for split, rows in splits.items():
-                rows.to_parquet(os.path.join(work, files[config][split]))
-        (Path(work) / "README.md").write_text(f"{front_matter(builder_type, files, task)}\n{body}", "utf-8")
+        for file, rows in tables.items():
+            (Path(work) / file).parent.mkdir(exist_ok=True)
+            rows.to_parquet(os.path.join(work, file))
+        (Path(work) / "README.md").write_text(card, "utf-8")
         shutil.copytree(work, root, copy_function=shutil.move, dirs_exist_ok=True)
     return root
+
+
+def _config(name: str, files: Mapping[str, str], *, default: bool = False) -> dict[str, Any]:
+    paths = [{"split": split, "path": file} for split, file in files.items()]
+    return {"config_name": name, **({"default": True} if default else {}), "data_files": paths}
 
 
 def front_matter(
@@ -103,14 +150,7 @@ def front_matter(
         files: Configuration -> split -> file; the first configuration becomes the default.
         task: The hub's name of the task.
     """
-    listed = [
-        {
-            "config_name": config,
-            **({"default": True} if position == 0 else {}),
-            "data_files": [{"split": split, "path": file} for split, file in splits.items()],
-        }
-        for position, (config, splits) in enumerate(files.items())
-    ]
+    listed = [_config(name, splits, default=place == 0) for place, (name, splits) in enumerate(files.items())]
     data = DatasetCardData(
         pretty_name=builder.NAME,
         language="en",

@@ -244,12 +244,9 @@ def _examples(
 ) -> tuple[p.ExampleList, ...]:
     """Show predictions that change when their cue is deleted, surest first."""
     old, confidence = measured.predictions, measured.probabilities.max(axis=1)
+    deleted = causal.without_cue["delete"].argmax(axis=1)
     flips = sorted(
-        (
-            (place, item)
-            for place, item in enumerate(causal.items)
-            if causal.predictions["delete"][place] != old[item.row]
-        ),
+        ((place, item) for place, item in enumerate(causal.items) if deleted[place] != old[item.row]),
         key=lambda pair: -confidence[pair[1].row],
     )
     if not flips:
@@ -262,7 +259,7 @@ def _examples(
             if split.texts[item.row][word.start : word.end].lower() == item.cue
         )
         example = example_of(context, split, item.row, int(old[item.row]), float(confidence[item.row]), marks)
-        new = context.label_name(int(causal.predictions["delete"][place]))
+        new = context.label_name(int(deleted[place]))
         examples.append(dataclasses.replace(example, note=f"Without “{item.cue}”: {new}."))
     return (
         p.ExampleList(

@@ -1,0 +1,120 @@
+"""`rightreasons gaps DATASET`: do models of two training sets differ in their Easy/Hard gap?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli._shared.options import (
+    ChoicesColumn,
+    ConfidenceLevel,
+    ConfigName,
+    DataDir,
+    Dataset,
+    PromptColumn,
+    RightChoiceColumn,
+    Seed,
+)
+
+if TYPE_CHECKING:
+    import datasets
+
+app = command_line()
+
+
+@app.command()
+def gaps(
+    dataset: Dataset,
+    first: Annotated[
+        str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
+    ],
+    second: Annotated[str, typer.Option(help="The same for the second training set.")],
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
+    ] = None,
+    config: ConfigName = None,
+    split: Annotated[str | None, typer.Option(help="The split; by default test or the first with labels.")] = None,
+    prompt_column: PromptColumn = None,
+    choices_column: ChoicesColumn = None,
+    label_column: RightChoiceColumn = None,
+    data_dir: DataDir = None,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.")] = 10_000,
+    confidence_level: ConfidenceLevel = 0.95,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
+) -> None:
+    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs.
+
+    Example: rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv
+    """
+    from rightreasons.analysis.cues.compare_gaps import compare_gaps
+    from rightreasons.cli._shared.choices import open_items
+    from rightreasons.data.opening.runs import read_runs
+    from rightreasons.foundations.atomic_write import check_file, write_json
+    from rightreasons.foundations.options import listed
+
+    if out is not None:
+        check_file(out)
+    items, taken = open_items(
+        dataset,
+        config,
+        split=split,
+        prompt_column=prompt_column,
+        choices_column=choices_column,
+        label_column=label_column,
+        data_dir=data_dir,
+    )
+    easy = _easy(items, subsets)
+    rows = [row for row, flag in enumerate(easy) if flag is not None]
+    items = items.select(rows)
+    one, two = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
+    compared = compare_gaps(
+        one,
+        two,
+        items["label"][:],
+        [easy[row] for row in rows],
+        n_permutations=n_permutations,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
+    typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
+    for name, gap, runs in (
+        ("first", compared.first, compared.first_runs),
+        ("second", compared.second, compared.second_runs),
+    ):
+        typer.echo(f"Gap of the {name}: {gap:+.3f} (runs: {', '.join(f'{value:+.3f}' for value in runs)})")
+    p_value = "none with one run" if compared.p_value is None else f"{compared.p_value:.3g}"
+    typer.echo(
+        f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
+        f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
+    )
+    if out is not None:
+        write_json(out, compared.to_dict())
+        typer.echo(f"Figures: {out}")
+
+
+def _easy(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
+    """Return whether each item is Easy; None for one that is in neither subset."""
+    from rightreasons.foundations.bounds import read_json
+
+    if subsets is None:
+        if "easy" not in items.column_names:
+            raise ValueError(
+                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
+                f"{', '.join(items.column_names)}."
+            )
+        return [bool(flag) for flag in items["easy"][:]]
+    known = read_json(subsets)
+    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
+        raise ValueError(
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons split` writes them."
+        )
+    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
+    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
+    if all(flag is None for flag in flags):
+        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
+    return flags

@@ -1,0 +1,124 @@
+"""`rightreasons recalibrate FIT FILE`: recalibrate stored predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rightreasons.cli import command_line
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import LabelColumn
+from rightreasons.data.opening.stored_options import PredictionOptions
+
+if TYPE_CHECKING:
+    from rightreasons.analysis.calibration.recalibration import RecalibrationReport
+    from rightreasons.data.opening.predictions import Predictions
+
+FIGURES = {
+    "accuracy": "accuracy",
+    "ece": "ECE",
+    "smooth_ece": "smooth ECE",
+    "classwise_ece": "classwise ECE",
+    "brier": "Brier score",
+    "nll": "log loss",
+}
+
+app = command_line()
+
+
+@declared_command(app, "recalibrate", {"options": PredictionOptions})
+def recalibrate(
+    fit: Annotated[
+        Path,
+        typer.Argument(
+            help="File of predictions with labels to fit on: held out from training and from FILE.",
+            metavar="FIT",
+            show_default=False,
+        ),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False),
+    ],
+    options: Any,
+    method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .jsonl.")] = Path("recalibrated.csv"),
+    label_column: LabelColumn = None,
+    n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
+) -> None:
+    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there.
+
+    Example: rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv
+    """
+    from rightreasons.analysis.calibration.recalibration import recalibrate as recalibrated
+    from rightreasons.analysis.calibration.recalibration import recalibration_report
+    from rightreasons.data.opening.predictions import read_predictions
+    from rightreasons.foundations.atomic_write import check_file
+
+    check_file(out)
+    if out.suffix.lower() not in (".csv", ".jsonl"):
+        raise ValueError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.")
+    fitted = read_predictions(fit, label_column=label_column, options=options)
+    table = read_predictions(file, label_column=label_column, options=options)
+    _check_alike(fit, fitted, file, table)
+    scores = fitted.scores or "probabilities"
+    arrays = fitted.predictions, fitted.references, table.predictions
+    probabilities = recalibrated(*arrays, method=method, scores=scores)
+    report = recalibration_report(*arrays, table.references, method=method, n_bins=n_bins, scores=scores)
+    _write(out, table, probabilities)
+    _show(report, fit, file)
+    typer.echo(f"Predictions: {out}")
+
+
+def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
+    for path, one in ((fit, fitted), (file, table)):
+        if one.kind == "confidence":
+            raise ValueError(f"Expected class scores in {path.name}, but it has the confidence in given answers.")
+        if one.references is None or (one.references < 0).any():
+            raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
+    if fitted.label_names != table.label_names or fitted.scores != table.scores:
+        shown = [f"{', '.join(one.label_names or ()) or 'no names'} ({one.scores})" for one in (fitted, table)]
+        raise ValueError(f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}.")
+
+
+def _write(out: Path, table: Predictions, probabilities: Any) -> None:
+    """Write ids where there are some, a column per class, and the labels."""
+    import csv
+    import io
+    import json
+
+    from rightreasons.foundations.atomic_write import write_text
+
+    names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
+    labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
+    columns: dict[str, list[Any]] = {
+        **({} if table.ids is None else {"id": list(table.ids)}),
+        **{f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)},
+        "label": labels,
+    }
+    rows = list(zip(*columns.values(), strict=True))
+    if out.suffix.lower() == ".jsonl":
+        lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
+        write_text(out, "".join(f"{line}\n" for line in lines))
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(out, text.getvalue())
+
+
+def _show(report: RecalibrationReport, fit: Path, file: Path) -> None:
+    typer.secho(
+        f"{report.method}, fitted on {report.n_fit:,} items of {fit.name}; "
+        f"on {report.before.n_items:,} of {file.name}:",
+        bold=True,
+    )
+    typer.echo(f"  {'':<16}{'before':>8}{'after':>8}")
+    for name, shown in FIGURES.items():
+        values = [getattr(one, name) for one in (report.before, report.after)]
+        typer.echo(
+            f"  {shown:<16}" + "".join(f"{'-' if value is None else format(value, '.4f'):>8}" for value in values)
+        )
