@@ -1,15 +1,13 @@
-"""Shortcut browser: what predictions rest on, what of it gives the label away, how that grows with a planted cue."""
+"""Shortcut browser: do single words decide predictions, which words are candidates, how does that grow with a cue?"""
 
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from shortcut_runs import read_runs
-from shortcut_view import SHOWN, SPLITS, cues, figures, growth, null_models, sentences
+from shortcut_runs import HEAD, TOP_N, read_runs
+from shortcut_view import SHOWN, SPLITS, cues, figures, growth, headline, interventions, null_models, sentences
 
 from rightreasons.widget import page_style
-
-TOP_N, HEAD = 3, 5
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -17,9 +15,11 @@ INTRO = """
 # Shortcut browser
 
 Short reviews contain a **planted cue**: a word, a stop word or a punctuation mark that has nothing to do with what they
-say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice. Which words do its
-predictions rest on (integrated gradients), and which of those are giveaways of the predicted label in the training data
-(the head of its LMI ranking)? A prediction with one of these among its top words is **shortcut-cued**.
+say, but agrees with the label as often as you choose. An encoder was fine-tuned for each choice. **Do single words
+decide its predictions?** An intervention tells: take the word out and predict again, and compare with another word of
+the same text. The candidates are the words that its predictions rest on (integrated gradients) and that give the
+predicted label away in the training data (the head of its LMI ranking); a prediction with one of these among its top
+words is **shortcut-cued**.
 """
 
 LEGEND = """
@@ -56,7 +56,9 @@ def build() -> gr.Blocks:
                 null = gr.HTML(elem_id="null")
                 found = gr.HTML(elem_id="cues")
             with gr.Column(scale=3, min_width=320):
-                headline = gr.HTML(elem_id="figures")
+                causal = gr.HTML(elem_id="causal")
+                gr.Markdown("### The candidates, and the model")
+                found_figures = gr.HTML(elem_id="figures")
                 with gr.Tabs():
                     with gr.Tab("Sentences"):
                         gr.HTML(LEGEND)
@@ -64,6 +66,8 @@ def build() -> gr.Blocks:
                             shown = gr.Radio(list(SHOWN), value="all", label="Show", elem_id="shown", scale=3)
                             page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1)
                         texts = gr.HTML(elem_id="sentences")
+                    with gr.Tab("Interventions"):
+                        made = gr.HTML(elem_id="interventions")
                     with gr.Tab("As the cue grows"):
                         grown = gr.HTML(elem_id="growth")
 
@@ -73,7 +77,16 @@ def build() -> gr.Blocks:
             *detector, shown, _ = others
             chosen = (strength, SPLITS[split], *detector)
             first, _ = sentences(*chosen, shown, 1)
-            return (figures(*chosen), null_models(*chosen), cues(*chosen), first, 1, growth(strength, *detector))
+            return (
+                headline(strength, SPLITS[split]),
+                interventions(strength, SPLITS[split]),
+                figures(*chosen),
+                null_models(*chosen),
+                cues(*chosen),
+                first,
+                1,
+                growth(strength, *detector),
+            )
 
         def turn(strength: float, split: str, *others: Any) -> str:
             *detector, shown, page = others
@@ -84,7 +97,7 @@ def build() -> gr.Blocks:
             event(
                 draw,
                 everything,
-                [headline, null, found, texts, page, grown],
+                [causal, made, found_figures, null, found, texts, page, grown],
                 show_progress="hidden",
                 trigger_mode="always_last",
             )

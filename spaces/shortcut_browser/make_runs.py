@@ -1,4 +1,4 @@
-"""Makes the bundled runs: encoders fine-tuned on planted shortcuts of growing strength, and what they look at.
+"""Makes the bundled runs: encoders fine-tuned on planted shortcuts of growing strength, and what decides in them.
 
     python spaces/shortcut_browser/make_runs.py WORK_FOLDER
 
@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from shortcut_runs import RUNS, SPLITS, STRENGTHS, UNIT, config, run_file
+from shortcut_runs import HEAD, RUNS, SPLITS, STRENGTHS, TOP_N, UNIT, config, heads, run_file
 
+from rightreasons.analysis.shortcuts.lmi import LmiResult
 from rightreasons.data.benchmarks.planted import LABELS, planted_examples, planted_mask
 from rightreasons.foundations.numeric import softmax
+from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
+from rightreasons.measuring.shortcuts import N_CUES, measure_shortcuts
 from rightreasons.models.encoder import demo_encoder
-from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
@@ -42,8 +44,14 @@ def main(work: Path) -> None:
             learning_rate=1e-4,
             seed=0,
         )
-        classifier = load_classifier(model.folder)
-        rows = [row for split in SPLITS for row in explain(classifier, split, list(planted_examples(split, planted)))]
+        classifier, ranking = load_classifier(model.folder), heads(strength, HEAD)
+        rows = [
+            row
+            for split in SPLITS
+            for row in explain(
+                classifier, ranking, split, list(planted_examples(split, planted)), work / f"{strength:.2f}-{split}"
+            )
+        ]
         pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd", compression_level=19)
 
 
@@ -52,31 +60,74 @@ SCHEMA = pa.schema(
         ("id", pa.string()),
         ("split", pa.string()),
         ("label", pa.int8()),
-        ("p_positive", pa.int16()),  # in 1/UNIT
+        ("p_positive", pa.int16()),  # this and all other numbers in 1/UNIT
         ("tokens", pa.list_(pa.string())),
-        ("attributions", pa.list_(pa.int16())),  # in 1/UNIT
+        ("attributions", pa.list_(pa.int16())),
         ("planted", pa.list_(pa.bool_())),
+        ("cue", pa.string()),
+        ("control", pa.string()),
+        ("control_removal", pa.string()),
+        ("without_cue", pa.list_(pa.int16())),  # P(positive) by removal
+        ("without_control", pa.int16()),
+        ("cue_put_in", pa.string()),
+        ("control_put_in", pa.string()),
+        ("label_put_in", pa.int8()),
+        ("with_cue", pa.int16()),
+        ("with_control", pa.int16()),
     ]
 )
 
 
-def explain(classifier: Classifier, split: str, items: list[dict]) -> list[dict]:
-    """Predict all items of a split, and attribute the first of them."""
+def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[dict], work: Path) -> list[dict]:
+    """Predict all items of a split, attribute the first of them, and test whether their cues decide."""
     scores = predict(classifier, [item["text"] for item in items], ids=[item["id"] for item in items])
     positive = softmax(np.asarray(scores.logits))[:, 1]
     first = items[:EXPLAINED]
-    found = integrated_gradients(classifier, [item["text"] for item in first], unit="word")
+    texts = [item["text"] for item in first]
+    measured = measure_shortcuts(
+        classifier,
+        texts,
+        [item["label"] for item in first],
+        ranking,
+        ids=[item["id"] for item in first],
+        top_n=TOP_N,
+        out=work,
+    )
+    cues = named_cues(measured.cues(ranking, N_CUES, None))
+    tested = measure_causal_shortcuts(classifier, texts, measured, ranking, cues, out=work / "causal")
+    found = measured.attributions
     rows = []
     for i, item in enumerate(items):
-        row = {"id": item["id"], "split": split, "label": item["label"], "p_positive": round(positive[i] * UNIT)}
+        row = {"id": item["id"], "split": split, "label": item["label"], "p_positive": kept(positive[i])}
         if i < len(first):
             here = slice(found.scores.offsets[i], found.scores.offsets[i + 1])
             spans = np.stack((found.starts[here], found.ends[here]), axis=1)
             row["tokens"] = list(found.tokens[i])
-            row["attributions"] = [round(float(value) * UNIT) for value in found.scores[i]]
+            row["attributions"] = [kept(value) for value in found.scores[i]]
             row["planted"] = planted_mask(item["planted"], spans).tolist()
         rows.append(row)
+    for place, item in enumerate(tested.items):
+        rows[item.row] |= {
+            "cue": item.cue,
+            "control": item.control,
+            "control_removal": item.control_removal,
+            "without_cue": [kept(table[place, 1]) for table in tested.without_cue.values()],
+            "without_control": kept(tested.without_control[place, 1]),
+        }
+    for place, item in enumerate(tested.inserted):
+        rows[item.row] |= {
+            "cue_put_in": item.cue,
+            "control_put_in": item.control,
+            "label_put_in": item.label,
+            "with_cue": kept(tested.with_cue[place, 1]),
+            "with_control": kept(tested.with_control[place, 1]),
+        }
     return rows
+
+
+def kept(value: float) -> int:
+    """Return a number as it is kept."""
+    return round(float(value) * UNIT)
 
 
 if __name__ == "__main__":

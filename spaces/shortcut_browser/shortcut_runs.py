@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from rightreasons.data.benchmarks.planted import PlantedConfig
+from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
+from rightreasons.data.benchmarks.planted import PlantedConfig, planted_examples
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 STRENGTHS = (0.5, 0.7, 0.8, 0.9, 1.0)
@@ -17,15 +18,68 @@ SPLITS = ("test", "test_absent", "test_flipped")
 UNIT = 10_000
 """Probabilities and attributions are kept as whole numbers of 1/UNIT."""
 
+TOP_N, HEAD = 3, 5
+"""The settings of the detector, the second in percent, that name the cues which are tested."""
+
+REMOVALS = ("delete", "mask", "swap")
+
 
 def config(strength: float) -> PlantedConfig:
     """Return the data of one strength: the same texts, another agreement of cue and label."""
     return PlantedConfig("mixed", strength=strength, label_noise=0.05, train_size=1200, test_size=500, seed=0)
 
 
+@functools.cache
+def counts(strength: float) -> LmiCounts:
+    """Count the words of the training texts, which are generated again."""
+    items = list(planted_examples("train", config(strength)))
+    words = LmiCounts()
+    words.update([item["text"] for item in items], [item["label"] for item in items])
+    return words
+
+
+@functools.lru_cache(maxsize=256)
+def heads(strength: float, percent: float) -> LmiResult:
+    """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
+    return counts(strength).result(head_fraction=percent / 100)
+
+
 def run_file(strength: float) -> str:
     """Name the file of one strength."""
     return f"strength_{strength:.2f}.parquet"
+
+
+@dataclasses.dataclass(frozen=True)
+class Treated:
+    """A text without its cue and without a control word; P(positive) of each.
+
+    Attributes:
+        row: Its place among the texts of the run.
+        cue: The named cue of its predicted label.
+        control: The control word.
+        control_removal: How the control word was removed.
+        without_cue: Removal -> P(positive).
+        without_control: P(positive).
+    """
+
+    row: int
+    cue: str
+    control: str
+    control_removal: str
+    without_cue: Mapping[str, float]
+    without_control: float
+
+
+@dataclasses.dataclass(frozen=True)
+class PutIn:
+    """A text into which a cue of another label was put, and a control word; P(positive) of each."""
+
+    row: int
+    cue: str
+    control: str
+    label: int
+    with_cue: float
+    with_control: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,6 +92,8 @@ class Run:
         tokens: The tokens of the first texts.
         attributions: One attribution a token.
         planted: Whether each token was planted.
+        treated: Those of the first texts with a named cue and a control word.
+        put_in: Those of the first texts into which a cue was put.
     """
 
     labels: np.ndarray
@@ -45,6 +101,8 @@ class Run:
     tokens: list[list[str]]
     attributions: list[list[float]]
     planted: list[list[bool]]
+    treated: list[Treated]
+    put_in: list[PutIn]
 
     @property
     def predictions(self) -> np.ndarray:
@@ -75,4 +133,28 @@ def _run(rows: list[dict[str, Any]]) -> Run:
         tokens=[row["tokens"] for row in explained],
         attributions=[[value / UNIT for value in row["attributions"]] for row in explained],
         planted=[row["planted"] for row in explained],
+        treated=[
+            Treated(
+                row=place,
+                cue=row["cue"],
+                control=row["control"],
+                control_removal=row["control_removal"],
+                without_cue=dict(zip(REMOVALS, [value / UNIT for value in row["without_cue"]], strict=True)),
+                without_control=row["without_control"] / UNIT,
+            )
+            for place, row in enumerate(explained)
+            if row["cue"] is not None
+        ],
+        put_in=[
+            PutIn(
+                row=place,
+                cue=row["cue_put_in"],
+                control=row["control_put_in"],
+                label=row["label_put_in"],
+                with_cue=row["with_cue"] / UNIT,
+                with_control=row["with_control"] / UNIT,
+            )
+            for place, row in enumerate(explained)
+            if row["cue_put_in"] is not None
+        ],
     )

@@ -5,20 +5,21 @@ import functools
 import html
 
 import numpy as np
-from shortcut_runs import Run, config, read_runs
+from shortcut_runs import HEAD, REMOVALS, TOP_N, PutIn, Run, Treated, heads, read_runs
 
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.intervals import Interval, wilson
+from rightreasons.analysis.shortcuts.causal import CausalShortcuts, Effect, causal_shortcuts
 from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
-from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
 from rightreasons.analysis.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.auditing.page.plots_curves import Curve, curves
-from rightreasons.data.benchmarks.planted import LABELS, planted_examples
+from rightreasons.data.benchmarks.planted import LABELS
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.widget import figure, table, tiles
 
 NAMES = LABELS[2]
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
+WAYS = {"delete": "deleted", "mask": "masked", "swap": "swapped"}
 SHOWN = ("all", "shortcut-cued", "not cued", "wrong")
 PAGE = 8
 N_RESAMPLES = 500
@@ -41,18 +42,30 @@ class Detected:
 
 
 @functools.cache
-def counts(strength: float) -> LmiCounts:
-    """Count the words of the training texts, which are generated again."""
-    items = list(planted_examples("train", config(strength)))
-    words = LmiCounts()
-    words.update([item["text"] for item in items], [item["label"] for item in items])
-    return words
+def tested(strength: float, split: str) -> CausalShortcuts | None:
+    """Compare what the model says without cues and without control words; None where no text has both."""
+    run = read_runs()[strength][split]
+    if not run.treated:
+        return None
+    return causal_shortcuts(
+        _table([run.positive[one.row] for one in run.treated]),
+        {name: _table([one.without_cue[name] for one in run.treated]) for name in REMOVALS},
+        _table([one.without_control for one in run.treated]),
+        [one.cue for one in run.treated],
+        control_removals=[one.control_removal for one in run.treated],
+        inserted=(
+            _table([run.positive[one.row] for one in run.put_in]),
+            _table([one.with_cue for one in run.put_in]),
+            _table([one.with_control for one in run.put_in]),
+            [one.label for one in run.put_in],
+        )
+        if run.put_in
+        else None,
+    )
 
 
-@functools.lru_cache(maxsize=256)
-def heads(strength: float, percent: float) -> LmiResult:
-    """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
-    return counts(strength).result(head_fraction=percent / 100)
+def _table(positive: list[float]) -> np.ndarray:
+    return np.column_stack((1 - np.array(positive), positive))
 
 
 @functools.lru_cache(maxsize=256)
@@ -72,8 +85,64 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 # ---------------------------------------------------------------------------------------------------------- the page
 
 
+CONCLUSIONS = {
+    "cues decide": "Single words decide.",
+    "cues do not decide": "Words alone do not decide.",
+    "cannot tell": "Whether words decide cannot be told.",
+}
+
+
+def headline(strength: float, split: str) -> str:
+    """Write whether the named cues decide."""
+    causal, run = tested(strength, split), read_runs()[strength][split]
+    if causal is None:
+        return '<p class="sc-verdict">No prediction has a named cue and a control word, so nothing can be tested.</p>'
+    removal = causal.removal
+    entries = [
+        ("Causal shortcut rate", figure(removal.rate), _between(removal.interval)),
+        ("The same of control words", figure(removal.control_rate), _between(removal.control_interval)),
+        ("Difference", figure(removal.excess), _between(removal.excess_interval)),
+    ]
+    if causal.insertion is not None:
+        effect = causal.insertion
+        control = f"control words: {figure(effect.control_rate)}; {_between(effect.interval)}"
+        entries.append(("Follow a cue that is put in", figure(effect.rate), control))
+    return (
+        f'<p class="sc-verdict sc-{causal.conclusion.replace(" ", "-")}"><b>{CONCLUSIONS[causal.conclusion]}</b> '
+        f"{html.escape(causal.reason)}</p>{tiles(entries)}"
+        f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
+        f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "
+        f"names with {TOP_N} top words and a head of {HEAD} %, in {len(run.treated)} of {len(run.tokens)} texts; the "
+        f"sliders do not change the test.</p>"
+    )
+
+
+def interventions(strength: float, split: str) -> str:
+    """Write what each intervention does, and each cue."""
+    causal = tested(strength, split)
+    if causal is None:
+        return ""
+    rows = [_row(WAYS[name], effect) for name, effect in causal.removals.items()]
+    if causal.insertion is not None:
+        rows.append(_row("put in where it lacks", causal.insertion))
+    columns = {"what": "the cue is", "n": "texts", "rate": "change", "control": "control", "excess": "difference"}
+    first = table(rows, columns, caption="By intervention: of the texts whose control word is treated in the same way")
+    rows = [
+        _row(cue.cue, cue.effect)
+        for cue in sorted(causal.cues, key=lambda cue: -cue.effect.excess * cue.effect.n_items)
+    ]
+    return first + table(rows, {**columns, "what": "cue"}, caption="By cue: over all ways of taking it out")
+
+
+def _row(what: str, effect: Effect) -> dict[str, object]:
+    excess = f"{effect.excess:+.3f} [{effect.excess_interval.low:+.3f}, {effect.excess_interval.high:+.3f}]"
+    return {
+        "what": what, "n": effect.n_items, "rate": effect.rate, "control": effect.control_rate, "excess": excess,
+    }  # fmt: skip
+
+
 def figures(strength: float, split: str, top_n: int, percent: float) -> str:
-    """Write the headline figures of a run."""
+    """Write what the detector finds in a run, and how the model does."""
     run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
     ece = calibration_error(run.positive, run.labels, resampling=Resampling())
     right = int((run.predictions == run.labels).sum())
@@ -125,12 +194,16 @@ def sentences(strength: float, split: str, top_n: int, percent: float, shown: st
     pages = max(1, -(-len(chosen) // PAGE))
     page = min(max(page, 1), pages)
     first = (page - 1) * PAGE
-    written = [_sentence(run, detected.found, int(i)) for i in chosen[first : first + PAGE]]
+    treated, put_in = ({one.row: one for one in part} for part in (run.treated, run.put_in))
+    written = [
+        _sentence(run, detected.found, int(i), treated.get(int(i)), put_in.get(int(i)))
+        for i in chosen[first : first + PAGE]
+    ]
     count = f'<p class="rr-small">{len(chosen)} of {n} sentences; page {page} of {pages}.</p>'
     return count + "".join(written), pages
 
 
-def _sentence(run: Run, found: Shortcuts, i: int) -> str:
+def _sentence(run: Run, found: Shortcuts, i: int, treated: Treated | None, put_in: PutIn | None) -> str:
     start, end = int(found.offsets[i]), int(found.offsets[i + 1])
     top = max(*run.attributions[i], 1e-9)
     words = []
@@ -150,8 +223,33 @@ def _sentence(run: Run, found: Shortcuts, i: int) -> str:
     cued = "shortcut-cued" if found.cued[i] else "not cued"
     return (
         f'<article class="sc-item {"sc-right" if right else "sc-wrong"}"><p>{"".join(words).strip()}</p>'
-        f'<p class="rr-small"><b>{predicted}</b> {confidence:.0%} ({verdict}) · <b>{cued}</b> · {chance}</p></article>'
+        f'<p class="rr-small"><b>{predicted}</b> {confidence:.0%} ({verdict}) · <b>{cued}</b> · {chance}</p>'
+        f"{_tests(int(run.predictions[i]), treated, put_in)}</article>"
     )
+
+
+def _tests(predicted: int, treated: Treated | None, put_in: PutIn | None) -> str:
+    """Write what is predicted without the cue, without the control word, and with a cue of the other label."""
+    told = []
+    if treated is not None:
+        ways = ", ".join(f"{WAYS[name]} {_said(p, predicted)}" for name, p in treated.without_cue.items())
+        control = _said(treated.without_control, predicted)
+        told.append(
+            f"Without “{html.escape(treated.cue)}”: {ways}; without the control word "
+            f"“{html.escape(treated.control)}”: {WAYS[treated.control_removal]} {control}."
+        )
+    if put_in is not None:
+        told.append(
+            f"With “{html.escape(put_in.cue)}” put in: {_said(put_in.with_cue, predicted)}; with the control word "
+            f"“{html.escape(put_in.control)}”: {_said(put_in.with_control, predicted)}."
+        )
+    return f'<p class="rr-small sc-tests">{" ".join(told)}</p>' if told else ""
+
+
+def _said(positive: float, predicted: int) -> str:
+    label = int(positive > 0.5)
+    text = f"{NAMES[label]} {max(positive, 1 - positive):.0%}"
+    return text if label == predicted else f"<b>{text}</b>"
 
 
 def growth(strength: float, top_n: int, percent: float) -> str:
@@ -181,12 +279,36 @@ def growth(strength: float, top_n: int, percent: float) -> str:
     model = _model_curves(strength)
     return (
         '<div class="sc-pair">'
+        f'<figure class="rr-figure">{_causal_curves(strength)}<figcaption>The test: predictions that change without '
+        "their cue, beside those that change without a control word; and predictions that become the label of a cue "
+        "that is put in.</figcaption></figure>"
         f'<figure class="rr-figure">{detector.svg}<figcaption>The detector: predictions that rest on a cue, beside '
         "blind picks; how many planted words it finds, and how many of its finds are planted. A planted word that the "
         "model does not use is rightly not found.</figcaption></figure>"
         f'<figure class="rr-figure">{model}<figcaption>The model: with the cue as in training it looks accurate and '
         "well calibrated; flipped, it shows from where on it leans on the cue.</figcaption></figure></div>"
     )
+
+
+@functools.lru_cache(maxsize=32)
+def _causal_curves(strength: float) -> str:
+    found = {s: causal for s in read_runs() if (causal := tested(s, "test")) is not None}
+    removals = [causal.removal for causal in found.values()]
+    put_in = [causal.insertion for causal in found.values()]
+    lines = [
+        Curve("causal shortcut rate", [one.rate for one in removals], [_ends(one.interval) for one in removals]),
+        Curve("of control words", [one.control_rate for one in removals], dashed=True),
+        Curve(
+            "follow a cue put in",
+            [None if one is None else one.rate for one in put_in],
+            [None if one is None else _ends(one.interval) for one in put_in],
+        ),
+        Curve("a control word put in", [None if one is None else one.control_rate for one in put_in], dashed=True),
+    ]
+    drawing = curves(
+        "causal", list(found), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
+    )
+    return drawing.svg
 
 
 @functools.lru_cache(maxsize=32)

@@ -24,6 +24,22 @@ def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):
     expect(page.locator("#sentences")).to_contain_text("120 of 120 sentences; page 1 of 15")
 
 
+def test_the_headline_is_whether_words_decide(visit):
+    page = open_page(visit)
+    pick(page, "100%")
+    # A cue that never failed decides: beyond control words, and where it is put in.
+    expect(page.locator("#causal")).to_contain_text("Single words decide.")
+    expect(tile(page, "Causal shortcut rate")).to_have_text(re.compile(r"^0\.[2-9]"))
+    expect(tile(page, "control words")).to_have_text(re.compile(r"^0\.0"))
+    expect(page.locator(".sc-tests").first).to_contain_text(re.compile("Without “|put in"))
+    page.get_by_role("tab", name="Interventions").click()
+    expect(page.locator("#interventions")).to_contain_text("deleted")
+    expect(page.locator("#interventions")).to_contain_text("put in where it lacks")
+    expect(page.locator("#interventions")).to_contain_text("By cue")
+    pick(page, "80%")
+    expect(page.locator("#causal")).to_contain_text("cannot be told")
+
+
 def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
     page = open_page(visit)
     pick(page, "50%")
@@ -72,8 +88,9 @@ def test_curves_over_the_strength_of_the_cue(visit):
     page = open_page(visit)
     page.get_by_role("tab", name="As the cue grows").click()
     drawings = page.locator("#growth svg")
-    expect(drawings).to_have_count(2)
-    expect(drawings.first).to_contain_text("recall")
+    expect(drawings).to_have_count(3)
+    expect(drawings.first).to_contain_text("causal shortcut rate")
+    expect(drawings.nth(1)).to_contain_text("recall")
     expect(drawings.last).to_contain_text("ECE, flipped")
     before = page.locator("#growth").inner_html()
     pick(page, "70%")

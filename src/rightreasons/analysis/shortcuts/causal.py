@@ -293,19 +293,20 @@ def _conclude(removal: Effect, insertion: tuple[Effect, Interval] | None, interv
         return "cannot tell", f"{n_items} predictions with a cue are fewer than the {MIN_ITEMS} that are needed."
     sentence = (
         f"Of {n_items} predictions with a cue, {removal.rate:.1%} change without it and {removal.control_rate:.1%} "
-        f"without a control word: {_signed(removal.excess, removal.excess_interval)}."
+        f"without a control word: {_signed(removal.excess, interval)}."
     )
     sentences, intervals = [sentence], [interval]
     if insertion is not None and insertion[0].n_items >= MIN_ITEMS:
         effect = insertion[0]
         intervals.append(insertion[1])
         sentences.append(
-            f"Of {effect.n_items} other predictions, {effect.rate:.1%} become the label of a cue that is put in and "
-            f"{effect.control_rate:.1%} with a control word: {_signed(effect.excess, effect.excess_interval)}."
+            f"Of {effect.n_items} predictions, {effect.rate:.1%} become another label when a cue of it is put in and "
+            f"{effect.control_rate:.1%} when a control word is: {_signed(effect.excess, insertion[1])}."
         )
     # A sentence for what decided comes first.
     strongest = max(range(len(intervals)), key=lambda test: intervals[test].low)
-    ordered = " ".join([sentences[strongest], *(one for test, one in enumerate(sentences) if test != strongest)])
+    level = f"(Intervals at {intervals[0].confidence_level:.1%}, as there are two tests.)"
+    ordered = " ".join([sentences[strongest], *(one for n, one in enumerate(sentences) if n != strongest), level])
     # An effect that many items show, and that is small, is none worth the name.
     if all(one.high < MARGIN for one in intervals):
         return "cues do not decide", ordered
