@@ -6,6 +6,15 @@ import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
 
 from rightreasons.analysis import bootstrap, bootstrap_mean, mcnemar, paired_bootstrap, rank_correlation, wilson
+from rightreasons.analysis.intervals import (
+    bootstrap_sums,
+    bounded_mean,
+    cluster_wilson,
+    paired_permutation_of,
+    poisson_binomial_p_value,
+    sign_flip_p_value,
+    stratified_wilson,
+)
 from rightreasons.foundations.resampling import Resampling
 
 
@@ -67,7 +76,53 @@ def ranks(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": rank_correlation(rng.integers(6, size=60), rng.normal(size=60)).p_value}
 
 
+def clustered(rng: np.random.Generator, seed: int) -> Outcome:
+    sizes = rng.integers(1, 5, size=40)
+    hits = rng.binomial(sizes, rng.beta(2, 3, size=40))
+    return {"": ends(cluster_wilson(hits, sizes), 0.4)}
+
+
+def stratified(rng: np.random.Generator, seed: int) -> Outcome:
+    sizes, rates = np.array([3, 12, 1, 30, 7]), np.array([0.9, 0.5, 0.8, 1.0, 0.3])
+    return {"": ends(stratified_wilson(rng.binomial(sizes, rates), sizes), float(rates.mean()))}
+
+
+def bounded(rng: np.random.Generator, seed: int) -> Outcome:
+    values = rng.choice([-1.0, 0.0, 1.0], size=25, p=[0.05, 0.75, 0.2])
+    return {"": ends(bounded_mean(values, low=-1, high=1), 0.15)}
+
+
+def flipped(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"": sign_flip_p_value(rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=30), resampling=few(seed))}
+
+
+def ratios(rng: np.random.Generator, seed: int) -> Outcome:
+    asked = rng.random(120) < 0.6
+    hits = asked & (rng.random(120) < 0.7)
+    table = np.column_stack((hits, asked)).astype(float)
+    return {"": ends(bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)), 0.7)}
+
+
+def swapped(rng: np.random.Generator, seed: int) -> Outcome:
+    shared = rng.normal(size=40)
+    one, two = shared + rng.normal(size=40), shared + rng.normal(size=40)
+    test = paired_permutation_of(lambda x: float(np.median(x)), one, two, n_permutations=199, seed=seed)
+    return {"p_value": test.p_value}
+
+
+def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
+    chances = rng.random(60)
+    return {"": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
+
+
 SCENARIOS = (
+    Scenario("cluster_wilson", "40 clusters of one to four items", clustered),
+    Scenario("stratified_wilson", "five strata of 1 to 30 items", stratified),
+    Scenario("bounded_mean", "25 differences, mostly 0", bounded),
+    Scenario("sign_flip_p_value", "30 symmetric differences with ties", flipped),
+    Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
+    Scenario("paired_permutation_of", "medians of 40 items, two models alike", swapped),
+    Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),
     *(Scenario("wilson", f"share of {n} items, rate uniform in [0, 1]", shares(n)) for n in (3, 20, 200)),
     Scenario("wilson", "rates of exactly 0 or 1, 1 to 29 items", sure_share),
     Scenario("bootstrap_mean", "mean of 200 skewed values (gamma 2)", means(200)),

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks.validity import general, questions
+from benchmarks.validity import general, measured, questions
 
-SCENARIOS = (*general.SCENARIOS, *questions.SCENARIOS)
+SCENARIOS = (*general.SCENARIOS, *questions.SCENARIOS, *measured.SCENARIOS)

@@ -30,6 +30,7 @@ class Scenario:
         draw: Maps a random generator and a seed to the outcome of one simulation.
         known: Figure -> why it falls short here, where that is known and said in its documentation.
         conservative: Whether the p-values are of an exact test on few values, which rejects less often than its level.
+        slow: Whether a simulation takes so long that a tenth of them must do.
     """
 
     function: str
@@ -37,6 +38,7 @@ class Scenario:
     draw: Callable[[np.random.Generator, int], Outcome]
     known: Mapping[str, str] = dataclasses.field(default_factory=dict)
     conservative: bool = False
+    slow: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +78,12 @@ def simulate(scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: fl
 
     Args:
         scenario: The scenario.
-        n_simulations: Number of simulations.
+        n_simulations: Number of simulations; of slow ones a tenth.
         seed: Their seed.
         doubt: Probability below which a deviation counts as a problem and not as chance.
     """
     outcomes: dict[str, list[float | Interval]] = {}
-    for number in range(n_simulations):
+    for number in range(max(2, n_simulations // 10) if scenario.slow else n_simulations):
         drawn = scenario.draw(np.random.default_rng([seed, number]), number)
         for figure, value in drawn.items():
             if value is not None:

@@ -30,7 +30,7 @@ class TestOverlap:
         # OVL of N(0, 1) and N(d, 1) is 2 Phi(-d / 2); for d = 2, 0.31731. The kernels widen both: sigma^2 = 1 + h^2.
         rng = np.random.default_rng(0)
         first, second = rng.normal(0, 1, 20_000), rng.normal(2, 1, 20_000)
-        found = distribution_overlap(first, second, resampling=Resampling(level=0.95))
+        found = distribution_overlap(first, second, resampling=Resampling(resamples=200))
         assert found.histogram == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.kde == pytest.approx(2 * stats.norm.cdf(-1), abs=0.015)
         assert found.interval.low < 2 * stats.norm.cdf(-1) < found.interval.high
@@ -55,13 +55,15 @@ class TestOverlap:
         assert (found.histogram, found.kde, found.edges) == (1.0, None, [0.5, 1.5])
         assert distribution_overlap([1, 1], [2, 3]).kde is None
 
-    def test_an_interval_that_lies_above_is_extended_to_the_estimate(self):
-        # The overlap of resamples is lower than that of the samples, so mirrored it lies above where the two are alike.
-        first, second = np.random.default_rng(0).normal(size=(2, 60))
-        second = np.concatenate((first[:55], second[:5]))
-        found = distribution_overlap(first, second, resampling=Resampling(level=0.5))
-        assert found.interval.low == found.histogram < found.interval.high
-        assert found.kde_interval.low == found.kde < found.kde_interval.high
+    @pytest.mark.parametrize(("shift", "size"), [(0.0, 60), (1.0, 60), (5.0, 40)])
+    def test_intervals_hold_the_estimate_and_where_samples_are_alike_1(self, shift, size):
+        first, second = np.random.default_rng(0).normal(size=(2, size))
+        found = distribution_overlap(first, second + shift, resampling=Resampling(resamples=100))
+        for interval, estimate in ((found.interval, found.histogram), (found.kde_interval, found.kde)):
+            assert 0 <= interval.low <= estimate <= interval.high <= 1
+            assert interval.low < interval.high
+            # Two samples of one distribution overlap by less than 1, which the distributions do not.
+            assert (interval.high == 1) == (shift == 0)
 
     def test_seed(self):
         first, second = np.random.default_rng(0).normal(size=(2, 40))

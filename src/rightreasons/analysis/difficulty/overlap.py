@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-from rightreasons.analysis.intervals import Interval, quantile_interval
+from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_vector
+
+METHOD = "Student's t about the bias-corrected overlap"
 
 _CELLS = 4096
 """Cells of the grid on which kernel densities are estimated."""
@@ -26,8 +29,8 @@ class Overlap(Result):
         histogram: Overlapping coefficient of the two histograms over shared bins, in [0, 1]; 1 is the same.
         kde: The same of two Gaussian kernel density estimates; None where a sample has no spread.
         edges: The shared bin edges (Freedman-Diaconis of both samples together).
-        interval: Bootstrap interval of the overlap about `histogram` (bins held fixed); None unless requested.
-        kde_interval: The same about `kde` (bandwidths held fixed).
+        interval: Interval of the overlap about `histogram` (bins held fixed); None unless requested.
+        kde_interval: The same about `kde` (bandwidths held fixed); None where that is.
         n_first: Size of the first sample.
         n_second: Size of the second.
     """
@@ -55,10 +58,14 @@ def distribution_overlap(
     Args:
         first: (N,) values.
         second: (M,) values.
-        resampling: How the intervals are resampled; None (default) gives none. The overlap of samples is lower than
-            that of the distributions, the more so in a resample, so the interval mirrors the resamples at the estimate
-            (the basic bootstrap); it may lie above the estimate, and is then extended to it. At 0.95 it covered 0.82 to
-            0.91 (histogram) and 0.80 to 0.88 (kernels) of the true overlaps of two Gaussians with 100 to 400 values.
+        resampling: How the intervals are resampled; None (default) gives none. Samples overlap less than their
+            distributions, and resamples less than samples, so the center is the estimate minus the bias of the
+            resamples; the half-width is that of Student's t with their standard deviation, or the Jeffreys standard
+            error of a share of the smaller sample where that is larger. Kernels smooth, which raises small overlaps:
+            what smoothing twice adds to the kernel estimate widens its interval, twice below and once above. Where
+            resamples of both samples together overlap no more than the samples do in at least (1 - level) / 2 of the
+            cases, the upper end is 1. The estimate itself is always inside. At 0.95 it covered 0.93 to 1.00 (kernels)
+            and 0.88 to 0.99 (histograms) of the true overlaps, 0.01 to 1, of two Gaussians with 20 to 400 values.
 
     Returns:
         An `Overlap`.
@@ -81,13 +88,10 @@ def distribution_overlap(
     kde = None if kernels is None else float(kernels.overlap(*(share[None] for share in kernels.shares))[0])
     interval = kde_interval = None
     if resampling is not None:
-        level, n_resamples = resampling.level, resampling.resamples
-        rng = np.random.default_rng(resampling.seed)
-        # With the bins held fixed, resampling values is resampling bin counts; so it is with the cells of a fine grid.
-        interval = _mirrored(histogram, np.minimum(*_resampled((a, b), shares, n_resamples, rng)).sum(axis=1), level)
+        interval = _interval((a, b), shares, _common, histogram, 0.0, resampling)
         if kernels is not None and kde is not None:
-            resamples = kernels.overlap(*_resampled((a, b), kernels.shares, n_resamples, rng))
-            kde_interval = _mirrored(kde, resamples, level)
+            smoothed = float(kernels.twice().overlap(*(share[None] for share in kernels.shares))[0])
+            kde_interval = _interval((a, b), kernels.shares, kernels.overlap, kde, max(smoothed - kde, 0.0), resampling)
     return Overlap(
         histogram=histogram,
         kde=kde,
@@ -99,21 +103,41 @@ def distribution_overlap(
     )
 
 
-def _mirrored(estimate: float, resamples: NDArray[np.float64], level: float) -> Interval:
-    basic = quantile_interval(resamples, level, mirrored_at=estimate)
-    return dataclasses.replace(basic, low=max(0.0, min(basic.low, estimate)), high=min(1.0, max(basic.high, estimate)))
+def _common(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (R,) overlaps of shares of bins (R, B)."""
+    return np.asarray(np.minimum(first, second).sum(axis=1), dtype=np.float64)
 
 
-def _resampled(
-    samples: Sequence[NDArray[np.float64]],
+def _interval(
+    samples: tuple[NDArray[np.float64], NDArray[np.float64]],
     shares: Sequence[NDArray[np.float64]],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> list[NDArray[np.float64]]:
-    return [
-        rng.multinomial(len(sample), share, size=n_resamples) / len(sample)
-        for sample, share in zip(samples, shares, strict=True)
-    ]
+    overlap: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+    estimate: float,
+    smoothing: float,
+    resampling: Resampling,
+) -> Interval:
+    """Return the interval about an estimate; with bins held fixed, resampling values is resampling their counts."""
+    sizes = [len(sample) for sample in samples]
+    rng = np.random.default_rng(resampling.seed)
+
+    def drawn(of: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        one, two = (rng.multinomial(n, p, size=resampling.resamples) / n for n, p in zip(sizes, of, strict=True))
+        return overlap(one, two)
+
+    resamples, n, tail = drawn(shares), min(sizes), (1 - resampling.level) / 2
+    together = np.average(np.stack(shares), axis=0, weights=sizes)
+    share = (estimate * n + 0.5) / (n + 1)
+    deviation = max(float(resamples.std()), float(np.sqrt(share * (1 - share) / (n + 1))))
+    center = min(max(2 * estimate - float(resamples.mean()), 0.0), 1.0)
+    half = float(stats.t.isf(tail, max(n - 1, 1))) * deviation
+    alike = float(np.mean(drawn([together, together]) <= estimate)) >= tail
+    return Interval(
+        max(0.0, min(center - half - 2 * smoothing, estimate)),
+        1.0 if alike else min(1.0, max(center + half + smoothing, estimate)),
+        resampling.level,
+        METHOD,
+        resampling.resamples,
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,6 +151,10 @@ class _Kernels:
 
     shares: list[NDArray[np.float64]]
     smoothing: list[NDArray[np.complex128]]
+
+    def twice(self) -> _Kernels:
+        """Return estimates that are smoothed twice."""
+        return _Kernels(self.shares, [smoothing * smoothing for smoothing in self.smoothing])
 
     @classmethod
     def of(cls, a: NDArray[np.float64], b: NDArray[np.float64]) -> _Kernels | None:

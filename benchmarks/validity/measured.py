@@ -1,0 +1,219 @@
+"""What the floors above `analysis` compute themselves: figures of a model, tests between two, means over seeds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from benchmarks.validity.general import few
+from benchmarks.validity.scenario import Outcome, Scenario
+
+from rightreasons.measuring.calibration import (
+    TESTED,
+    JudgedItems,
+    measure_classes,
+    measure_cue,
+    measure_figures,
+    measure_risk,
+    paired_accuracy,
+    paired_test,
+)
+from rightreasons.measuring.difficulty import DifficultyMeasurement
+from rightreasons.measuring.estimates import Estimate, mean, share
+from rightreasons.training.behavior import collecting
+
+N_ITEMS, COVERAGE = 150, 0.5
+
+
+def judged(rng: np.random.Generator, n_items: int) -> JudgedItems:
+    """Items of three classes of unequal frequency, as an overconfident model judges them."""
+    logits = rng.normal([0.6, 0.0, -0.6], 2.0, size=(n_items, 3))
+    calm = np.exp(0.6 * logits)
+    bounds = (calm / calm.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    return JudgedItems.of(logits, (rng.random((n_items, 1)) >= bounds[:, :-1]).sum(axis=1))
+
+
+def ends(estimate: Estimate | None, truth: float | None) -> tuple[float, float, float] | None:
+    if estimate is None or truth is None or estimate.low is None or estimate.high is None:
+        return None
+    return estimate.low, estimate.high, truth
+
+
+def figures(*keys: str):
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        found = measure_figures(judged(rng, N_ITEMS), keys, resampling=few(seed).at_most(150))
+        return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
+
+    return draw
+
+
+def by_class(rng: np.random.Generator, seed: int) -> Outcome:
+    found = measure_classes(judged(rng, N_ITEMS), resampling=few(seed).at_most(150))
+    rare = next(one for one in found if one.label == 2)
+    return {name: ends(getattr(rare, name), truth) for name, truth in _RARE.items()}
+
+
+def risk(rng: np.random.Generator, seed: int) -> Outcome:
+    curve = measure_risk(judged(rng, N_ITEMS))
+    _, estimate = min(curve, key=lambda point: abs(point[0] - COVERAGE))
+    return {"": ends(estimate, _RISK)}
+
+
+def planted(rng: np.random.Generator, seed: int) -> Outcome:
+    labels, cues = rng.integers(3, size=90), rng.integers(-1, 3, size=90)
+    follows = (rng.random(90) < 0.4) & (cues >= 0)
+    predicted = np.where(follows, cues, np.where(rng.random(90) < 0.8, labels, (labels + 1) % 3))
+    rows = {row.cue: row for row in measure_cue(predicted, labels, cues)}
+    absent, agrees = rows["absent"], rows["agrees with the label"]
+    return {"accuracy": ends(absent.accuracy, 0.8), "follows": ends(agrees.follows, 0.4 + 0.6 * 0.8)}
+
+
+def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, JudgedItems]:
+    """Two models that are exchangeable item by item."""
+    shared = rng.normal([0.6, 0.0, -0.6], 1.0, size=(120, 3))
+    labels = (shared + rng.gumbel(size=shared.shape)).argmax(axis=1)
+    one, two = (JudgedItems.of(shared + rng.normal(size=shared.shape), labels) for _ in range(2))
+    return one, two
+
+
+def compared(rng: np.random.Generator, seed: int) -> Outcome:
+    one, two = two_models(rng, seed)
+    outcome: dict[str, float | tuple[float, float, float] | None] = {}
+    for key in TESTED:
+        test = paired_test(key, one, two, resampling=few(seed).at_most(99))
+        outcome[f"{key} p_value"] = test.p_value
+        outcome[f"{key} interval"] = None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
+    return outcome
+
+
+def compared_accuracy(rng: np.random.Generator, seed: int) -> Outcome:
+    one, two = two_models(rng, seed)
+    test = paired_accuracy(one.top.correct, two.top.correct, few(seed))
+    interval = None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
+    return {"p_value": test.p_value, "interval": interval}
+
+
+def difficulty(rng: np.random.Generator, seed: int) -> Outcome:
+    fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)))
+    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
+    return {"": ends(measured.median(few(seed)), 1.0)}
+
+
+def correlated(rng: np.random.Generator, seed: int) -> Outcome:
+    fisher = SimpleNamespace(
+        eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)), gradient_norms=rng.random(80), tokens=None,
+        token_norms=None, lengths=rng.integers(3, 9, size=80),
+    )  # fmt: skip
+    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
+    one = next(iter(measured.correlations(few(seed).at_most(100)).values()))
+    return {"rho": ends(one.rho, 0.0), "test.p_value": one.test.p_value}
+
+
+def grouped(rng: np.random.Generator, seed: int) -> Outcome:
+    fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=200), logits=rng.normal(size=(200, 3)))
+    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=200))  # type: ignore[arg-type]
+    return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
+
+
+def shares(rng: np.random.Generator, seed: int) -> Outcome:
+    rate = rng.random()
+    return {"": ends(share(int(rng.binomial(30, rate)), 30, few(seed)), rate)}
+
+
+def means(rng: np.random.Generator, seed: int) -> Outcome:
+    return {"": ends(mean(rng.beta(2, 3, size=60), few(seed)), 0.4)}
+
+
+def seeds(n_seeds: int):
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        interval = collecting._over_seeds(rng.normal(0.6, 0.03, size=n_seeds))
+        return {"pooled.intervals": None if interval is None else (interval.low, interval.high, 0.6)}
+
+    return draw
+
+
+_NOISE = "binned errors of few items are biased upwards by noise; said in docs/calibration.md"
+_BINNED = ("ece", "adaptive_ece", "smooth_ece", "ece_sweep", "mce", "classwise_ece", "brier_reliability",
+           "brier_resolution", "rmsce_debiased", "ece_debiased")  # fmt: skip
+# The figures of 100,000 such items.
+_TRUTH = {
+    "accuracy": 0.6428, "macro_f1": 0.6284, "mean_confidence": 0.7506, "confidence_gap": 0.1078, "ece": 0.1078,
+    "ece_debiased": 0.1078, "adaptive_ece": 0.1078, "smooth_ece": 0.1078, "ece_sweep": 0.1078, "rmsce_debiased": 0.1135,
+    "mce": 0.1522, "classwise_ece": 0.0724, "macro_ce": 0.4427, "brier": 0.4892, "brier_reliability": 0.0197,
+    "brier_resolution": 0.1806, "brier_uncertainty": 0.652, "nll": 0.8503, "aurc": 0.2149, "e_aurc": 0.1417,
+    "auroc": 0.6948,
+}  # fmt: skip
+_RARE = {"precision": 0.6046, "recall": 0.5211, "f1": 0.5597, "confidence": 0.7124, "surplus": -0.0166}
+_RISK = 0.2255
+
+SCENARIOS = (
+    Scenario(
+        "measure_figures",
+        "150 items of three classes, an overconfident model",
+        figures(*(key for key in _TRUTH if key != "smooth_ece")),
+        known=dict.fromkeys(_BINNED, _NOISE),
+        slow=True,
+    ),
+    Scenario(
+        "measure_figures",
+        "150 items of three classes, an overconfident model",
+        figures("smooth_ece"),
+        known={"smooth_ece": _NOISE},
+        slow=True,
+    ),
+    Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
+    Scenario("measure_risk", "the surer half of 150 items", risk),
+    Scenario("measure_cue", "a cue that decides four of ten, 90 items", planted),
+    Scenario("paired_test", "two models that are alike item by item, 120 items", compared, conservative=True),
+    Scenario(
+        "paired_accuracy", "two models that are alike item by item, 120 items", compared_accuracy, conservative=True
+    ),
+    Scenario("DifficultyMeasurement.median", "80 skewed eigenvalues", difficulty),
+    Scenario("DifficultyMeasurement.correlations", "80 eigenvalues unrelated to confidence", correlated, slow=True),
+    Scenario("DifficultyMeasurement.accuracies", "200 items, right by luck", grouped),
+    Scenario("share", "share of 30 items, rate uniform in [0, 1]", shares),
+    Scenario("mean", "mean of 60 skewed values", means),
+    Scenario("collect_scores", "a score over three seeds", seeds(3)),
+    Scenario("collect_scores", "a score over five seeds", seeds(5)),
+)
+
+HANDED_ON = {
+    **dict.fromkeys(
+        (
+            "Classes.pass_rates",
+            "Kind.pass_rates",
+            "Spans.pass_rates",
+            "measure_behavior",
+            "measure_reading",
+            "score_stored",
+        ),
+        ("pass_rates",),
+    ),
+    **dict.fromkeys(
+        ("ShortcutMeasurement.cues", "ShortcutMeasurement.suspected_cues", "named_cues"), ("poisson_binomial_p_value",)
+    ),
+    "ShortcutMeasurement.bin_accuracies": ("share",),
+    "ShortcutMeasurement.detection": ("detection_quality",),
+    "ShortcutMeasurement.types": ("share",),
+    "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
+    "measure_causal_shortcuts": ("causal_shortcuts",),
+    "cue_groups": ("worst_group_accuracy",),
+    "training_heads": ("lmi",),
+    "CueFigures.telling": ("cue_statistics",),
+    "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
+    "DifficultyMeasurement.groups": ("accuracy_by_difficulty",),
+    "ExtremeFlips.items": ("share",),
+    "measure_contrast_sets": ("contrast_consistency", "share"),
+    "ProbeCallback.measure": ("measure_probes",),
+    "ProbeFigures.record": ("measure_probes",),
+    "measure_probes": ("prior_bias", "choice_paralysis", "choices_only", "wilson"),
+    "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
+    "Figure.estimate": ("measure_figures",),
+    "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
+    "measure_rescaled": ("measure_calibration",),
+    "measure_votes": ("human_calibration", "measure_figures"),
+    "compare": ("paired_test", "measure_figures"),
+    "estimate_of": ("share", "mean"),
+    "quantile_interval": ("bootstrap",),
+}
+"""Function above `analysis` -> the functions whose p-values and intervals it hands on unchanged."""
