@@ -91,6 +91,7 @@ def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[
         ranking,
         ids=[item["id"] for item in first],
         top_n=TOP_N,
+        attribution={"max_gap": None},
         out=work,
     )
     cues = named_cues(measured.cues(ranking, N_CUES, None))
