@@ -93,7 +93,7 @@ def bounded(rng: np.random.Generator, seed: int) -> Outcome:
 
 
 def flipped(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"": sign_flip_p_value(rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=30), resampling=few(seed))}
+    return {"p_value": sign_flip_p_value(rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=30), resampling=few(seed))}
 
 
 def ratios(rng: np.random.Generator, seed: int) -> Outcome:
@@ -112,7 +112,7 @@ def swapped(rng: np.random.Generator, seed: int) -> Outcome:
 
 def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
     chances = rng.random(60)
-    return {"": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
+    return {"p_value": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
 
 
 SCENARIOS = (

@@ -88,7 +88,7 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 CONCLUSIONS = {
     "cues decide": "Single words decide.",
     "cues do not decide": "Words alone do not decide.",
-    "cannot tell": "Whether words decide cannot be told.",
+    "cannot tell": "Whether words decide is open.",
 }
 
 

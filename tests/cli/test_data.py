@@ -62,10 +62,10 @@ def test_own_cues_and_several_kinds(reviews, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--kind", "colour"), "Expected `kind` to be one of 'lexical', 'function'"),
+        (("--kind", "colour"), "to be one of 'lexical', 'function'"),
         (("--cues", "film,Friday"), "already has 'film'"),
-        (("--cues", "Friday"), "one of `cues` for each of the 2 labels, but got 1"),
-        (("--strength", "2"), "Expected `strength` to be between 0 and 1, but got 2.0"),
+        (("--cues", "Friday"), "for each of the 2 labels, but got 1"),
+        (("--strength", "2"), "to be between 0 and 1, but got 2.0"),
     ],
 )
 def test_what_cannot_be_planted(reviews, tmp_path, capsys, words, message):

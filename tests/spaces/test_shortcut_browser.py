@@ -37,7 +37,7 @@ def test_the_headline_is_whether_words_decide(visit):
     expect(page.locator("#interventions")).to_contain_text("put in where it lacks")
     expect(page.locator("#interventions")).to_contain_text("By cue")
     pick(page, "80%")
-    expect(page.locator("#causal")).to_contain_text("cannot be told")
+    expect(page.locator("#causal")).to_contain_text("is open")
 
 
 def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):

@@ -25,7 +25,7 @@ app = command_line()
 
 @app.callback()
 def data() -> None:
-    """List the data sets, write one as files, plant cues into your own, or declare a source file."""
+    """List the data sets, write one as files or as a task, plant cues into your own, or declare a source file."""
 
 
 @app.command("list")
