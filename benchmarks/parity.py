@@ -15,6 +15,7 @@ import argparse
 import copy
 import importlib.util
 import logging
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
+from rightreasons.models.scoring.likelihoods import WAYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -152,7 +154,9 @@ def tables(real: list[Row], tiny: list[Row], refused: list[str], left_out: list[
     lines += ["", "| way, tiny models | families |", "|---|---|"]
     groups: dict[str, list[str]] = {}
     for row in tiny:
-        names = dict.fromkeys(part.split(" (")[0].split(" of up to")[0] for part in row.way.split("; "))
+        names = [
+            way for way in WAYS if re.search(rf"(^|; ){way}( \\(| of up to|$|;)", re.sub(r" \\([^()]*\\)", "", row.way))
+        ]
         groups.setdefault(", ".join(names), []).append(row.model)
     lines += [f"| {way} | {', '.join(names)} |" for way, names in groups.items()]
     lines += ["", f"Refused: {'; '.join(refused) or 'none'}.", "", f"Left out: {', '.join(left_out) or 'none'}."]

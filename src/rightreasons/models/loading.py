@@ -242,8 +242,11 @@ def agree_on_padding(model: Any, tokenizer: Any) -> None:
 
 def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
     names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
-    bounds = [getattr(model.config, name, None) or 0 for name in names]
+    bounds = [getattr(config, name, None) or 0 for name in names]
+    if config is not model.config and max(bounds) > 0:  # any table of positions may be that of its pictures
+        return min(int(bound) for bound in bounds if bound > 0)
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
             # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
