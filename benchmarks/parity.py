@@ -154,10 +154,9 @@ def tables(real: list[Row], tiny: list[Row], refused: list[str], left_out: list[
     lines += ["", "| way, tiny models | families |", "|---|---|"]
     groups: dict[str, list[str]] = {}
     for row in tiny:
-        names = [
-            way for way in WAYS if re.search(rf"(^|; ){way}( \\(| of up to|$|;)", re.sub(r" \\([^()]*\\)", "", row.way))
-        ]
-        groups.setdefault(", ".join(names), []).append(row.model)
+        # Reasons name ways too, but then " is off by" or " fails" follows.
+        taken = [way for way in WAYS if re.search(rf"(^|; ){way}($|;| \(| of up to)", row.way)]
+        groups.setdefault(", ".join(taken), []).append(row.model)
     lines += [f"| {way} | {', '.join(names)} |" for way, names in groups.items()]
     lines += ["", f"Refused: {'; '.join(refused) or 'none'}.", "", f"Left out: {', '.join(left_out) or 'none'}."]
     return "\n".join(lines)
