@@ -68,7 +68,7 @@ class TestCues:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (("--features", "words"), "`features` to be one of"),
+            (("--features", "words"), "--features to be one of"),
             (("--groups-column", "pair"), "Expected a column 'pair'"),
             (("--split", "test"), "but got 'test'"),
             (("--choices-column", "options"), "'options'"),

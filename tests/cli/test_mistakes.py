@@ -24,13 +24,18 @@ GOOD = {
     "file": "data.csv",
     "name": "planted_shortcuts",
     "out": "new.jsonl",
+    "fit": "scores.csv",
+    "sheets": ["sheet0.csv", "sheet1.csv"],
 }
 """What each argument and required option is given where it is not the mistake."""
 
-ITEMS = {("cues",), ("probes",), ("split",)}
+ITEMS = {("cues",), ("probes",), ("split",), ("data", "export"), ("ratings", "read"), ("ratings", "write")}
 """Commands about multiple-choice items."""
 
-INPUTS = ("model", "models", "dataset", "suite", "first", "second", "predictions", "folder", "file", "data", "name")
+INPUTS = (
+    *("model", "models", "dataset", "suite", "first", "second", "predictions", "folder", "file", "data", "name"),
+    *("fit", "sheets"),
+)
 BAD_INPUTS = (
     "nope.csv",
     "nope.jsonl",
@@ -68,6 +73,9 @@ def files(tmp_path_factory):
         {"id": f"i{n}", "prompt": f"rain {n}", "choices": [f"wet {n}", f"dry {n}"], "label": n % 2} for n in range(12)
     ]
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    (folder / "scores.csv").write_text("p_negative,p_positive,label\n.9,.1,negative\n.2,.8,negative\n", "utf-8")
+    for n in range(2):
+        (folder / f"sheet{n}.csv").write_text("number,answer\n1,A\n", "utf-8")
     (folder / "answers.csv").write_text("prediction\n" + "0\n" * behavior_suite().n_examples, "utf-8")
     for name in ("hollow", "folder.csv", "broken", "old", "report", "plan"):
         (folder / name).mkdir()
@@ -90,7 +98,8 @@ def words_of(path, changes=(), more=()):
     words = list(path)
     for parameter in commands()[path]:
         if parameter.param_type_name == "argument":
-            words.append(values[parameter.name])
+            value = values[parameter.name]
+            words += value if isinstance(value, list) else [value]
         elif parameter.required:
             words += [parameter.opts[0], values[parameter.name]]
     return [*words, *more]

@@ -46,8 +46,8 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("model", "--ks", "0"), "Expected `ks` to be at least 1, but got 0"),
-        (("model", "--method", "mean"), "`method` to be 'head'"),
+        (("model", "--ks", "0"), "Expected --ks to be at least 1, but got 0"),
+        (("model", "--method", "mean"), "--method to be 'head'"),
         (("model", "--split", "dev"), "split of"),
         (("encoder",), "fine-tune it as a multiple-choice model first"),
         (("./nowhere",), "does not exist"),
