@@ -87,7 +87,7 @@ def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, 
     [
         (("--max-length", "0"), "--max-length to be at least 4"),
         (("--epochs", "0"), "--epochs to be above 0"),
-        (("--iid-epochs", "nan"), "--iid-epochs to be a finite number, but got nan"),
+        (("--iid-epochs", "nan"), "--epochs to be a finite number, but got nan (in `iid_options`)"),
         (("--activation", "relu"), "'softmax' or 'sigmoid'"),
         (("--grid", "precision=foo"), "--precision to be one of 'float32' or 'bfloat16'"),
         (("--seeds", "1,²"), "`--seeds` to be comma-separated whole numbers"),

@@ -66,12 +66,16 @@ class TestRatings:
         assert figures["all"]["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
 
     def test_pages_and_mistakes(self, copa, tmp_path, capsys):
-        code, _, _ = run(capsys, "ratings", "write", copa[0], "--out", tmp_path, "--raters", 2, "--form", "html")
-        assert (code, len(list(tmp_path.glob("rater-*.html")))) == (0, 2)
-        code, _, told = run(capsys, "ratings", "write", copa[0], "--out", tmp_path, "--form", "pdf")
+        code, _, _ = run(
+            capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2, "--form", "html"
+        )
+        assert (code, len(list((tmp_path / "sheets").glob("rater-*.html")))) == (0, 2)
+        code, _, told = run(capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--form", "pdf")
         assert (code, "to be one of" in told) == (2, True)
-        run(capsys, "ratings", "write", copa[0], "--out", tmp_path, "--raters", 2)
-        code, _, told = run(capsys, "ratings", "read", copa[0], tmp_path / "rater-1.csv", tmp_path / "rater-2.csv")
+        run(capsys, "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
+        code, _, told = run(
+            capsys, "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"
+        )
         assert (code, "Expected an answer from 1 to 2 in row 2 of rater-1.csv" in told) == (2, True)
 
 

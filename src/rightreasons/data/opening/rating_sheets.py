@@ -93,7 +93,8 @@ def write_rating_sheets(
     check_count(n_raters, "n_raters")
     check_seed(seed)
     items = _items(dataset)
-    folder = check_folder(out)
+    sheets = [f"rater-{rater}.{suffix}" for suffix in FORMS for rater in range(1, n_raters + 1)]
+    folder = check_folder(out, own=sheets)
     files = []
     for rater in range(1, n_raters + 1):
         order = item_rng(seed, f"rater-{rater}").permutation(len(items))
