@@ -237,7 +237,7 @@ def figure(models: Columns, sizes: Mapping[int, Columns]) -> Drawing:
 def _draw(axes: Any, models: Columns, sizes: Mapping[int, Columns], part: Mapping[str, NDArray[np.float64]]) -> None:
     kinds, colors = list(dict.fromkeys(models["kind"].tolist())), [PALETTE[name] for name in (*SERIES, "ink")]
     follows, control = models["decided"] >= FOLLOWS, models["strength"] == CONTROL
-    for axis, name in zip(axes, ("excess of P_sc", "causal excess, larger of both"), strict=False):
+    for axis, name in zip(axes, ("excess of P_sc", "causal excess, removal"), strict=False):
         for kind, color, marker in zip(kinds, colors, (*MARKERS, "P"), strict=False):
             inside = models["kind"] == kind
             axis.plot(
@@ -267,4 +267,4 @@ def _draw(axes: Any, models: Columns, sizes: Mapping[int, Columns], part: Mappin
     axes[2].set_xlabel("items")
     axes[2].set_ylim(-0.02, 1.02)
     axes[2].set_title("share of the models", fontsize=10)
-    axes[2].legend(fontsize=8)
+    axes[2].legend(fontsize=8, loc="center left")
