@@ -21,9 +21,9 @@ def pick(page: Page, option: str) -> None:
     page.get_by_role("radio", name=option, exact=True).check()
 
 
-def tile(page: Page, name: str):
+def tile(page: Page, name: str, where: str = "#figures"):
     """The value of a tile."""
-    return page.locator("#figures div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+    return page.locator(f"{where} div", has=page.locator("dt", has_text=name)).last.locator("dd").first
 
 
 def upload(page: Page, *files, where: str = "#upload") -> None:

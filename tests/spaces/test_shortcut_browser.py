@@ -29,8 +29,8 @@ def test_the_headline_is_whether_words_decide(visit):
     pick(page, "100%")
     # A cue that never failed decides: beyond control words, and where it is put in.
     expect(page.locator("#causal")).to_contain_text("Single words decide.")
-    expect(tile(page, "Causal shortcut rate")).to_have_text(re.compile(r"^0\.[2-9]"))
-    expect(tile(page, "control words")).to_have_text(re.compile(r"^0\.0"))
+    expect(tile(page, "Causal shortcut rate", "#causal")).to_have_text(re.compile(r"^0\.[2-9]"))
+    expect(tile(page, "The same of control words", "#causal")).to_have_text(re.compile(r"^0\.0"))
     expect(page.locator(".sc-tests").first).to_contain_text(re.compile("Without “|put in"))
     page.get_by_role("tab", name="Interventions").click()
     expect(page.locator("#interventions")).to_contain_text("deleted")

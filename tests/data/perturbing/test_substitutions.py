@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -147,8 +148,16 @@ class TestDatabase:
             find_wordnet()
 
     def test_no_nltk_is_installed(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "nltk.corpus", None)
-        with pytest.raises(ImportError, match=r"pip install rightreasons\[wordnet\]"):
+        class WithoutNltk(PathFinder):
+            @classmethod
+            def find_spec(cls, name, *rest):
+                return None if name.split(".")[0] == "nltk" else PathFinder.find_spec(name, *rest)
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "nltk"]:
+            monkeypatch.delitem(sys.modules, name)
+        finders = [WithoutNltk if finder is PathFinder else finder for finder in sys.meta_path]
+        monkeypatch.setattr(sys, "meta_path", finders)
+        with pytest.raises(ImportError, match=r"pip install 'rightreasons\[wordnet\]'"):
             find_wordnet()
 
     @pytest.mark.real_data
