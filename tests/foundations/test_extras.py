@@ -28,7 +28,8 @@ def test_every_command_that_needs_a_model_names_the_extra(told):
     without = set()
     for words, said in told["commands"].items():
         assert "No module named" not in said, words
-        assert said.count("\n") <= 1, words
+        lines = [line for line in said.split("\n") if line and "\r" not in line]  # without bars of progress
+        assert len(lines) <= 1, words
         if words.startswith("demo"):
             assert said.endswith("pip install 'rightreasons[demo]'.\n")
         elif not SENTENCE.fullmatch(said.removeprefix("Error: ").strip()):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 
 from rightreasons.analysis.intervals import Interval
-from rightreasons.foundations.sentences import LONGEST, checks_kinds
+from rightreasons.foundations.sentences import LONGEST, checks_kinds, in_one_sentence, is_expected
 
 
 def test_what_a_sentence_quotes_is_one_line_and_not_endless():
@@ -57,3 +58,12 @@ def test_what_lists_and_mappings_hold_where_a_hint_names_a_class_of_ours():
         widths([5])
     with pytest.raises(TypeError, match="Expected `by_name` to be a mapping of Interval, but got"):
         widths([], by_name={"a": 5})
+
+
+def test_an_error_of_the_network_is_none_of_ours():
+    error = httpx.ConnectError("[Errno -2] Name or service not known")
+    assert is_expected(error)
+    assert in_one_sentence(error) == (
+        "Expected an answer from the network, but got ConnectError: [Errno -2] Name or service not known."
+    )
+    assert not is_expected(KeyError("text"))

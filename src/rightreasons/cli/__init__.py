@@ -22,7 +22,7 @@ import typer.core
 import typer.main
 
 import rightreasons
-from rightreasons.foundations.sentences import EXPECTED, in_one_sentence
+from rightreasons.foundations.sentences import in_one_sentence, is_expected
 
 TRACEBACK = "--traceback"
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise SystemExit(error.exit_code) from None
         if show_traceback:
             raise
-        expected = isinstance(error, EXPECTED)
+        expected = is_expected(error)
         more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
         typer.echo(f"Error: {_as_typed(in_one_sentence(error), words)}{more}", err=True)
         raise SystemExit(2 if expected else 1) from None

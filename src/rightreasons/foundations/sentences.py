@@ -22,6 +22,18 @@ EXPECTED = (ValueError, TypeError, OSError, ImportError)
 """What users can cause and understand; anything else is a mistake of ours."""
 
 
+_CLIENTS = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
+
+
+def is_expected(error: BaseException) -> bool:
+    """Tell whether users can cause and understand an error, or the network did."""
+    return isinstance(error, EXPECTED) or _is_of_network(error)
+
+
+def _is_of_network(error: BaseException) -> bool:
+    return any(kind.__module__.partition(".")[0] in _CLIENTS for kind in type(error).__mro__)
+
+
 def in_one_sentence(error: BaseException) -> str:
     r"""Write an error in one line.
 
@@ -44,6 +56,8 @@ def in_one_sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f" to {error.filename!r}" if error.filename is not None else ""
         text = f"Expected access{where}, but got: {error.strerror.lower()}."
+    elif _is_of_network(error):
+        text = f"Expected an answer from the network, but got {type(error).__name__}{f': {text}' if text else ''}."
     elif not isinstance(error, EXPECTED):
         text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
     return _shortened(text) or type(error).__name__
