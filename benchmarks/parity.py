@@ -25,7 +25,7 @@ import torch
 import transformers
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.opening.datasets import chosen_rows, open_multiple_choice
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.scoring.likelihoods import WAYS
@@ -37,7 +37,7 @@ TOLERANCE = 1e-3
 REAL = (
     ("PIQA", "piqa", "validation", 160),
     ("SocialIQA", "socialiqa", "validation", 160),
-    ("Balanced COPA", "balanced_copa", "validation", 600),
+    ("Balanced COPA", "balanced_copa", "train", 600),
     ("HellaSwag", "hellaswag", "validation", 6),
 )
 
@@ -104,7 +104,7 @@ def packaged(data_dir: Path | None) -> list[Row]:
     scorer = CausalLM(model.model, model.tokenizer, "SmolLM2-135M-Instruct")
     rows = [compare(scorer, "own words", PROMPTS, CHOICES, 8)]
     for title, name, split, count in REAL:
-        data = load_dataset(name, split=split, data_dir=data_dir)
+        data = open_multiple_choice(load_dataset(name, split=split, data_dir=data_dir))
         data = data.select(chosen_rows(data["id"][:], min(count, len(data))))
         rows.append(compare(scorer, title, list(data["prompt"][:]), list(data["choices"][:]), 8))
         print(rows[-1], flush=True)
