@@ -1,4 +1,4 @@
-"""What stands beside a cue in the causal test, by hand."""
+"""The controls of a cue in the causal test, worked out by hand."""
 
 from types import SimpleNamespace
 

@@ -37,7 +37,7 @@ def gaps(
         typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
     ] = None,
     config: ConfigName = None,
-    split: Annotated[str | None, typer.Option(help="The split; by default test or the first with labels.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     prompt_column: PromptColumn = None,
     choices_column: ChoicesColumn = None,
     label_column: RightChoiceColumn = None,

@@ -18,11 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.logs.lm_eval import EXPORTED, LINKS, is_exported
+from rightreasons.data.opening.logs.fields import EXPORTED, field_columns, is_exported, one_source
 from rightreasons.foundations.bounds import MAX_JSON_CHARACTERS
 from rightreasons.foundations.choices import LETTERS
-from rightreasons.foundations.label_names import listed
-from rightreasons.foundations.validation import unknown_name
 
 
 def is_inspect(content: object) -> bool:
@@ -76,17 +74,10 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
             scorers and none is named.
     """
     samples = _whole(log, where)
-    names = sorted({name for sample in samples for name in sample.get("scores") or {}})
-    if scorer is None and len(names) > 1:
-        raise ValueError(
-            f"Expected the answers of one scorer in {where}, but it has those of {listed(names)}; name one with "
-            "`log_filter`."
-        )
+    names = {name for sample in samples for name in sample.get("scores") or {}}
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
-    if scorer is not None and scorer not in names:
-        raise unknown_name(f"scorer of {where}", scorer, names)
-    name = scorer or names[0]
+    name = one_source("scorer", names, scorer, where)
     several = len({sample.get("epoch", 1) for sample in samples}) > 1
     columns: dict[str, list[Any]] = {
         "id": [f"{one['id']}/{one.get('epoch', 1)}" if several else str(one["id"]) for one in samples]
@@ -98,10 +89,7 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, name, where)
     metadata = [sample.get("metadata") or {} for sample in samples]
-    for field in metadata[0]:
-        column = field if field in LINKS else f"doc.{field}"
-        if column not in columns and all(field in one for one in metadata):
-            columns[column] = [one[field] for one in metadata]
+    columns |= field_columns(metadata, columns)
     if all(map(is_exported, metadata)):
         columns |= {name: [one[name] for one in metadata] for name in EXPORTED if name != "label" or name in columns}
         columns["options"] = [list(LETTERS[: len(own)]) for own in columns["choices"]]  # which its solver shows

@@ -19,17 +19,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rightreasons.foundations.label_names import listed
-from rightreasons.foundations.validation import unknown_name
+from rightreasons.data.opening.logs.fields import EXPORTED, field_columns, is_exported, one_source
 
 KEYS = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"))
 """Keys of every sample."""
-
-LINKS = ("pair_id", "source_id", "role", "is_original", "mirrored")
-"""Fields of a document that keep their names, since they say which items belong together."""
-
-EXPORTED = ("asked", "prompt", "choices", "options", "label")
-"""Fields of a document that `rightreasons data export` wrote: they come back as they were."""
 
 NORMALIZED = ("per_character", "per_byte", "unconditional")
 """Columns of log-likelihoods in other measures than their sum."""
@@ -46,11 +39,6 @@ def is_lm_eval(row: object) -> bool:
         False
     """
     return isinstance(row, dict) and row.keys() >= KEYS
-
-
-def is_exported(document: Any) -> bool:
-    """Tell whether a document, or the metadata of a sample, is a request that `rightreasons data export` wrote."""
-    return isinstance(document, dict) and document.keys() >= {"id", "text", *EXPORTED}
 
 
 def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None = None) -> dict[str, list[Any]]:
@@ -99,10 +87,7 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
         if name not in columns and all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
-    for name in documents[0]:
-        column = name if name in LINKS else f"doc.{name}"
-        if column not in columns and all(name in document for document in documents):
-            columns[column] = [document[name] for document in documents]
+    columns |= field_columns(documents, columns)
     if all(map(is_exported, documents)):
         columns |= {name: [document[name] for document in documents] for name in EXPORTED}
     return {"id": _ids(rows, documents, where), **columns}
@@ -112,15 +97,8 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
 
 
 def _of_one_filter(rows: Sequence[Any], where: str, filter_name: str | None) -> list[Any]:
-    filters = sorted({str(row.get("filter", "none")) for row in rows})
-    if filter_name is None and len(filters) > 1:
-        raise ValueError(
-            f"Expected the answers of one filter in {where}, but it has those of {listed(filters)}; name one with "
-            "`log_filter`."
-        )
-    if filter_name is not None and filter_name not in filters:
-        raise unknown_name(f"filter of {where}", filter_name, filters)
-    return [row for row in rows if filter_name in (None, str(row.get("filter", "none")))]
+    chosen = one_source("filter", {str(row.get("filter", "none")) for row in rows}, filter_name, where)
+    return [row for row in rows if str(row.get("filter", "none")) == chosen]
 
 
 def _kind(row: Mapping[str, Any], requests: list[list[Any]], where: str) -> str:
