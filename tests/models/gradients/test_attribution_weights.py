@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 import torch
-import transformers
 from captum.attr import LayerIntegratedGradients
 
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.loading import Classifier, load_tokenizer
 
 pytestmark = pytest.mark.real_weights
 TEXTS = [
@@ -18,18 +15,9 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def classifier():
-    try:
-        folder = demo_encoder()
-    except ImportError as error:
-        pytest.skip(str(error))
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
-        with torch.no_grad():  # a head whose answers differ from text to text
-            model.classifier.weight.normal_(0, 1.0)
-    return Classifier(model.eval(), load_tokenizer(str(folder)), ("a", "b", "c"), "MiniLM")
+@pytest.fixture
+def classifier(packaged_classifier):
+    return packaged_classifier
 
 
 def test_equal_to_captum_on_a_padded_batch(classifier):

@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import transformers
 from captum.attr import LayerIntegratedGradients
 
 from rightreasons.measuring.protocols import PROTOCOLS
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.loading import Classifier, load_tokenizer
 from tiny_encoders import TEXTS, tiny_encoder
 
 N_TEXTS = 12
@@ -79,15 +76,5 @@ def test_tiny_models(architecture):
 
 
 @pytest.mark.real_weights
-def test_the_packaged_encoder():
-    try:
-        folder = demo_encoder()
-    except ImportError as error:
-        pytest.skip(str(error))
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
-        with torch.no_grad():  # a head whose answers differ from text to text
-            model.classifier.weight.normal_(0, 1.0)
-    classifier = Classifier(model.eval(), load_tokenizer(str(folder)), ("a", "b", "c"), "MiniLM")
-    assert agreement(classifier, mixed_texts(N_TEXTS)) == N_TEXTS
+def test_the_packaged_encoder(packaged_classifier):
+    assert agreement(packaged_classifier, mixed_texts(N_TEXTS)) == N_TEXTS
