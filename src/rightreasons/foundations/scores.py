@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class Scores:
             and (N,) for kind="confidence"; None where the logits are what is known.
         kind: "top_label", or "confidence" where the confidence in the given answer is all that is known.
         way: How the model's inputs were batched, and why not faster, as its trial found; "" for stored predictions.
+        failures: Id of an item that has no score -> why, in one sentence; such items are not among `ids`.
     """
 
     ids: tuple[str, ...]
@@ -38,6 +40,7 @@ class Scores:
     probabilities: NDArray[np.float64] | Ragged | None = None
     kind: str = "top_label"
     way: str = ""
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,0 +1,234 @@
+"""What a question may ask of a model, whatever the model is: a folder of weights, a server, or stored answers.
+
+Two contracts meet here. A `Scorer` answers items: classes of a text, or the choice among several. An `Engine` answers
+requests of a language model: it continues them, or tells how likely given continuations are. A prompt turns items into
+requests, and so makes a scorer of any engine; it is written once for models in this process and for servers.
+
+Nothing here imports torch, so that a server or a log is asked without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from numpy.typing import NDArray
+
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
+
+Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "gradients", "processes"]
+"""What an engine or a scorer can do.
+
+- "likelihoods": the log-likelihood of any given continuation of a request;
+- "next_words": the log-probability that a request goes on with a given short word or letter, among the most likely;
+- "text": generated answers;
+- "gradients": derivatives with respect to the input embeddings;
+- "processes": the items of one run are shared by several processes (`accelerate launch`).
+"""
+
+Message: TypeAlias = Mapping[str, str]
+"""A turn of a conversation: {"role": "system" | "user" | "assistant", "content": text}."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a language model is asked once.
+
+    Attributes:
+        name: The item, for stores and errors; unique in a run.
+        prompt: The text to continue as it stands, or the turns of a conversation, which the engine puts into the chat
+            template of its model.
+        continuations: The texts whose likelihood is asked; () where an answer is generated.
+    """
+
+    name: str
+    prompt: str | tuple[Message, ...]
+    continuations: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Likelihoods:
+    """How likely the continuations of N requests are.
+
+    Attributes:
+        values: N rows of natural logarithms of probabilities, one per continuation, summed over its tokens.
+        lengths: N rows of the number of tokens of each continuation.
+        failures: Name of a request -> why it has no answer; the values of such a request are NaN.
+        truncated: How many requests were cut at their beginning.
+        way: How the engine asked, in words; "" where there is nothing to say.
+    """
+
+    values: Ragged
+    lengths: Ragged
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    truncated: int = 0
+    way: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Answers:
+    """What a language model wrote to N requests.
+
+    Attributes:
+        texts: N lists of generated answers, `n` each; [] for a request that failed.
+        failures: Name of a request -> why it has no answer.
+        truncated: How many requests were cut at their beginning.
+        unfinished: How many answers ended because the bound of new tokens was reached.
+        way: How the engine asked, in words; "" where there is nothing to say.
+    """
+
+    texts: list[list[str]]
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    truncated: int = 0
+    unfinished: int = 0
+    way: str = ""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A language model that answers requests: in this process, or behind a server.
+
+    Attributes:
+        name: What the user called the model.
+        abilities: What it can do; decided by trying it, not by what it claims.
+        fingerprint: A digest of all that its answers depend on: weights or the server's model, tokenizer, template.
+        has_template: Whether conversations can be asked.
+    """
+
+    name: str
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that its answers depend on."""
+        ...
+
+    @property
+    def has_template(self) -> bool:
+        """Whether conversations can be asked."""
+        ...
+
+    def render(self, prompt: str | Sequence[Message]) -> str:
+        """Return the text that the model reads, its template applied; of a server that hides it, the turns as text."""
+        ...
+
+    def likelihoods(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-likelihoods of the continuations of each request ("likelihoods")."""
+        ...
+
+    def next_words(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-probability of the first token of each continuation ("next_words").
+
+        The continuations of a request must begin with different tokens. One that is not among the tokens that the
+        engine tells gets minus infinity, and a request none of whose continuations is among them is a failure.
+        """
+        ...
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        n: int = 1,
+        temperature: float = 0.0,
+        max_new_tokens: int = 64,
+        stop: Sequence[str] = (),
+        seed: int = 0,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Answers:
+        """Return `n` generated answers to each request ("text"); a temperature of 0 takes the likeliest token."""
+        ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """What answers the items of a dataset: it scores classes of texts, or choices after prompts.
+
+    Attributes:
+        name: What the user called the model.
+        label_names: The names of the classes; None for a scorer of choices.
+        abilities: What it can do.
+        fingerprint: A digest of all that its scores depend on: the engine, the prompt, and the options.
+        joint: Whether the choices of an item are seen together, so that one can change the scores of the others.
+    """
+
+    name: str
+
+    @property
+    def label_names(self) -> tuple[str, ...] | None:
+        """The names of the classes; None for a scorer of choices."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that its answers depend on."""
+        ...
+
+    @property
+    def joint(self) -> bool:
+        """Whether the choices of an item are seen together."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a report says at its top: the prompt as asked, verbatim, its options, and a rendered example."""
+        ...
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        text_pairs: Sequence[str] | None = None,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Scores:
+        """Score the classes of N texts."""
+        ...
+
+    def choose(
+        self,
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        *,
+        ids: Iterable[object] | None = None,
+        labels: Sequence[int] | NDArray[Any] | None = None,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Scores:
+        """Score the choices of N items."""
+        ...
+
+
+def lacking(source: Engine | Scorer, ability: Ability, question: str) -> str:
+    """Return why a source cannot be asked a question that needs an ability; "" where it can.
+
+    Example:
+        >>> class Served:
+        ...     name, abilities = "http://127.0.0.1:8000/v1", frozenset({"text"})
+        >>> lacking(Served(), "gradients", "shortcuts")
+        'The question shortcuts needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
+    """
+    if ability in source.abilities:
+        return ""
+    able = ", ".join(sorted(source.abilities)) or "nothing"
+    needed = ability.replace("_", " ")
+    return (
+        f"The question {question} needs {needed}, which {source.name} cannot give: it gives {able.replace('_', ' ')}."
+    )
