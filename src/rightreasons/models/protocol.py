@@ -39,7 +39,7 @@ class Request:
 
     Attributes:
         name: The item, for stores and errors; unique in a run.
-        prompt: The text to continue as it stands, or the turns of a conversation, which the engine puts into the chat
+        prompt: The text to continue, unchanged, or the turns of a conversation, which the engine puts into the chat
             template of its model.
         continuations: The texts whose likelihood is asked; () where an answer is generated.
     """
