@@ -40,8 +40,10 @@ class Request:
     Attributes:
         name: The item, for stores and errors; unique in a run.
         prompt: The text to continue, unchanged, or the turns of a conversation, which the engine puts into the chat
-            template of its model.
-        continuations: The texts whose likelihood is asked; () where an answer is generated.
+            template of its model. A last turn of the assistant is continued; after any other one, the assistant's
+            begins.
+        continuations: The texts whose likelihood is asked, exactly as they follow the prompt, the space between them
+            included where there is one; () where an answer is generated.
     """
 
     name: str
