@@ -141,6 +141,18 @@ def test_commands_and_their_options_exist(path):
     assert not [mistake for mistake in mistakes if mistake]
 
 
+def test_the_examples_of_the_commands_are_commands():
+    lines = [line for name, folder in rightreasons.cli._files().items() for line in examples_of(folder, name)]
+    assert [shlex.split(line)[0] for line in lines] == ["rightreasons"] * len(lines)
+    mistakes = [command_of(shlex.split(line)[1:])[1] for line in lines]
+    assert not [mistake for mistake in mistakes if mistake]
+
+
+def examples_of(folder: str, name: str) -> tuple[str, ...]:
+    """Return the example command lines of a file of commands."""
+    return importlib.import_module(f"rightreasons.cli.{folder}.{name}").EXAMPLES
+
+
 def test_names_and_commands_are_found_in_a_document():
     text = (
         "See `rightreasons.modules.load`; `rightreasons data list`.\n\n"

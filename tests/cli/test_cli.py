@@ -1,6 +1,7 @@
 """The command line as a person meets it: what it prints, how it fails, how fast its help comes."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def test_a_decoder_without_a_padding_token_is_padded_with_its_end(capsys, review
         part.save_pretrained(tmp_path / "model")
     columns = ("--text-column", "review", "--label-column", "verdict")
     code, _, told = run(capsys, "audit", tmp_path / "model", reviews, "--out", tmp_path / "report", *columns, *QUICK)
-    assert code == 0
+    assert code == 0, told
     line = "has no padding token: texts are padded with its end token '<s>', which it does not attend to."
     assert told.count(line) == 1
 
@@ -85,14 +86,60 @@ def test_help_is_quick_and_loads_nothing_heavy():
 def test_every_command_has_help(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    commands = [
-        line.split()[0] for line in out.split("Commands:")[1].splitlines() if line[:3] == "  " + line[2:3].strip()
-    ]
+    told = out.split("Ask about a model:")[1]
+    commands = [line.split()[0] for line in told.splitlines() if line[:3] == "  " + line[2:3].strip()]
     assert {"audit", "compare", "data", "demo", "modules"} <= set(commands)
     for command in commands:
         code, out, _ = run(capsys, command, "--help")
         assert code == 0
         assert out.startswith(f"Usage: rightreasons {command}")
+        assert f"Examples:\n    rightreasons {command}" in out
+
+
+def test_examples_of_a_group_are_with_its_commands(capsys):
+    _, out, _ = run(capsys, "data", "plant", "--help")
+    (example,) = out.split("Examples:\n")[1].splitlines()
+    assert example == "    rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted"
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("rec", ["recalibrate"]), ("audit --open", ["--open"]), ("audit --questions cues,ca", ["cues,calibration"]),
+     ("shortcuts --shortcuts", []), ("shortcuts --reduce s", ["sum"])],
+)  # fmt: skip
+def test_completion(typed, completed):
+    words = f"rightreasons {typed}"
+    environment = {"_RIGHTREASONS_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(len(words.split()) - 1)
+    code = "import os, sys\nfrom rightreasons.cli import main\nmain([])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=True
+    )
+    assert done.stdout.split() == completed
+
+
+def test_no_words_are_answered_with_help(capsys):
+    _, out, told = run(capsys, "audit")
+    assert "Usage: rightreasons audit [OPTIONS] [MODEL] [DATASET]" in out + told
+
+
+def test_the_report_opens_in_a_browser(capsys, tiny, reviews, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)  # returns None, as where there is none
+    columns = ("--text-column", "review", "--label-column", "verdict", "--open")
+    code, _, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    assert (code, opened) == (0, [(tmp_path / "report" / "index.html").as_uri()])
+    assert "No browser could be started" in told
+
+
+def test_device_and_type_of_the_weights(capsys, tiny, reviews, tmp_path):
+    columns = ("--text-column", "review", "--label-column", "verdict", "--device", "cpu", "--dtype", "float64")
+    code, _, _ = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    settings = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["settings"]
+    assert (code, settings["device"], settings["dtype"]) == (0, "cpu", "float64")
+    code, _, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "r", *columns, "--device", "moon", *QUICK)
+    assert code == 2
+    assert "Expected `device` to be one of this machine" in told.replace("--device", "`device`")
 
 
 def test_audit_of_a_local_file(capsys, tiny, reviews, tmp_path):

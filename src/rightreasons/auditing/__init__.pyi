@@ -16,6 +16,11 @@ from .page.parts import Table as Table
 from .page.parts import Verdict as Verdict
 from .questions import available_questions as available_questions
 from .questions.behavior.report import write_behavior_report as write_behavior_report
+from .reading.figures import AuditFigure as AuditFigure
+from .reading.figures import audit_figures as audit_figures
+from .reading.gate import GateCheck as GateCheck
+from .reading.gate import GateResult as GateResult
+from .reading.gate import gate as gate
 from .runner import AuditResult as AuditResult
 from .runner import audit as audit
 from .schema import audit_schema as audit_schema
@@ -24,12 +29,15 @@ from .schema import read_audit as read_audit
 
 __all__ = [
     "Applicability",
+    "AuditFigure",
     "AuditOptions",
     "AuditResult",
     "Column",
     "Comparison",
     "Example",
     "ExampleList",
+    "GateCheck",
+    "GateResult",
     "Headline",
     "Mark",
     "Part",
@@ -40,10 +48,12 @@ __all__ = [
     "Verdict",
     "audit",
     "audit_demo",
+    "audit_figures",
     "audit_schema",
     "available_questions",
     "check_audit",
     "compare",
+    "gate",
     "read_audit",
     "write_behavior_report",
 ]

@@ -54,6 +54,8 @@ class AuditOptions(Options):
         "How a causal language model scores choices: mean, sum, unconditional, or letters (all choices together).",
         choices=SCORING_METHODS,
     )
+    device: str | None = option(None, "Device of the model, such as cpu or cuda:0; by default a GPU if there is one.")
+    dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
     batch_size: int = option(32, "Items per batch.", minimum=1)
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")

@@ -226,13 +226,17 @@ def _load(model: Any, task: str, given: AuditOptions) -> Classifier:
     from rightreasons.models.scoring.choices import load_chooser
 
     # A scorer of choices from `load_chooser` has what the audit asks of a classifier: model, name and no classes.
+    how = {name: getattr(given, name) for name in ("revision", "device", "dtype")}
     if isinstance(model, Classifier) or hasattr(model, "label_names"):
+        for name, value in how.items():
+            if value is not None:
+                raise ValueError(f"Expected no `{name}` with a model that is loaded, but got {value!r}.")
         return cast("Classifier", model)
     if task == "multiple_choice":
-        return cast("Classifier", load_chooser(model, method=given.method, revision=given.revision))
+        return cast("Classifier", load_chooser(model, method=given.method, **how))
     if given.method is not None:
         raise ValueError(f"Expected no `method` for classification, but got {given.method!r}.")
-    return load_classifier(model, revision=given.revision)
+    return load_classifier(model, **how)
 
 
 def _context(

@@ -1,14 +1,15 @@
-"""The command line: `rightreasons COMMAND …`, one file a command.
+"""The command line: `rightreasons COMMAND …`, one file per command, in folders by what they are for.
 
-A file of this folder exposes `app = command_line()`: with one command in it, the file's name is the command's; with
-several, the file's name is a group (`rightreasons data list`). Files are found by listing the folder and imported when
-their command or the help is asked for, so they import nothing heavy at the top.
+A file exposes `app = command_line()`: with one command in it, the file's name is the command's; with several, the
+file's name is a group (`rightreasons data list`). Its `EXAMPLES`, whole command lines, end the help. Files are found by
+listing the folders and imported when their command or the help is asked for, so they import nothing heavy at the top.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import os
 import pkgutil
 import re
@@ -29,19 +30,40 @@ TRACEBACK = "--traceback"
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 
 
+FOLDERS = {
+    "asking": "Ask about a model",
+    "reading": "Read reports",
+    "training": "Train and recalibrate",
+    "preparing": "Prepare data",
+    "about": "About this installation",
+}
+"""The folders of commands, with their headings in the help."""
+
+
 class _Commands(typer.core.TyperGroup):
-    """A group whose commands are the files beside this one."""
+    """A group whose commands are the files in the folders beside this one."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+        return [name.replace("_", "-") for name in _files()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        name = cmd_name.replace("-", "_")
-        if name not in self.list_commands(ctx):
+        folder = _files().get(cmd_name.replace("-", "_"))
+        if folder is None:
             return None
-        command = typer.main.get_command(import_module(f"{__name__}.{name}").app)
+        module = import_module(f"{__name__}.{folder}.{cmd_name.replace('-', '_')}")
+        command = typer.main.get_command(module.app)
         command.name = cmd_name
+        _add_examples(command, f"rightreasons {cmd_name}", getattr(module, "EXAMPLES", ()))
         return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under the headings of their folders."""
+        width = max(map(len, self.list_commands(ctx)))
+        for folder, heading in FOLDERS.items():
+            names = [name for name in self.list_commands(ctx) if _files()[name.replace("-", "_")] == folder]
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<{width}}", _first_sentence(command.help)) for name, command in commands])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,7 +109,7 @@ def wants_traceback() -> bool:
 
 
 def command_line() -> typer.Typer:
-    """Return a new `app` for a file of this folder."""
+    """Return a new `app` for a file of one of the folders."""
     return typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -99,12 +121,38 @@ def command_line() -> typer.Typer:
 
 _app = typer.Typer(
     cls=_Commands,
+    name="rightreasons",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@functools.cache
+def _files() -> dict[str, str]:
+    """Return the folder of each file of commands, in the order of the folders."""
+    return {
+        module.name: folder
+        for folder in FOLDERS
+        for module in pkgutil.iter_modules([os.path.join(path, folder) for path in __path__])
+        if not module.name.startswith("_")
+    }
+
+
+def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
+    """End the help of a command, and of the commands of a group, with the examples that are about it."""
+    if examples:
+        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+    for name, part in getattr(command, "commands", {}).items():
+        about = f"{words} {name}"
+        _add_examples(part, about, [line for line in examples if line.startswith(about)])
+
+
+def _first_sentence(text: str | None) -> str:
+    """Return the first sentence of a help text, on one line."""
+    return re.split(r"(?<=[.?!])\s", " ".join((text or "").split()), maxsplit=1)[0]
 
 
 def _version(asked: bool) -> None:

@@ -23,6 +23,46 @@ def fraction(value: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def share(value: float) -> str:
+    """Write a fraction in percent with one decimal, or with more where it would read as zero.
+
+    Example:
+        >>> share(0.8349), share(0.00012), share(0.0), share(-0.25)
+        ('83.5%', '0.012%', '0.0%', '−25.0%')
+    """
+    text = f"{100 * value:.1f}"
+    if value != 0 and abs(value) < 0.0005:
+        text = f"{100 * value:.2g}" if abs(value) >= 1e-6 else f"{100 * value:.0e}"
+    return f"{text}%".replace("-", "\N{MINUS SIGN}")
+
+
+def number(value: float, unit: str) -> str:
+    """Write a figure of a unit: a fraction in percent, a count whole, any other with three decimals.
+
+    Example:
+        >>> number(0.5, "fraction"), number(0.25, "nats"), number(1200, "count")
+        ('50.0%', '0.250', '1,200')
+    """
+    if unit == "count":
+        return f"{value:,.0f}"
+    return share(value) if unit == "fraction" else fraction(value)
+
+
+def written(estimate: Estimate, unit: str = "fraction") -> str:
+    """Write a figure with its interval.
+
+    Example:
+        >>> written(Estimate(0.5, 0.4, 0.6)), written(Estimate(0.25, 0.1, 0.4), "nats"), written(Estimate(None))
+        ('50.0% [40.0, 60.0]', '0.250 [0.100, 0.400]', 'undefined')
+    """
+    if estimate.value is None:
+        return "undefined"
+    if estimate.low is None or estimate.high is None:
+        return number(estimate.value, unit)
+    ends = (number(end, unit).removesuffix("%") for end in (estimate.low, estimate.high))
+    return f"{number(estimate.value, unit)} [{', '.join(ends)}]"
+
+
 def p_value(value: float) -> str:
     """Write a p-value.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.runner import AuditResult
 
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
 
 
 def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.Typer:
@@ -33,8 +34,11 @@ def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.
     """
     app = command_line()
 
-    def ask(model: Model, dataset: Dataset, settings: Any, options: Any, out: Out = Path("report")) -> None:
-        run_audit(model, dataset, out, [question], {**fixed, **settings.changed()}, {question: options})
+    def ask(
+        model: Model, dataset: Dataset, settings: Any, options: Any, out: Out = Path("report"), open_page: Open = False
+    ) -> None:
+        asked = {**fixed, **settings.changed()}
+        run_audit(model, dataset, out, [question], asked, {question: options}, open_page=open_page)
 
     def ask_either(
         *,
@@ -44,9 +48,11 @@ def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.
         stored: Any,
         options: Any,
         out: Out = Path("report"),
+        open_page: Open = False,
     ) -> None:
         model, dataset, files = sources(model, dataset, stored)
-        run_audit(model, dataset, out, [question], {**fixed, **settings.changed(), **files}, {question: options})
+        asked = {**fixed, **settings.changed(), **files}
+        run_audit(model, dataset, out, [question], asked, {question: options}, open_page=open_page)
 
     declared = {
         "settings": AuditOptions,
@@ -89,6 +95,8 @@ def run_audit(
     settings: Mapping[str, Any],
     options: Mapping[str, Options],
     show: Callable[[AuditResult], None] | None = None,
+    *,
+    open_page: bool = False,
 ) -> None:
     """Audit, and print the verdicts; `show` prints more before them.
 
@@ -113,4 +121,4 @@ def run_audit(
         )
     if show is not None:
         show(result)
-    show_audit(result)
+    show_audit(result, open_page=open_page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
@@ -46,10 +46,20 @@ def declared_command(
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        app.command(name)(run)
+        app.command(name, no_args_is_help=True)(run)
         return function
 
     return register
+
+
+def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
+    """Return what completes one of some values, or the last of comma-separated ones, in a shell; None without any."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + choice for choice in choices if choice.startswith(last)]
+
+    return complete if choices else None
 
 
 def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter]:
@@ -63,7 +73,11 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
             text = ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
             kind, default = (str, text) if text else (str | None, None)
         flag = prefix + field.name.replace("_", "-")
-        info = typer.Option(f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}", help=field.metadata["help"])
+        info = typer.Option(
+            f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}",
+            help=field.metadata["help"],
+            autocompletion=completes(field.metadata.get("choices", ())),
+        )
         parameters.append(
             inspect.Parameter(
                 f"{argument}_{field.name}",

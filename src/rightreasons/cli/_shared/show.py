@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def show_audit(result: AuditResult) -> None:
+def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     """Print each answer in a line or two, and where the report is; exit with 1 when a question failed."""
     if not result.written:
         return
@@ -31,6 +32,8 @@ def show_audit(result: AuditResult) -> None:
             said = outcome.reason
         typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="  "))
     typer.echo(f"\nReport: {result.page}")
+    if open_page and not webbrowser.open(result.page.resolve().as_uri()):
+        typer.echo("No browser could be started: open it by hand.", err=True)
     if result.failed:
         raise typer.Exit(1)
 

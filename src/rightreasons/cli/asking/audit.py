@@ -9,13 +9,19 @@ import typer
 
 from rightreasons.auditing.options import AuditOptions, StoredOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.audit import Out, run_audit, sources
-from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.audit import Open, Out, run_audit, sources
+from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import OptionalDataset, OptionalModel
 from rightreasons.foundations.options import listed
 from rightreasons.measuring.options import QUESTIONS
 
 app = command_line()
+
+EXAMPLES = (
+    "rightreasons audit my-model my_reviews.csv --text-column review --label-column stars",
+    "rightreasons audit my-model sst2 --limit 500 --questions calibration,shortcuts --open",
+    "rightreasons audit --predictions samples_piqa.jsonl --out report",
+)
 
 
 @declared_command(app, "audit", {"settings": AuditOptions, "stored": StoredOptions, **QUESTIONS})
@@ -27,9 +33,13 @@ def audit(
     stored: Any,
     questions: Annotated[
         str | None,
-        typer.Option(help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply."),
+        typer.Option(
+            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply.",
+            autocompletion=completes(tuple(QUESTIONS)),
+        ),
     ] = None,
     out: Out = Path("report"),
+    open_page: Open = False,
     **options: Any,
 ) -> None:
     """Ask whether a model is right for the right reasons, and write the report.
@@ -45,4 +55,5 @@ def audit(
         asked,
         {**settings.changed(), **files},
         {name: options[name] for name in QUESTIONS if asked is None or name in asked or options[name].changed()},
+        open_page=open_page,
     )

@@ -24,6 +24,11 @@ from rightreasons.measuring.options import SUITE_LABELS_HELP
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons behavior my-model my_suite.jsonl --out behavior",
+    "rightreasons behavior suite.pkl --predictions preds.txt",
+)
+
 
 @app.command()
 def behavior(

@@ -12,7 +12,7 @@ import typer
 
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.audit import Out, run_audit
+from rightreasons.cli._shared.audit import Open, Out, run_audit
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model
 from rightreasons.foundations.atomic_write import write_text
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from rightreasons.auditing.runner import AuditResult
 
 app = command_line()
+
+EXAMPLES = (
+    "rightreasons difficulty my-model my_reviews.csv --items 200 --top 20",
+    "rightreasons difficulty my-model pairs.csv --groups-column pair --measures contrast",
+)
 
 RANKING = "ranking.csv"
 LONGEST = 90
@@ -36,10 +41,13 @@ def difficulty(
     options: Any,
     out: Out = Path("report"),
     top: Annotated[int, typer.Option(help="Number of the hardest items to print.", min=0)] = 10,
+    open_page: Open = False,
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
     show = functools.partial(_show, top=top)
-    run_audit(model, dataset, out, ["difficulty"], settings.changed(), {"difficulty": options}, show)
+    run_audit(
+        model, dataset, out, ["difficulty"], settings.changed(), {"difficulty": options}, show, open_page=open_page
+    )
 
 
 def _show(result: AuditResult, top: int) -> None:

@@ -14,6 +14,12 @@ from rightreasons.training.behavior.options import PlanOptions
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
+    "rightreasons learn run plan --shard 1/2",
+    "rightreasons learn collect plan",
+)
+
 PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)]
 
 

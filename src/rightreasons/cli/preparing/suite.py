@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons suite show my_suite.jsonl --cases 3",
+    "rightreasons suite write checklist_sentiment suite.parquet",
+)
+
 
 @app.callback()
 def suite() -> None:

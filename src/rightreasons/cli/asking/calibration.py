@@ -3,3 +3,8 @@
 from rightreasons.cli._shared.audit import question_app
 
 app = question_app("calibration", stored=True)
+
+EXAMPLES = (
+    "rightreasons calibration my-model my_reviews.csv --n-bins 10",
+    "rightreasons calibration predictions.csv --label-column label",
+)

@@ -22,6 +22,14 @@ from rightreasons.cli._shared.options import (
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons data list",
+    "rightreasons data build planted_shortcuts --out planted",
+    "rightreasons data export copa --limit 200 --out task",
+    "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
+    "rightreasons data source reviews.zip --url https://example.org/data/",
+)
+
 
 @app.callback()
 def data() -> None:
@@ -78,11 +86,7 @@ def export(
     limit: Limit = None,
     seed: Seed = 0,
 ) -> None:
-    """Write multiple-choice items as a task of another harness, whose log comes back into the same measures.
-
-    Example: rightreasons data export copa --limit 200 --out task; lm_eval run … --log_samples; rightreasons probes
-    --predictions samples.jsonl
-    """
+    """Write multiple-choice items as a task of another harness, whose log comes back into the same measures."""
     from rightreasons.auditing.context import take_split
     from rightreasons.auditing.options import AuditOptions, open_items
     from rightreasons.data.exporting.tasks import write_task
@@ -140,8 +144,6 @@ def plant(
 
     Training data gets its cues; each other split is written with them, without them and with flipped ones, which an
     audit compares. Fine-tune on the result, then audit the model on it.
-
-    Example: rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted
     """
     from rightreasons.data.builders.publish import write_splits
     from rightreasons.data.opening.splits import open_splits

@@ -11,6 +11,8 @@ from rightreasons.cli import command_line
 
 app = command_line()
 
+EXAMPLES = ("rightreasons compare report-a report-b --out comparison",)
+
 
 @app.command()
 def compare(

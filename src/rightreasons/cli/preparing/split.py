@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 app = command_line()
 
+EXAMPLES = ("rightreasons split socialiqa --n-runs 3 --limit 1000 --out split",)
+
 
 @declared_command(app, "split", {"options": SplitOptions})
 def split(

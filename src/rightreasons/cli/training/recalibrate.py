@@ -27,6 +27,8 @@ FIGURES = {
 
 app = command_line()
 
+EXAMPLES = ("rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv",)
+
 
 @declared_command(app, "recalibrate", {"options": PredictionOptions})
 def recalibrate(
@@ -48,10 +50,7 @@ def recalibrate(
     label_column: LabelColumn = None,
     n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
-    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there.
-
-    Example: rightreasons recalibrate validation.csv test.csv --method vector --out recalibrated.csv
-    """
+    """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
     from rightreasons.analysis.calibration.recalibration import recalibrate as recalibrated
     from rightreasons.analysis.calibration.recalibration import recalibration_report
     from rightreasons.data.opening.predictions import read_predictions

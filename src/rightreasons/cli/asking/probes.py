@@ -3,3 +3,8 @@
 from rightreasons.cli._shared.audit import question_app
 
 app = question_app("probes", stored=True, task="multiple_choice")
+
+EXAMPLES = (
+    "rightreasons probes my-model socialiqa --limit 200",
+    "rightreasons probes --predictions samples.jsonl",
+)

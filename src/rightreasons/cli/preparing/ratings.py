@@ -28,6 +28,11 @@ LimitSeed = Annotated[int, typer.Option(help="Seed of the choice of items, and o
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons ratings write mirrored.jsonl --raters 5 --form html --out sheets",
+    "rightreasons ratings read mirrored.jsonl sheets/rater-1.csv sheets/rater-2.csv sheets/rater-3.csv",
+)
+
 
 @app.callback()
 def ratings() -> None:
@@ -49,10 +54,7 @@ def write(
     limit: Limit = None,
     seed: LimitSeed = 0,
 ) -> None:
-    """Write a sheet for each rater: the items in an order of its own, without labels and ids.
-
-    Example: rightreasons ratings write mirrored.jsonl --raters 5 --form html --out sheets
-    """
+    """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
     from rightreasons.cli._shared.choices import open_items
     from rightreasons.data.opening.rating_sheets import write_rating_sheets
 
@@ -91,8 +93,6 @@ def read(
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
 
     The items are those that the sheets were written from: give the same options.
-
-    Example: rightreasons ratings read mirrored.jsonl sheets/rater-1.csv sheets/rater-2.csv sheets/rater-3.csv
     """
     from rightreasons.analysis.cues.agreement import human_performance
     from rightreasons.cli._shared.choices import open_items

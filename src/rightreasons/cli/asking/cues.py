@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 app = command_line()
 
+EXAMPLES = (
+    "rightreasons cues copa --top 10",
+    "rightreasons cues items.jsonl --prompt-column stem --choices-column one,two",
+)
+
 
 @declared_command(app, "cues", {"options": CuesOptions})
 def cues(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 app = command_line()
 
+EXAMPLES = ("rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv",)
+
 
 @app.command()
 def gaps(
@@ -47,10 +49,7 @@ def gaps(
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
 ) -> None:
-    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs.
-
-    Example: rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv
-    """
+    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
     from rightreasons.analysis.cues.compare_gaps import compare_gaps
     from rightreasons.cli._shared.choices import open_items
     from rightreasons.data.opening.runs import read_runs

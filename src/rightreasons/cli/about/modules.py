@@ -8,6 +8,8 @@ from rightreasons.cli import command_line
 
 app = command_line()
 
+EXAMPLES = ("rightreasons modules",)
+
 
 @app.command()
 def modules() -> None:

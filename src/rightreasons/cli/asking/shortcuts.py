@@ -1,0 +1,10 @@
+"""`rightreasons shortcuts MODEL DATASET`."""
+
+from rightreasons.cli._shared.audit import question_app
+
+app = question_app("shortcuts")
+
+EXAMPLES = (
+    "rightreasons shortcuts my-model sst2 --items 100",
+    "rightreasons shortcuts my-model reviews/ --words copper,marble",
+)
