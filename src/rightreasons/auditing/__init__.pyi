@@ -16,6 +16,9 @@ from .page.parts import Table as Table
 from .page.parts import Verdict as Verdict
 from .questions import available_questions as available_questions
 from .questions.behavior.report import write_behavior_report as write_behavior_report
+from .reading.card import card_section as card_section
+from .reading.card import eval_results as eval_results
+from .reading.card import write_card as write_card
 from .reading.figures import AuditFigure as AuditFigure
 from .reading.figures import audit_figures as audit_figures
 from .reading.gate import GateCheck as GateCheck
@@ -51,9 +54,12 @@ __all__ = [
     "audit_figures",
     "audit_schema",
     "available_questions",
+    "card_section",
     "check_audit",
     "compare",
+    "eval_results",
     "gate",
     "read_audit",
     "write_behavior_report",
+    "write_card",
 ]

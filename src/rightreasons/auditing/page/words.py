@@ -10,6 +10,10 @@ PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
 """Names of folders that do not tell one model from another."""
 
 
+TONES = ("bad", "warn", "neutral", "good")
+"""What a verdict is, the worst first."""
+
+
 def fraction(value: float) -> str:
     """Write a figure with three decimals, or with more where it would read as zero.
 

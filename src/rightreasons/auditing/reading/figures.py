@@ -21,6 +21,7 @@ class AuditFigure(Result):
     Attributes:
         path: The question and the figure, as in `calibration.ece`; of another split, `calibration.test_flipped.ece`.
         question: The question that it answers.
+        key: The figure in audit.json.
         name: Its name for readers.
         estimate: The figure and its interval.
         unit: "fraction" (0 to 1), "nats", "ratio" or "count".
@@ -31,6 +32,7 @@ class AuditFigure(Result):
 
     path: str
     question: str
+    key: str
     name: str
     estimate: Estimate
     unit: str
@@ -103,4 +105,5 @@ def _headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _figure(
     path: str, question: str, text: Mapping[str, Any], estimate: Mapping[str, Any], split: str, n: int | None
 ) -> AuditFigure:
-    return AuditFigure(path, question, text["name"], Estimate(**estimate), text["unit"], text["better"], split, n)
+    found = Estimate(**estimate)
+    return AuditFigure(path, question, text["key"], text["name"], found, text["unit"], text["better"], split, n)

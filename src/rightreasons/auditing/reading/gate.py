@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from rightreasons.auditing.page.words import short_name
+from rightreasons.auditing.page.words import TONES, short_name
 from rightreasons.auditing.reading.figures import ENDS, AuditFigure, audit_figures, short_path
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
@@ -25,9 +25,6 @@ OPERATORS = {
     "<": operator.lt,
     ">": operator.gt,
 }
-TONES = ("bad", "warn", "neutral", "good")
-"""What a verdict is, the worst first."""
-
 UNDEFINED = ("fail", "pass")
 """What becomes of a condition about a figure that the report does not have."""
 
