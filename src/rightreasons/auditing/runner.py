@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.models.loading import Classifier
-    from rightreasons.models.scoring.choices import Scorer
+    from rightreasons.models.scoring.choices import AnyScorer
 
 PAGE = "index.html"
 _ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
@@ -91,7 +91,7 @@ class AuditResult:
 
 @checks_kinds
 def audit(
-    model: str | os.PathLike[str] | Scorer | None = None,
+    model: str | os.PathLike[str] | AnyScorer | None = None,
     dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
     *,
     out: str | os.PathLike[str] = "report",

@@ -20,6 +20,10 @@ from .loading import as_classifier as as_classifier
 from .loading import load_classifier as load_classifier
 from .loading import load_multiple_choice as load_multiple_choice
 from .loading import load_question_answering as load_question_answering
+from .prompting.parsing import parse_answer as parse_answer
+from .prompting.prompt import Prompt as Prompt
+from .prompting.prompted import Prompted as Prompted
+from .prompting.rendering import Examples as Examples
 from .scoring.causal import CausalLM as CausalLM
 from .scoring.causal import load_causal as load_causal
 from .scoring.choices import choose as choose
@@ -28,6 +32,7 @@ from .scoring.choices import load_chooser as load_chooser
 from .scoring.classes import load_scores as load_scores
 from .scoring.classes import predict as predict
 from .scoring.classes import predict_choices as predict_choices
+from .scoring.local import LocalEngine as LocalEngine
 from .scoring.spans import SpanAnswers as SpanAnswers
 from .scoring.spans import predict_answers as predict_answers
 
@@ -38,10 +43,14 @@ __all__ = [
     "Classifier",
     "EmbeddingInput",
     "EmbeddingNeighbors",
+    "Examples",
     "Faithfulness",
     "FisherInformation",
     "FisherOptions",
     "Items",
+    "LocalEngine",
+    "Prompt",
+    "Prompted",
     "SpanAnswers",
     "TokenScores",
     "as_classifier",
@@ -61,6 +70,7 @@ __all__ = [
     "load_question_answering",
     "load_scores",
     "merge_pieces",
+    "parse_answer",
     "predict",
     "predict_answers",
     "predict_choices",

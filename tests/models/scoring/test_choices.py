@@ -102,7 +102,7 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         load_chooser(causal_folder, method="mea")
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
         choose(load_classifier(classifier_folder), PROMPTS, CHOICES)
-    with pytest.raises(TypeError, match="a scorer from `load_chooser`, but got str"):
+    with pytest.raises(TypeError, match="a scorer from `load_chooser` or another .* but got str"):
         choose("gpt2", PROMPTS, CHOICES)
     with pytest.raises(ValueError, match="multiple-choice model or a causal language model, but it is BertForSeq"):
         load_chooser(classifier_folder)

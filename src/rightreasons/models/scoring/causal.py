@@ -276,8 +276,15 @@ def with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """The log-likelihoods of all choices, the tokens of each, the number of prompts cut, and the way in words."""
+class Scored:
+    """The log-likelihoods of the continuations of some items.
+
+    Attributes:
+        likelihoods: (P,) in nats, one continuation after another.
+        lengths: (P,) the tokens of each.
+        truncated: How many prompts were cut.
+        way: How the items were batched, in words.
+    """
 
     likelihoods: NDArray[np.float64]
     lengths: NDArray[np.int64]
@@ -285,16 +292,45 @@ class _Scored:
     way: str
 
 
-def _score(
+def score_asked(
     scorer: CausalLM,
-    names: Sequence[str],
-    prompts: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    items: Sequence[Sequence[Asked]],
     *,
     kind: str,
     out: str | os.PathLike[str] | None = None,
-    **options: Any,
-) -> _Scored:
+    max_tokens: int = 4096,
+    shared_prefix: bool = True,
+    progress: bool = True,
+) -> Scored:
+    """Score the continuations of tokenized items; the arguments are those of `choose_causal`.
+
+    Args:
+        scorer: From `load_causal`.
+        items: From `tokenize_choices` or `tokenize_continuations`.
+        kind: What is scored, for the progress bar and the store.
+        out: As in `choose_causal`, also the next three.
+        max_tokens: Maximum tokens per padded batch.
+        shared_prefix: Whether a prompt may be read once for all of its continuations.
+        progress: Whether to show a progress bar.
+    """
+    parts = list(itertools.chain.from_iterable(items))
+    tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
+    check_tokens(scorer.model, scorer.name, max(tokens))
+    likelihood, way = _likelihoods(
+        scorer, parts, kind=kind, out=out, max_tokens=max_tokens, shared_prefix=shared_prefix, progress=progress
+    )
+    sizes = [sum(len(asked.choices) for asked in group) for group in items]
+    first = np.repeat(offsets_of(sizes)[:-1], [len(group) for group in items])
+    place = np.concatenate([start + np.array(asked.places) for start, asked in zip(first, parts, strict=True)])
+    lengths = [len(choice) for asked in parts for choice in asked.choices]
+    back = np.argsort(place)
+    truncated = sum(any(asked.truncated for asked in group) for group in items)
+    return Scored(np.concatenate(likelihood)[back], np.array(lengths)[back], truncated, way)
+
+
+def _score(
+    scorer: CausalLM, names: Sequence[str], prompts: Sequence[str], rows: Sequence[Sequence[str]], **options: Any
+) -> Scored:
     """Score the choices of every item, one after another."""
     items = tokenize_choices(
         scorer.tokenizer,
@@ -305,16 +341,7 @@ def _score(
         max_length=scorer.max_length,
         model_name=scorer.name,
     )
-    parts = list(itertools.chain.from_iterable(items))
-    tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
-    check_tokens(scorer.model, scorer.name, max(tokens))
-    likelihood, way = _likelihoods(scorer, parts, kind=kind, out=out, **options)
-    first = np.repeat(offsets_of([len(row) for row in rows])[:-1], [len(group) for group in items])
-    place = np.concatenate([start + np.array(asked.places) for start, asked in zip(first, parts, strict=True)])
-    lengths = [len(choice) for asked in parts for choice in asked.choices]
-    back = np.argsort(place)
-    truncated = sum(any(asked.truncated for asked in group) for group in items)
-    return _Scored(np.concatenate(likelihood)[back], np.array(lengths)[back], truncated, way)
+    return score_asked(scorer, items, **options)
 
 
 def _likelihoods(

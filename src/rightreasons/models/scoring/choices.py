@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, quiet
+from rightreasons.models.protocol import Scorer
 from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
 from rightreasons.models.scoring.classes import predict_choices
 
@@ -26,7 +27,8 @@ HEAD = "head"
 JOINT = ("letters",)
 """The methods that see the choices of an item together; the others score each choice by itself."""
 
-Scorer = Classifier | CausalLM
+AnyScorer: TypeAlias = Classifier | CausalLM | Scorer
+"""What answers items: a classifier or a multiple-choice head, a causal language model as it is, or any other scorer."""
 
 # Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
@@ -39,7 +41,7 @@ def load_chooser(
     revision: str | None = None,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
-) -> Scorer:
+) -> Classifier | CausalLM:
     """Open a model that can choose: a multiple-choice model or a causal language model, whichever it is.
 
     Args:
@@ -68,18 +70,21 @@ def load_chooser(
     return dataclasses.replace(model, method=_method(model, method))
 
 
-def is_joint(scorer: Scorer, method: str | None = None) -> bool:
+def is_joint(scorer: AnyScorer, method: str | None = None) -> bool:
     """Return whether a scorer sees the choices of an item together, so that one can change the scores of the others.
 
     Args:
-        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`.
+        scorer: As in `choose`.
         method: As in `choose`.
     """
+    if not isinstance(scorer, (Classifier, CausalLM)):
+        _check_scorer(scorer)
+        return scorer.joint
     return _method(scorer, method) in JOINT
 
 
 def choose(
-    scorer: Scorer,
+    scorer: AnyScorer,
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     *,
@@ -99,7 +104,8 @@ def choose(
     the same score everywhere.
 
     Args:
-        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`.
+        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
+            `Prompted`, which batches by itself.
         prompts: N prompts; one may be empty.
         choices: N lists of at least two texts.
         method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
@@ -122,6 +128,13 @@ def choose(
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
             is not one of the scorer's, or `out` belongs to another run.
     """
+    if not isinstance(scorer, (Classifier, CausalLM)):
+        _check_scorer(scorer)
+        if method is not None:
+            raise ValueError(
+                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}."
+            )
+        return scorer.choose(prompts, choices, ids=ids, labels=labels, progress=progress, out=out)
     chosen = _method(scorer, method)
     items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
 
@@ -177,12 +190,18 @@ class _Groups:
         )
 
 
-def _method(scorer: Scorer, method: str | None) -> str:
+def _check_scorer(scorer: Any) -> None:
+    if not callable(getattr(scorer, "choose", None)):
+        raise TypeError(
+            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
+            f"{type(scorer).__name__}."
+        )
+
+
+def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
     """Check a method against the kind of scorer; None is the scorer's own."""
     if isinstance(scorer, CausalLM):
         return check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
-    if not isinstance(scorer, Classifier):
-        raise TypeError(f"Expected a scorer from `load_chooser`, but got {type(scorer).__name__}.")
     if scorer.label_names is not None:
         raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
     if method not in (None, HEAD):

@@ -14,13 +14,14 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
+from rightreasons.models.protocol import Scorer
 from rightreasons.models.running.store import Column, Store
 
 ITEMS = "items.json"
 
 
 def predict(
-    classifier: Classifier,
+    classifier: Classifier | Scorer,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -38,7 +39,8 @@ def predict(
     batches and each returns the whole result: that of one process, to the rounding of the arithmetic.
 
     Args:
-        classifier: From `load_classifier`.
+        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`, which batches by
+            itself.
         texts: N texts; none may be empty.
         text_pairs: N second texts for a task of pairs.
         ids: N unique ids; by default "0", "1", …
@@ -58,6 +60,13 @@ def predict(
         ValueError: If columns differ in length, an id comes twice, a label is not one of the model's, a logit is not
             finite (the item is named), or `out` belongs to another run.
     """
+    if not isinstance(classifier, Classifier):
+        if not callable(getattr(classifier, "predict", None)):
+            raise TypeError(
+                f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
+                f"got {type(classifier).__name__}."
+            )
+        return classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
     if classifier.label_names is None:
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."

@@ -41,10 +41,7 @@ def tokenize_choices(
 ) -> list[list[Asked]]:
     """Tokenize each prompt with each of its choices, as lm-evaluation-harness's `loglikelihood` does.
 
-    Prompt and choice, with a space between them, are tokenized together, and the tokens beyond as many as the prompt
-    has by itself are those of the choice. White space at the end of a prompt belongs to the choice. An empty prompt is
-    the start token. The last `max_length` + 1 tokens of prompt and choice are kept, the last of which the model need
-    not read. Special tokens at the end of a text ([SEP] or </s>) are left out.
+    A space is between prompt and choice. White space at the end of a prompt belongs to the choice.
 
     Args:
         tokenizer: A tokenizer of transformers.
@@ -56,28 +53,71 @@ def tokenize_choices(
         model_name: What the user called the model.
 
     Returns:
-        N lists: one `Asked`, or several where a prompt is cut so that its choices see different parts of it.
+        As `tokenize_continuations`, which also says what is raised.
+    """
+    # Python's own rstrip, as in the harness: every white space counts, line ends included.
+    heads = [prompt.rstrip() for prompt in prompts]
+    texts = [
+        [f"{prompt[len(head) :]} {choice}" for choice in row]
+        for prompt, head, row in zip(prompts, heads, rows, strict=True)
+    ]
+    return tokenize_continuations(
+        tokenizer, names, heads, texts, start_token=start_token, max_length=max_length, model_name=model_name
+    )
+
+
+def tokenize_continuations(
+    tokenizer: Any,
+    names: Sequence[str],
+    heads: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    *,
+    start_token: int | None,
+    max_length: int,
+    model_name: str,
+    bare: bool = False,
+) -> list[list[Asked]]:
+    """Tokenize each text with each of its continuations.
+
+    Both are tokenized together, and the tokens beyond as many as the text has by itself are those of the continuation.
+    An empty text is the start token. The last `max_length` + 1 tokens of both are kept, the last of which the model
+    need not read. Special tokens at the end of a text ([SEP] or </s>) are left out.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        names: N ids of items, for errors.
+        heads: N texts.
+        texts: N lists of continuations, exactly as they follow.
+        start_token: The token in place of an empty text; None for a tokenizer without such a token.
+        max_length: Maximum tokens that the model reads.
+        model_name: What the user called the model.
+        bare: Whether the texts have all of their special tokens, as those of a chat template have.
+
+    Returns:
+        N lists: one `Asked`, or several where a text is cut so that its continuations see different parts of it.
 
     Raises:
-        ValueError: If a choice has no tokens, or more than the model can read, or a prompt is empty and there is no
+        ValueError: If a continuation has no tokens, or more than the model can read, or a text is empty and there is no
             start token.
     """
     encode = _Encoder(tokenizer, start_token)
+    with_start = encode.bare if bare else encode
     items: list[list[Asked]] = []
-    for start in range(0, len(prompts), _BLOCK):
+    for start in range(0, len(heads), _BLOCK):
         block = slice(start, start + _BLOCK)
-        # Python's own rstrip, as in the harness: every white space counts, line ends included.
-        heads = [prompt.rstrip() for prompt in prompts[block]]
-        texts = [
-            [f"{prompt[len(head) :]} {choice}" for choice in row]
-            for prompt, head, row in zip(prompts[block], heads, rows[block], strict=True)
-        ]
-        before = encode(heads)
-        whole = iter(encode([head + text for head, row in zip(heads, texts, strict=True) if head for text in row]))
-        alone = iter(encode.bare([text for head, row in zip(heads, texts, strict=True) if not head for text in row]))
-        for name, head, row, prompt in zip(names[block], heads, texts, before, strict=True):
+        pairs_of = list(zip(heads[block], texts[block], strict=True))
+        before = with_start(heads[block])
+        whole = iter(with_start([head + text for head, row in pairs_of if head for text in row]))
+        alone = iter(encode.bare([text for head, row in pairs_of if not head for text in row]))
+        for name, (head, row), prompt in zip(names[block], pairs_of, before, strict=True):
             first = prompt if head else []
-            parts = [tokens[len(first) :] for tokens in itertools.islice(whole if head else alone, len(row))]
+            joined = list(itertools.islice(whole if head else alone, len(row)))
+            parts = [tokens[len(first) :] for tokens in joined]
+            if bare:  # a chat ends where it ends: what a model writes next does not change the tokens before
+                parts = [
+                    part if tokens[: len(first)] == first else encode.bare([text])[0]
+                    for part, tokens, text in zip(parts, joined, row, strict=True)
+                ]
             if not first:
                 if start_token is None:
                     raise ValueError(

@@ -1,0 +1,1 @@
+"""Prompts: from the items of a dataset to requests of a language model, and from its answers back to scores."""
