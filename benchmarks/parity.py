@@ -25,7 +25,8 @@ import torch
 import transformers
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import chosen_rows, open_multiple_choice
+from rightreasons.data.opening.datasets import open_multiple_choice
+from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.scoring.likelihoods import WAYS

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.data.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.measuring.probes import probe_tables
 from rightreasons.models.encoder import demo_encoder

@@ -21,7 +21,7 @@ from typing import Any
 import datasets
 
 from rightreasons.data import open_dataset
-from rightreasons.data.opening.tables import read_tables
+from rightreasons.data.opening.datasets import read_tables
 
 
 def write(folder: Path, n_rows: int) -> list[Path]:

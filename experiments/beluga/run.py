@@ -26,8 +26,8 @@ from report import write_report
 from small_encoder import small_encoder
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import chosen_rows
 from rightreasons.data.opening.questions import open_questions
+from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.data.suites.cases import Case
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite

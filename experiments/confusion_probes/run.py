@@ -22,7 +22,7 @@ import numpy as np
 from report import write_report
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.data.perturbing.probes import Pool
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import measure_option_order

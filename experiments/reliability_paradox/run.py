@@ -37,7 +37,7 @@ from rightreasons.analysis.intervals import bootstrap, wilson
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.analysis.shortcuts.reliance import find_shortcuts
 from rightreasons.auditing.questions.shortcuts import plots
-from rightreasons.data.opening.datasets import chosen_rows
+from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.encoder import demo_encoder

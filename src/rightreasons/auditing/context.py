@@ -362,7 +362,7 @@ def take_split(
         ValueError: If there is no such column, or labels and classes do not match.
     """
     from rightreasons.data.opening.columns import named_column
-    from rightreasons.data.opening.datasets import chosen_rows
+    from rightreasons.data.opening.splits import chosen_rows
 
     n_available = len(data)
     if groups_column is not None:

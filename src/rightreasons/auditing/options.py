@@ -123,7 +123,7 @@ def open_items(
     Raises:
         ValueError: As `open_splits`, or if a setting is about the other task.
     """
-    from rightreasons.data.opening.splits import open_splits
+    from rightreasons.data.opening.datasets import open_splits
 
     source: dict[str, Any] = {
         "config": given.config,

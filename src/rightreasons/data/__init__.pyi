@@ -12,9 +12,9 @@ from .builders.publish import publish as publish
 from .builders.publish import write_splits as write_splits
 from .builders.sources import Source as Source
 from .exporting.tasks import write_task as write_task
-from .opening.datasets import chosen_rows as chosen_rows
 from .opening.datasets import open_dataset as open_dataset
 from .opening.datasets import open_multiple_choice as open_multiple_choice
+from .opening.datasets import open_splits as open_splits
 from .opening.predictions import ModelAnswers as ModelAnswers
 from .opening.predictions import Predictions as Predictions
 from .opening.predictions import read_answers as read_answers
@@ -25,8 +25,8 @@ from .opening.rating_sheets import read_rating_sheets as read_rating_sheets
 from .opening.rating_sheets import write_rating_sheets as write_rating_sheets
 from .opening.runs import read_runs as read_runs
 from .opening.splits import choose_split as choose_split
+from .opening.splits import chosen_rows as chosen_rows
 from .opening.splits import labeled_items as labeled_items
-from .opening.splits import open_splits as open_splits
 from .opening.stored_options import PredictionOptions as PredictionOptions
 from .opening.suite_answers import read_suite_answers as read_suite_answers
 from .perturbing.mirror import mirror_dataset as mirror_dataset

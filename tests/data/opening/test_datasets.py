@@ -5,8 +5,8 @@ import json
 import datasets
 import pytest
 
-from rightreasons.data.opening.datasets import chosen_rows, open_dataset, open_multiple_choice
-from rightreasons.data.opening.splits import choose_split, labeled_items, open_splits
+from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice, open_splits
+from rightreasons.data.opening.splits import choose_split, chosen_rows, labeled_items
 
 datasets.disable_progress_bars()
 

@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 from rightreasons.data.opening import files
+from rightreasons.data.opening.datasets import read_tables
 from rightreasons.data.opening.files import read_file
-from rightreasons.data.opening.tables import read_tables
 
 datasets.disable_progress_bars()
 
@@ -361,7 +361,7 @@ def bombs(tmp_path):
 
 def test_no_input_exhausts_memory(bombs):
     code = (
-        "import sys; from rightreasons.data.opening.tables import read_tables\n"
+        "import sys; from rightreasons.data.opening.datasets import read_tables\n"
         "for name in sys.argv[1:]:\n"
         "    try: print(read_tables(name))\n"
         "    except ValueError as error: print(error)"

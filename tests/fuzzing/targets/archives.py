@@ -16,7 +16,7 @@ from fuzzing.targets.tables import FILES, check_schema, zipped
 from rightreasons.data.benchmarks.checklist import read_checklist
 from rightreasons.data.benchmarks.copa import balanced_items, cause_effect_items, copa_test, easy_ids
 from rightreasons.data.benchmarks.copa_files import read_items
-from rightreasons.data.opening.splits import open_splits
+from rightreasons.data.opening.datasets import open_splits
 from rightreasons.data.suites.plain_pickle import load_plain
 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>

@@ -33,7 +33,8 @@ def open_items(
     Returns:
         The items that have a label, and in words what was taken.
     """
-    from rightreasons.data.opening.splits import choose_split, labeled_items, open_splits
+    from rightreasons.data.opening.datasets import open_splits
+    from rightreasons.data.opening.splits import choose_split, labeled_items
     from rightreasons.foundations.options import listed, one_or_more
 
     splits = open_splits(

@@ -146,7 +146,7 @@ def plant(
     audit compares. Fine-tune on the result, then audit the model on it.
     """
     from rightreasons.data.builders.publish import write_splits
-    from rightreasons.data.opening.splits import open_splits
+    from rightreasons.data.opening.datasets import open_splits
     from rightreasons.data.perturbing.planting import plant as plant_cues
     from rightreasons.foundations.options import listed
 

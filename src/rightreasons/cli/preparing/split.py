@@ -92,7 +92,8 @@ def split(
 
 def _open(dataset: str, config: str | None, **options: Any) -> dict[str, datasets.Dataset]:
     """Open the labeled items of each split that has some."""
-    from rightreasons.data.opening.splits import labeled_items, open_splits
+    from rightreasons.data.opening.datasets import open_splits
+    from rightreasons.data.opening.splits import labeled_items
 
     labeled = {name: labeled_items(items) for name, items in open_splits(dataset, config, **options).items()}
     return {name: items for name, items in labeled.items() if len(items)}

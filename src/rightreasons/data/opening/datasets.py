@@ -7,9 +7,10 @@ other columns follow. Both take a name of the catalog, a file, a folder, a hub i
 from __future__ import annotations
 
 import dataclasses
-import hashlib
+import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -18,15 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rightreasons.data.builders.catalog import CATALOG, load_dataset
 from rightreasons.data.opening import columns
 from rightreasons.data.opening.choices import choice_form, known_form, numbers_in, read_choices
-from rightreasons.data.opening.folders import Splits
+from rightreasons.data.opening.compressed import data_type
+from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, short_reason
+from rightreasons.data.opening.folders import Splits, read_folder, refuse_config
 from rightreasons.data.opening.labels import read_labels
 from rightreasons.data.opening.nested import nested_names, with_nested
-from rightreasons.data.opening.tables import read_tables
+from rightreasons.data.opening.splits import limited
+from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.label_names import LabelColumn
-from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_count, check_ids, check_same_length, check_seed, unknown_name
+from rightreasons.foundations.sentences import checks_kinds, one_line
+from rightreasons.foundations.validation import check_ids, check_one_of, unknown_name
+
+ONLY_SPLIT = "data"
+"""The name of the only split of a table without splits."""
 
 Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 
@@ -204,62 +212,112 @@ def open_multiple_choice(
     return _each(tables, split, make, name)
 
 
-def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
-    """Keep at most `limit` rows of a data set that has a column `id`, chosen by `chosen_rows`; None keeps them all."""
-    check_seed(seed)
-    if limit is None or check_count(limit, "limit") >= len(data):
-        return data
-    return data.select(chosen_rows(data["id"][:], limit, seed=seed))
-
-
 @checks_kinds
-def chosen_rows(
-    ids: Sequence[str], limit: int, *, seed: int = 0, groups: Sequence[Any] | None = None
-) -> NDArray[np.int64]:
-    """Choose rows by (seed, id): their order, their labels and the other rows do not matter.
-
-    Each id has its own pseudo-random rank; the lowest ranks are kept. Hence a smaller choice is part of a larger one.
-    Every limit on a number of items in this package means this choice.
+def open_splits(
+    name_or_path: Any, config: str | None = None, *, task: str = "classification", **options: Any
+) -> dict[str, datasets.Dataset]:
+    """Open every split of a data set in the common schema of a task.
 
     Args:
-        ids: N unique ids.
-        limit: How many to keep, at most N.
-        seed: The seed of the ranks.
-        groups: N names of what belongs together, None for a row on its own: it is kept or left out as one, by the rank
-            of its name, so that fewer rows may be chosen.
+        name_or_path: As in `open_dataset`.
+        config: A configuration of the data set.
+        task: "classification" (`open_dataset`) or "multiple_choice" (`open_multiple_choice`).
+        **options: Further options of that function, apart from `split`.
 
     Returns:
-        (limit,) row numbers, ascending; with groups, fewer where the next one is too large, but always the first.
+        The items of each split by its name; a table without splits is called "data", unless it has a name.
+
+    Raises:
+        TypeError: As `open_dataset` and `open_multiple_choice`.
+        ValueError: As these, or if there is no such task.
 
     Example:
-        >>> chosen_rows(["a", "b", "c", "d"], 2)
-        array([2, 3])
-        >>> chosen_rows(["a", "b", "c", "d", "e"], 4, groups=["x", "y", "x", "y", "y"])
-        array([1, 3, 4])
+        >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"]})
+        >>> {name: items["label"][:] for name, items in open_splits({"train": rows, "test": rows}).items()}
+        {'train': [1, 0], 'test': [1, 0]}
+        >>> list(open_splits(rows))
+        ['data']
     """
-    limit = check_count(limit, "limit", minimum=0)
-    check_seed(seed)
-    if groups is not None:
-        check_same_length(ids=ids, groups=groups)
-    names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
-    ranks = np.array(
-        [
-            int.from_bytes(
-                hashlib.blake2b(f"{seed}/{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-            )
-            for name in names
-        ],
-        dtype=np.uint64,
-    )
-    order = np.argsort(ranks, kind="stable")
-    if groups is not None and 0 < limit < len(order):
-        borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
-        within = borders[borders <= limit]
-        limit = int(within[-1] if within.size else borders[0] if borders.size else len(order))
-    return np.sort(order[:limit])
+    check_one_of(task, TASKS, "task")
+    opened = open_multiple_choice if task == "multiple_choice" else open_dataset
+    tables = opened(name_or_path, config, **options)
+    if isinstance(tables, datasets.Dataset):
+        return {str(tables.split or ONLY_SPLIT): tables}
+    return {str(name): table for name, table in tables.items()}
+
+
+def read_tables(
+    name_or_path: Any,
+    config: str | None = None,
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    revision: str | None = None,
+    column_names: Sequence[str] | None = None,
+) -> Splits:
+    """Read a data set with its columns unchanged.
+
+    Args:
+        name_or_path: A name of the catalog, a file, a folder, a hub id, a Dataset, or a mapping from split names to
+            Datasets.
+        config: A configuration of the data set.
+        data_dir: The folder of local copies of the catalog's sources.
+        revision: A revision on the hub.
+        column_names: The column names of a csv or tsv file without a header.
+
+    Returns:
+        A DatasetDict, or a Dataset where there are no splits: one file, or the output of `Dataset.save_to_disk`.
+
+    Raises:
+        TypeError: If the argument is neither a name nor a path nor a data set.
+        FileNotFoundError: If a path does not exist.
+        ValueError: If a name is unknown, or a file is not of the type that its suffix says.
+    """
+    if isinstance(name_or_path, datasets.Dataset):
+        return name_or_path
+    if isinstance(name_or_path, Mapping):
+        for part, rows in name_or_path.items():
+            if not isinstance(rows, datasets.Dataset):
+                raise TypeError(f"Expected a Dataset for each split, but {one_line(part)} is {one_line(rows)}.")
+        return datasets.DatasetDict(name_or_path)
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise TypeError(
+            f"Expected a data set by its name, its path or as a Dataset, but got {type(name_or_path).__name__}."
+        )
+    name = os.fspath(name_or_path)
+    if name in CATALOG:
+        return load_dataset(name, config, data_dir=data_dir, revision=revision)
+    path = Path(name).expanduser()
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError as error:  # a name that no file can have
+        raise FileNotFoundError(
+            f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
+        ) from None
+    if is_file:
+        refuse_config(path, config)
+        return dataset_of(read_file(path, column_names), path)
+    if is_folder:
+        return read_folder(path, config, column_names)
+    return _hub(name, config, revision)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _hub(name: str, config: str | None, revision: str | None) -> Splits:
+    looks_like_a_path = name.startswith((".", "/", "~")) or data_type(Path(name)) in FILE_TYPES
+    if looks_like_a_path or name.count("/") > 1:
+        raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
+    try:
+        return datasets.load_dataset(name, config, revision=revision)
+    except (OSError, RuntimeError, ValueError) as error:
+        near = difflib.get_close_matches(name, CATALOG, n=2, cutoff=0.5)
+        hint = f" Did you mean {' or '.join(repr(known) for known in near)}?" if near else ""
+        raise ValueError(
+            f"Expected a data set of this package, a file, a folder or a data set on the hub, but {name!r} cannot be "
+            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{hint} This package has: "
+            f"{', '.join(sorted(CATALOG))}."
+        ) from error
 
 
 def _name(name_or_path: Any) -> str:

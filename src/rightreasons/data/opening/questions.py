@@ -10,9 +10,8 @@ import datasets
 
 from rightreasons.data.benchmarks.squad import question_features, read_squad
 from rightreasons.data.opening.compressed import data_type, unpacked
-from rightreasons.data.opening.datasets import limited
-from rightreasons.data.opening.splits import choose_split
-from rightreasons.data.opening.tables import read_tables
+from rightreasons.data.opening.datasets import read_tables
+from rightreasons.data.opening.splits import choose_split, limited
 from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_ids

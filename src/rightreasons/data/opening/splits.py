@@ -1,51 +1,20 @@
-"""Opens every split of a user's data set, chooses one of them, and takes its labeled items."""
+"""Chooses what is asked of a data set: a split, its labeled items, some of its rows."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
+import numpy as np
+from numpy.typing import NDArray
 
-from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
-from rightreasons.data.opening.tables import splits_of
-from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_one_of, unknown_name
+from rightreasons.foundations.validation import check_count, check_same_length, check_seed, unknown_name
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
 """The names of the splits to evaluate on, the preferred one first."""
-
-
-@checks_kinds
-def open_splits(
-    name_or_path: Any, config: str | None = None, *, task: str = "classification", **options: Any
-) -> dict[str, datasets.Dataset]:
-    """Open every split of a data set in the common schema of a task.
-
-    Args:
-        name_or_path: As in `open_dataset`.
-        config: A configuration of the data set.
-        task: "classification" (`open_dataset`) or "multiple_choice" (`open_multiple_choice`).
-        **options: Further options of that function, apart from `split`.
-
-    Returns:
-        The items of each split by its name; a table without splits is called "data", unless it has a name.
-
-    Raises:
-        TypeError: As `open_dataset` and `open_multiple_choice`.
-        ValueError: As these, or if there is no such task.
-
-    Example:
-        >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"]})
-        >>> {name: items["label"][:] for name, items in open_splits({"train": rows, "test": rows}).items()}
-        {'train': [1, 0], 'test': [1, 0]}
-        >>> list(open_splits(rows))
-        ['data']
-    """
-    check_one_of(task, TASKS, "task")
-    opened = open_multiple_choice if task == "multiple_choice" else open_dataset
-    return splits_of(opened(name_or_path, config, **options))
 
 
 @checks_kinds
@@ -105,3 +74,58 @@ def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
         data: Items with a column `label`, -1 for none.
     """
     return data.select([row for row, label in enumerate(data["label"][:]) if label >= 0])
+
+
+def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
+    """Keep at most `limit` rows of a data set that has a column `id`, chosen by `chosen_rows`; None keeps them all."""
+    check_seed(seed)
+    if limit is None or check_count(limit, "limit") >= len(data):
+        return data
+    return data.select(chosen_rows(data["id"][:], limit, seed=seed))
+
+
+@checks_kinds
+def chosen_rows(
+    ids: Sequence[str], limit: int, *, seed: int = 0, groups: Sequence[Any] | None = None
+) -> NDArray[np.int64]:
+    """Choose rows by (seed, id): their order, their labels and the other rows do not matter.
+
+    Each id has its own pseudo-random rank; the lowest ranks are kept. Hence a smaller choice is part of a larger one.
+    Every limit on a number of items in this package means this choice.
+
+    Args:
+        ids: N unique ids.
+        limit: How many to keep, at most N.
+        seed: The seed of the ranks.
+        groups: N names of what belongs together, None for a row on its own: it is kept or left out as one, by the rank
+            of its name, so that fewer rows may be chosen.
+
+    Returns:
+        (limit,) row numbers, ascending; with groups, fewer where the next one is too large, but always the first.
+
+    Example:
+        >>> chosen_rows(["a", "b", "c", "d"], 2)
+        array([2, 3])
+        >>> chosen_rows(["a", "b", "c", "d", "e"], 4, groups=["x", "y", "x", "y", "y"])
+        array([1, 3, 4])
+    """
+    limit = check_count(limit, "limit", minimum=0)
+    check_seed(seed)
+    if groups is not None:
+        check_same_length(ids=ids, groups=groups)
+    names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
+    ranks = np.array(
+        [
+            int.from_bytes(
+                hashlib.blake2b(f"{seed}/{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+            )
+            for name in names
+        ],
+        dtype=np.uint64,
+    )
+    order = np.argsort(ranks, kind="stable")
+    if groups is not None and 0 < limit < len(order):
+        borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
+        within = borders[borders <= limit]
+        limit = int(within[-1] if within.size else borders[0] if borders.size else len(order))
+    return np.sort(order[:limit])

@@ -162,7 +162,7 @@ def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.Secti
 
 def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems:
     from rightreasons.auditing.questions.difficulty.data_map import OpenedMap
-    from rightreasons.data.opening.datasets import chosen_rows
+    from rightreasons.data.opening.splits import chosen_rows
     from rightreasons.measuring.difficulty import measure_difficulty, measure_flips
 
     resampling = context.resampling

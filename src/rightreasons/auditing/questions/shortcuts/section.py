@@ -177,7 +177,7 @@ def _heads(context: AuditContext, options: ShortcutsOptions) -> LmiResult:
 
 
 def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit, heads: LmiResult) -> SplitShortcuts:
-    from rightreasons.data.opening.datasets import chosen_rows
+    from rightreasons.data.opening.splits import chosen_rows
 
     labeled = np.flatnonzero(split.labeled)
     limit = _limit(context, options, split)
