@@ -209,7 +209,7 @@ def test_a_question_that_fails_is_a_sentence_in_its_place(capsys, files, monkeyp
 
 def test_a_mistake_of_ours_is_one_sentence_with_its_own_exit_code(capsys, files, monkeypatch):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(runner, "open_items", lambda *_, **__: {}["text"])
+    monkeypatch.setattr(runner, "choose_splits", lambda *_, **__: {}["text"])
     code, _, err = run(capsys, *words_of(("audit",), more=("--out", "old")))
     assert code == 1
     assert err == (

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.data.opening.options import PredictionOptions, SourceOptions
 from rightreasons.foundations.choices import SCORING_METHODS, TASKS
-from rightreasons.foundations.options import Options, listed, one_or_more, option
+from rightreasons.foundations.options import Options, listed, option
 from rightreasons.measuring.options import QUESTIONS
-
-if TYPE_CHECKING:
-    import datasets
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditOptions(Options):
+class AuditOptions(SourceOptions):
     """What is audited, and how."""
 
     split: str | None = option(
@@ -24,30 +21,20 @@ class AuditOptions(Options):
         "Comma-separated splits to audit, the headlines being about the first; by default the first of test, "
         "validation and dev that has labels, with its variants.",
     )
-    config: str | None = option(None, "Configuration of the dataset.")
     limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
     task: str | None = option(
         None, "classification or multiple_choice; by default what the model is built for.", choices=TASKS
     )
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
-    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
     label_names: str | None = option(
         None, "Comma-separated names of the labels in the order of their numbers; by default those of the data."
-    )
-    first_label: int | None = option(
-        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
-    )
-    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
-    choices_column: str | None = option(
-        None, "Column that lists the choices, or one column per choice, comma-separated."
     )
     groups_column: str | None = option(
         None,
         "Column that names the contrast set or pair that an item belongs to; by default pair_id or source_id where "
         "there is one.",
     )
-    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     revision: str | None = option(None, "Revision of the model on the hub.")
     method: str | None = option(
         None,
@@ -66,6 +53,15 @@ class AuditOptions(Options):
 
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level", open_ends=True)
+
+    def source(self, task: str) -> dict[str, Any]:
+        """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
+        keywords = super().source(task)
+        if task == "multiple_choice":
+            self._refuse(task, "text_pair_column", "label_names")
+            return keywords | {"prompt_column": keywords["prompt_column"] or self.text_column}
+        texts = {"text_column": self.text_column, "text_pair_column": self.text_pair_column}
+        return {**keywords, **texts, "label_names": listed(self.label_names)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,36 +109,3 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
                 f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
             )
     return {name: QUESTIONS[name].read(settings.get(name), f"the question {name!r}") for name in names}
-
-
-def open_items(
-    dataset: Any, task: str, given: AuditOptions, *, require_labels: bool = True
-) -> dict[str, datasets.Dataset]:
-    """Open every split of the data in the common schema of a task, by the columns that the settings name.
-
-    Raises:
-        ValueError: As `open_splits`, or if a setting is about the other task.
-    """
-    from rightreasons.data.opening.datasets import open_splits
-
-    source: dict[str, Any] = {
-        "config": given.config,
-        "task": task,
-        "data_dir": given.data_dir,
-        "label_column": given.label_column,
-        "first_label": given.first_label,
-        "require_labels": require_labels,
-    }
-    if task == "multiple_choice":
-        _refuse(given, task, "text_pair_column", "label_names")
-        prompts = listed(given.prompt_column) or given.text_column
-        return open_splits(dataset, prompt_column=prompts, choices_column=one_or_more(given.choices_column), **source)
-    _refuse(given, task, "prompt_column", "choices_column")
-    source |= {"text_column": given.text_column, "text_pair_column": given.text_pair_column}
-    return open_splits(dataset, label_names=listed(given.label_names), **source)
-
-
-def _refuse(given: AuditOptions, task: str, *names: str) -> None:
-    for name in names:
-        if getattr(given, name) is not None:
-            raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(given, name)!r}.")

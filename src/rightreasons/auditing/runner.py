@@ -24,7 +24,7 @@ from rightreasons.auditing.context import (
     choose_splits,
     take_split,
 )
-from rightreasons.auditing.options import AuditOptions, StoredOptions, open_items, question_options
+from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import short_name
@@ -154,8 +154,11 @@ def audit(
         opened = open_stored(stored, given, dataset, name)
         classifier, data, splits, spare = opened.model, opened.data, [opened.chosen], opened.spare
     else:
+        from rightreasons.data.opening.datasets import open_splits
+
         task = _task(model, given)
-        data = open_items(dataset, task, given, require_labels=any(section.needs_labels for section in sections))
+        require_labels = any(section.needs_labels for section in sections)
+        data = open_splits(dataset, require_labels=require_labels, **given.source(task))
         splits = choose_splits(data, given.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
         classifier = _load(model, task, given)

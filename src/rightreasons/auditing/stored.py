@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.auditing.options import AuditOptions, StoredOptions, open_items
+from rightreasons.auditing.options import AuditOptions, StoredOptions
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import one_or_more
@@ -162,9 +162,9 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
+    from rightreasons.data.opening.options import PredictionOptions
     from rightreasons.data.opening.predictions import find_predictions
     from rightreasons.data.opening.stored_columns import read_columns
-    from rightreasons.data.opening.stored_options import PredictionOptions
 
     options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
     columns = read_columns(path, log_filter=options.log_filter)
@@ -263,19 +263,20 @@ def _items_of(
     dataset: Any, settings: AuditOptions, read: Predictions, where: str
 ) -> tuple[Task, str, datasets.Dataset]:
     """Open the split of a data set that the predictions are about."""
+    from rightreasons.data.opening.datasets import open_splits
     from rightreasons.data.opening.splits import choose_split
 
     task: Task = "multiple_choice"
     asked = settings.task or ("classification" if read.label_names else None)
     if asked == "classification":
-        task, splits = "classification", open_items(dataset, "classification", settings)
+        task, splits = "classification", open_splits(dataset, **settings.source("classification"))
     elif asked == "multiple_choice" or isinstance(read.predictions, list) or settings.choices_column is not None:
-        splits = open_items(dataset, "multiple_choice", settings)
+        splits = open_splits(dataset, **settings.source("multiple_choice"))
     else:
         try:
-            splits = open_items(dataset, "multiple_choice", settings)
+            splits = open_splits(dataset, **settings.source("multiple_choice"))
         except ValueError:  # no choices that are known by their names: texts
-            task, splits = "classification", open_items(dataset, "classification", settings)
+            task, splits = "classification", open_splits(dataset, **settings.source("classification"))
     name = choose_split(splits, settings.split, where=where)
     return task, name, splits[name]
 

@@ -15,6 +15,7 @@ from .exporting.tasks import write_task as write_task
 from .opening.datasets import open_dataset as open_dataset
 from .opening.datasets import open_multiple_choice as open_multiple_choice
 from .opening.datasets import open_splits as open_splits
+from .opening.options import PredictionOptions as PredictionOptions
 from .opening.predictions import ModelAnswers as ModelAnswers
 from .opening.predictions import Predictions as Predictions
 from .opening.predictions import read_answers as read_answers
@@ -27,7 +28,6 @@ from .opening.runs import read_runs as read_runs
 from .opening.splits import choose_split as choose_split
 from .opening.splits import chosen_rows as chosen_rows
 from .opening.splits import labeled_items as labeled_items
-from .opening.stored_options import PredictionOptions as PredictionOptions
 from .opening.suite_answers import read_suite_answers as read_suite_answers
 from .perturbing.mirror import mirror_dataset as mirror_dataset
 from .perturbing.planting import plant as plant

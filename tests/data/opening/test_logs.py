@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rightreasons.data import read_answers, read_predictions
+from rightreasons.data.opening.options import PredictionOptions
 from rightreasons.data.opening.stored_columns import read_columns
-from rightreasons.data.opening.stored_options import PredictionOptions
 
 
 def sample(number, requests, answers, target, **further):

@@ -7,45 +7,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import datasets
 
-PREFERRED = ("train", "test", "validation", "dev")
-"""The splits to look for when none is named: the first of these that has labels."""
+    from rightreasons.data.opening.options import SourceOptions
 
 
 def open_items(
-    dataset: str,
-    config: str | None,
-    *,
-    split: str | None,
-    prompt_column: str | None = None,
-    choices_column: str | None = None,
-    **options: Any,
+    dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
 ) -> tuple[datasets.Dataset, str]:
     """Open a multiple-choice data set and take the labeled items of one split.
 
     Args:
         dataset: What the user named.
-        config: A configuration of the data set.
-        split: A split; None for the first of `PREFERRED` with labels, or else any.
-        prompt_column: Comma-separated column names.
-        choices_column: Comma-separated column names.
+        source: Where it is, and what its columns mean.
+        split: A split; None for the first of test, validation and dev with labels, or else any.
+        train_first: Whether train comes before these.
         **options: Further options of `open_multiple_choice`.
 
     Returns:
         The items that have a label, and in words what was taken.
     """
     from rightreasons.data.opening.datasets import open_splits
-    from rightreasons.data.opening.splits import choose_split, labeled_items
-    from rightreasons.foundations.options import listed, one_or_more
+    from rightreasons.data.opening.splits import TEST_SPLITS, choose_split, labeled_items
 
-    splits = open_splits(
-        dataset,
-        config,
-        task="multiple_choice",
-        prompt_column=listed(prompt_column),
-        choices_column=one_or_more(choices_column),
-        **options,
-    )
-    name = choose_split(splits, split, where=dataset, preferred=PREFERRED, others=True)
+    splits = open_splits(dataset, **source.source("multiple_choice"), **options)
+    preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
+    name = choose_split(splits, split, where=dataset, preferred=preferred, others=True)
     items = labeled_items(splits[name])
     if len(items) == 0:
         raise ValueError(f"Expected items with a label in {dataset}, but none of split {name!r} has one.")

@@ -12,7 +12,7 @@ import typer
 
 from rightreasons.foundations.options import Options, listed
 
-UNPREFIXED = ("settings", "stored", "options")
+UNPREFIXED = ("settings", "stored", "source", "options")
 """Names of arguments whose options have no prefix on the command line."""
 
 
@@ -24,7 +24,7 @@ def declared_command(
     Args:
         app: What the command is added to.
         name: The command.
-        declared: Argument of the function -> the class of its value. The options of "settings", "stored" and "options"
+        declared: Argument of the function -> the class of its value. The options of `UNPREFIXED` ones
             have no prefix; those of "difficulty" become `--difficulty-items` and so on.
     """
 
@@ -62,12 +62,17 @@ def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
     return complete if choices else None
 
 
+def _in_order(options: type[Options]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a class in the order of its flags: its own, then those that it shares with other classes."""
+    return sorted(dataclasses.fields(options), key=lambda field: field.name not in inspect.get_annotations(options))
+
+
 def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter]:
     """Return the options of a class as parameters that typer reads."""
     hints = typing.get_type_hints(options)
     prefix = "" if argument in UNPREFIXED else f"{argument}-"
     parameters = []
-    for field in dataclasses.fields(options):
+    for field in _in_order(options):
         kind, default = hints[field.name], field.default
         if get_origin(kind) is tuple:
             text = ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
@@ -90,11 +95,10 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
 
 
 def _read(options: type[Options], values: list[Any]) -> Options:
-    """Make the options of a class from the values of a command line, in the order of its fields."""
+    """Make the options of a class from the values of a command line, in the order of its flags."""
     hints = typing.get_type_hints(options)
-    return options(
-        **{name: _value(hints[name], value, name) for name, value in zip(options.names(), values, strict=True)}
-    )
+    names = [field.name for field in _in_order(options)]
+    return options(**{name: _value(hints[name], value, name) for name, value in zip(names, values, strict=True)})
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:

@@ -44,14 +44,12 @@ OptionalDataset = Annotated[
 ]
 ConfigName = Annotated[str | None, typer.Option(help="Configuration of the dataset.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
+Split = Annotated[
+    str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
+]
 Limit = Annotated[int | None, typer.Option(help="Maximum number of items.")]
 LimitEach = Annotated[int | None, typer.Option(help="Maximum number of items per split.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the labels.")]
-RightChoiceColumn = Annotated[str | None, typer.Option(help="Column of the right choice.")]
-PromptColumn = Annotated[str | None, typer.Option(help="Comma-separated prompt columns.")]
-ChoicesColumn = Annotated[
-    str | None, typer.Option(help="Column that lists the choices, or one column per choice, comma-separated.")
-]
 BatchSize = Annotated[int, typer.Option(help="Items per batch.")]
 Resamples = Annotated[int, typer.Option(help="Resamples of each bootstrap.")]
 ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the intervals.")]

@@ -9,17 +9,8 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import (
-    ChoicesColumn,
-    ConfidenceLevel,
-    ConfigName,
-    DataDir,
-    Dataset,
-    Limit,
-    PromptColumn,
-    RightChoiceColumn,
-    Seed,
-)
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Limit, Seed
+from rightreasons.data.opening.options import SourceOptions
 from rightreasons.measuring.options import CuesOptions
 
 if TYPE_CHECKING:
@@ -33,18 +24,13 @@ EXAMPLES = (
 )
 
 
-@declared_command(app, "cues", {"options": CuesOptions})
+@declared_command(app, "cues", {"source": SourceOptions, "options": CuesOptions})
 def cues(
     dataset: Dataset,
+    source: SourceOptions,
     options: Any,
-    config: ConfigName = None,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: RightChoiceColumn = None,
-    first_label: Annotated[int | None, typer.Option(help="Whether labels count from 0 or from 1.")] = None,
-    data_dir: DataDir = None,
     limit: Limit = None,
     n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
     confidence_level: ConfidenceLevel = 0.95,
@@ -60,23 +46,12 @@ def cues(
 
     if out is not None:
         check_file(out)
-    data, taken = open_items(
-        dataset,
-        config,
-        split=split,
-        prompt_column=prompt_column,
-        choices_column=choices_column,
-        label_column=label_column,
-        first_label=first_label,
-        data_dir=data_dir,
-        limit=limit,
-        seed=seed,
-    )
+    data, taken = open_items(dataset, source, split, train_first=True, limit=limit, seed=seed)
     items = ChoiceItems.of(data, options.groups_column)
     figures = measure_cues(
         items, options=options, resampling=Resampling(confidence_level, seed=seed), n_permutations=n_permutations
     )
-    typer.secho(f"{dataset}{f' ({config})' if config else ''}, {taken}: {len(items):,} items", bold=True)
+    typer.secho(f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {len(items):,} items", bold=True)
     _show_table(figures, top)
     column = options.groups_column or GROUPS
     _show_classifier(figures, None if items.groups is None else column)

@@ -8,17 +8,9 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import (
-    ChoicesColumn,
-    ConfigName,
-    DataDir,
-    Dataset,
-    LabelColumn,
-    Limit,
-    PromptColumn,
-    RightChoiceColumn,
-    Seed,
-)
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, LabelColumn, Limit, Seed
+from rightreasons.data.opening.options import SourceOptions
 
 app = command_line()
 
@@ -63,9 +55,10 @@ def build(
     typer.echo(f"Data: {folder}")
 
 
-@app.command()
+@declared_command(app, "export", {"source": SourceOptions})
 def export(
     dataset: Dataset,
+    source: SourceOptions,
     to: Annotated[str, typer.Option(help="lm-eval or inspect: the harness that is to ask.")] = "lm-eval",
     parts: Annotated[
         str,
@@ -78,31 +71,18 @@ def export(
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
     split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
-    config: ConfigName = None,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: RightChoiceColumn = None,
-    data_dir: DataDir = None,
     limit: Limit = None,
     seed: Seed = 0,
 ) -> None:
     """Write multiple-choice items as a task of another harness, whose log comes back into the same measures."""
     from rightreasons.auditing.context import take_split
-    from rightreasons.auditing.options import AuditOptions, open_items
     from rightreasons.data.exporting.tasks import write_task
+    from rightreasons.data.opening.datasets import open_splits
     from rightreasons.data.opening.splits import choose_split
     from rightreasons.foundations.options import listed
     from rightreasons.measuring.requests import choice_requests
 
-    settings = AuditOptions(
-        split=split,
-        config=config,
-        data_dir=None if data_dir is None else str(data_dir),
-        prompt_column=prompt_column,
-        choices_column=choices_column,
-        label_column=label_column,
-    )
-    splits = open_items(dataset, "multiple_choice", settings)
+    splits = open_splits(dataset, **source.source("multiple_choice"))
     name = choose_split(splits, split, where=dataset)
     chosen = take_split(
         splits[name], name=name, role="primary", model_names=None, where=dataset, limit=limit, seed=seed

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import (
-    ChoicesColumn,
-    ConfidenceLevel,
-    ConfigName,
-    DataDir,
-    Dataset,
-    PromptColumn,
-    RightChoiceColumn,
-    Seed,
-)
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Seed, Split
+from rightreasons.data.opening.options import SourceOptions
 
 if TYPE_CHECKING:
     import datasets
@@ -27,23 +20,19 @@ app = command_line()
 EXAMPLES = ("rightreasons gaps copa_easy_hard --first copa-1.csv,copa-2.csv --second balanced-1.csv,balanced-2.csv",)
 
 
-@app.command()
+@declared_command(app, "gaps", {"source": SourceOptions})
 def gaps(
     dataset: Dataset,
     first: Annotated[
         str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
     ],
     second: Annotated[str, typer.Option(help="The same for the second training set.")],
+    source: SourceOptions,
     subsets: Annotated[
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons split`; by default the column `easy` says it."),
     ] = None,
-    config: ConfigName = None,
-    split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: RightChoiceColumn = None,
-    data_dir: DataDir = None,
+    split: Split = None,
     n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.")] = 10_000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
@@ -58,15 +47,7 @@ def gaps(
 
     if out is not None:
         check_file(out)
-    items, taken = open_items(
-        dataset,
-        config,
-        split=split,
-        prompt_column=prompt_column,
-        choices_column=choices_column,
-        label_column=label_column,
-        data_dir=data_dir,
-    )
+    items, taken = open_items(dataset, source, split)
     easy = _easy(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
     items = items.select(rows)

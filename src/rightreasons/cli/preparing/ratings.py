@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import (
-    ChoicesColumn,
-    ConfidenceLevel,
-    ConfigName,
-    DataDir,
-    Dataset,
-    Limit,
-    PromptColumn,
-    RightChoiceColumn,
-    Seed,
-)
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Limit, Seed, Split
+from rightreasons.data.opening.options import SourceOptions
 
 if TYPE_CHECKING:
     from rightreasons.analysis.cues.agreement import HumanPerformance
 
-Split = Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")]
 LimitSeed = Annotated[int, typer.Option(help="Seed of the choice of items, and of the order on each sheet.")]
 
 app = command_line()
@@ -39,18 +30,14 @@ def ratings() -> None:
     """Write rating sheets of multiple-choice items for people, and read the answers."""
 
 
-@app.command()
+@declared_command(app, "write", {"source": SourceOptions})
 def write(
     dataset: Dataset,
+    source: SourceOptions,
     out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
     form: Annotated[str, typer.Option(help="csv, or html for pages to click on.")] = "csv",
-    config: ConfigName = None,
     split: Split = None,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: RightChoiceColumn = None,
-    data_dir: DataDir = None,
     limit: Limit = None,
     seed: LimitSeed = 0,
 ) -> None:
@@ -58,33 +45,19 @@ def write(
     from rightreasons.cli._shared.choices import open_items
     from rightreasons.data.opening.rating_sheets import write_rating_sheets
 
-    items, taken = open_items(
-        dataset,
-        config,
-        split=split,
-        prompt_column=prompt_column,
-        choices_column=choices_column,
-        label_column=label_column,
-        data_dir=data_dir,
-        limit=limit,
-        seed=seed,
-    )
+    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     files = write_rating_sheets(items, out, n_raters=raters, form=form, seed=seed)
     typer.echo(f"{dataset}, {taken}: {len(items):,} items\nSheets: {', '.join(map(str, files))}")
 
 
-@app.command()
+@declared_command(app, "read", {"source": SourceOptions})
 def read(
     dataset: Dataset,
     sheets: Annotated[
         list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
     ],
-    config: ConfigName = None,
+    source: SourceOptions,
     split: Split = None,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: RightChoiceColumn = None,
-    data_dir: DataDir = None,
     limit: Limit = None,
     seed: Seed = 0,
     confidence_level: ConfidenceLevel = 0.95,
@@ -101,17 +74,7 @@ def read(
 
     if out is not None:
         check_file(out)
-    items, taken = open_items(
-        dataset,
-        config,
-        split=split,
-        prompt_column=prompt_column,
-        choices_column=choices_column,
-        label_column=label_column,
-        data_dir=data_dir,
-        limit=limit,
-        seed=seed,
-    )
+    items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     answers = read_rating_sheets(items, sheets)
     rows = {"all": list(range(len(items)))}
     if "mirrored" in items.column_names:

@@ -9,15 +9,8 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import (
-    ChoicesColumn,
-    ConfigName,
-    DataDir,
-    Dataset,
-    LabelColumn,
-    LimitEach,
-    PromptColumn,
-)
+from rightreasons.cli._shared.options import Dataset, LimitEach
+from rightreasons.data.opening.options import SourceOptions
 from rightreasons.training.tuning.options import SplitOptions
 
 if TYPE_CHECKING:
@@ -28,36 +21,28 @@ app = command_line()
 EXAMPLES = ("rightreasons split socialiqa --n-runs 3 --limit 1000 --out split",)
 
 
-@declared_command(app, "split", {"options": SplitOptions})
+@declared_command(app, "split", {"source": SourceOptions, "options": SplitOptions})
 def split(
     dataset: Dataset,
+    source: SourceOptions,
     options: SplitOptions,
     model: Annotated[
         str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [demo].")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
-    config: ConfigName = None,
     test_split: Annotated[str | None, typer.Option(help="Split to divide; by default test or validation.")] = None,
     train_split: Annotated[
         str | None, typer.Option(help="Split to train on; by default train or the other folds of the test split.")
     ] = None,
-    prompt_column: PromptColumn = None,
-    choices_column: ChoicesColumn = None,
-    label_column: LabelColumn = None,
-    data_dir: DataDir = None,
     limit: LimitEach = None,
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.foundations.atomic_write import check_folder, write_json
-    from rightreasons.foundations.options import listed, one_or_more
     from rightreasons.models.encoder import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    columns: dict[str, Any] = {"label_column": label_column}
-    if options.task == "multiple_choice":
-        columns |= {"prompt_column": listed(prompt_column), "choices_column": one_or_more(choices_column)}
-    labeled = _open(dataset, config, task=options.task, data_dir=data_dir, limit=limit, seed=options.seed, **columns)
+    labeled = _open(dataset, **source.source(options.task), limit=limit, seed=options.seed)
     test_name, test = _test(labeled, test_split, dataset)
     train_name, train = _train(labeled, train_split, test_name, dataset)
     result = premise_oblivious_split(
@@ -90,12 +75,12 @@ def split(
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
 
 
-def _open(dataset: str, config: str | None, **options: Any) -> dict[str, datasets.Dataset]:
+def _open(dataset: str, **options: Any) -> dict[str, datasets.Dataset]:
     """Open the labeled items of each split that has some."""
     from rightreasons.data.opening.datasets import open_splits
     from rightreasons.data.opening.splits import labeled_items
 
-    labeled = {name: labeled_items(items) for name, items in open_splits(dataset, config, **options).items()}
+    labeled = {name: labeled_items(items) for name, items in open_splits(dataset, **options).items()}
     return {name: items for name, items in labeled.items() if len(items)}
 
 

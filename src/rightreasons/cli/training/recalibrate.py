@@ -10,7 +10,7 @@ import typer
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import LabelColumn
-from rightreasons.data.opening.stored_options import PredictionOptions
+from rightreasons.data.opening.options import PredictionOptions
 
 if TYPE_CHECKING:
     from rightreasons.analysis.calibration.recalibration import RecalibrationReport

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.data.opening.logs.lm_eval import NORMALIZED
+from rightreasons.data.opening.options import PredictionOptions
 from rightreasons.data.opening.stored_columns import (
     Column,
     Columns,
@@ -30,7 +31,6 @@ from rightreasons.data.opening.stored_columns import (
     parse_columns,
     read_columns,
 )
-from rightreasons.data.opening.stored_options import PredictionOptions
 from rightreasons.foundations.arrays import CLASS_COLUMNS, class_column
 from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import check_label_names, listed, resolve_label_columns, resolve_labels

@@ -1,0 +1,69 @@
+"""Where data is and what its columns mean, where their names leave it open: declared once."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rightreasons.foundations.options import Options, listed, one_or_more, option
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceOptions(Options):
+    """Where a data set is, and which columns its labels and choices are in."""
+
+    config: str | None = option(None, "Configuration of the dataset.")
+    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
+    choices_column: str | None = option(
+        None, "Column that lists the choices, or one column per choice, comma-separated."
+    )
+    label_column: str | None = option(None, "Column of the labels, or of the right choice.")
+    first_label: int | None = option(
+        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
+    )
+    data_dir: str | None = option(None, "Folder of local copies of known datasets.")
+
+    def source(self, task: str) -> dict[str, Any]:
+        """Return the keywords of `open_splits` for a task.
+
+        Raises:
+            ValueError: If an option is about the other task.
+        """
+        keywords: dict[str, Any] = {
+            "config": self.config,
+            "task": task,
+            "data_dir": self.data_dir,
+            "label_column": self.label_column,
+            "first_label": self.first_label,
+        }
+        if task == "multiple_choice":
+            prompts = listed(self.prompt_column)
+            return keywords | {"prompt_column": prompts, "choices_column": one_or_more(self.choices_column)}
+        self._refuse(task, "prompt_column", "choices_column")
+        return keywords
+
+    def _refuse(self, task: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) is not None:
+                raise ValueError(f"Expected no `{name}` for {task}, but got {getattr(self, name)!r}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictionOptions(Options):
+    """The columns of a file of predictions; None where their names say it."""
+
+    score_columns: str | None = option(
+        None, "Comma-separated columns of the scores, one per class in their order, or one column that holds lists."
+    )
+    confidence_column: str | None = option(None, "Column of the confidence in the given answer, instead of scores.")
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    scores: str | None = option(
+        None,
+        "What the scores are: probabilities, logits or log_probabilities; by default what their names say, or else "
+        "probabilities.",
+        choices=("probabilities", "logits", "log_probabilities"),
+    )
+    log_filter: str | None = option(
+        None,
+        "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several.",
+    )
