@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 import rightreasons
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.figures import figure_text
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import fraction, p_equals, short_name
 from rightreasons.auditing.predictions import Predictions, read_predictions
@@ -410,7 +409,7 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
 
 
 def _headline(figure: ComparedFigure, compared: ComparedSplit) -> p.Headline:
-    about = figure_text(figure.key, CalibrationOptions().n_bins)
+    about = FIGURES[figure.key].defined(CalibrationOptions().n_bins)
     text = p.FigureText(
         f"{about.name}: first − second",
         f"{about.definition} The difference of the two, p {p_equals(figure.p_value)} ({figure.test}).",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
+    from rightreasons.measuring.calibration import JudgedItems
     from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
 
@@ -282,6 +283,13 @@ class AuditContext:
         if found.name not in self._scores:
             self._scores[found.name] = self._predict(found)
         return self._scores[found.name]
+
+    def judged(self, split: AuditSplit) -> JudgedItems:
+        """Compare what the model says about the labeled items of a split with their labels."""
+        from rightreasons.measuring.calibration import JudgedItems
+
+        scores = self.scores(split)
+        return JudgedItems.of(scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind)
 
     def folder(self, purpose: str, *depends: str) -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.

@@ -149,6 +149,11 @@ class Figure(FigureText):
     of_answers: str = ""
     measured: Callable[[JudgedItems, Resampling], Estimate] | None = None
 
+    def defined(self, n_bins: int, kind: str = "top_label") -> Figure:
+        """Return the figure with its definition for a number of bins, of class scores or of given answers."""
+        definition = self.of_answers if kind == "confidence" and self.of_answers else self.definition
+        return dataclasses.replace(self, definition=definition.format(n_bins=n_bins))
+
     def applies(self, items: JudgedItems) -> bool:
         """Say whether the items have such a figure."""
         return (items.by_class or not self.by_class) and (items.kind == "confidence" or not self.answers)

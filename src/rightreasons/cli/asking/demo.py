@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.audit import Open, Out
+from rightreasons.cli._shared.options import Open, Out
 
 app = command_line()
 

@@ -12,9 +12,9 @@ import typer
 
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.audit import Open, Out, run_audit
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import Dataset, Model
+from rightreasons.cli._shared.options import Dataset, Model, Open, Out
+from rightreasons.cli.asking.audit import run_audit
 from rightreasons.foundations.atomic_write import write_text
 from rightreasons.measuring.options import DifficultyOptions
 

@@ -1,6 +1,6 @@
 """`rightreasons probes MODEL DATASET`, or `--predictions FILE`: a log of a task that `data export` wrote."""
 
-from rightreasons.cli._shared.audit import question_app
+from rightreasons.cli.asking.audit import question_app
 
 app = question_app("probes", stored=True, task="multiple_choice")
 

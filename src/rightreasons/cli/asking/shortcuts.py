@@ -1,6 +1,6 @@
 """`rightreasons shortcuts MODEL DATASET`."""
 
-from rightreasons.cli._shared.audit import question_app
+from rightreasons.cli.asking.audit import question_app
 
 app = question_app("shortcuts")
 

@@ -13,20 +13,19 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.figures import headlines
 from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
 from rightreasons.auditing.questions.calibration.classes import classes_part
 from rightreasons.auditing.questions.calibration.reliability import bin_table, reliability_plot
 from rightreasons.auditing.questions.calibration.splits import (
     COMPARED,
     Compared,
-    judge,
     labeled_splits,
     splits_part,
 )
 from rightreasons.auditing.questions.calibration.votes import votes_measured, votes_part
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.calibration import (
+    FIGURES,
     CalibrationMeasurement,
     measure_calibration,
     measure_classes,
@@ -76,12 +75,12 @@ class Calibration:
         """Answer the question."""
         resampling = context.resampling
         split, names = context.primary.name, context.label_names
-        measured = measure_calibration(judge(context, context.primary), options=options, resampling=resampling)
+        measured = measure_calibration(context.judged(context.primary), options=options, resampling=resampling)
         figures = _figures(measured, split)
         compared = {
             other.name: measured.figures
             if other is context.primary
-            else measure_figures(judge(context, other), COMPARED, options=options, resampling=resampling)
+            else measure_figures(context.judged(other), COMPARED, options=options, resampling=resampling)
             for other in labeled_splits(context)
         }
         parts = [_overview(measured, figures, split), _family(measured, figures, split)]
@@ -90,7 +89,7 @@ class Calibration:
         parts.append(_ranking(context, measured, figures, resampling))
         fit, after = None, {}
         if context.validation is not None:
-            validation = judge(context, context.validation)
+            validation = context.judged(context.validation)
             fit, scaled = measure_rescaled(measured.items, validation, options=options, resampling=resampling)
             after = _figures(scaled, split)
             parts.append(_temperature(context.validation.name, split, fit, scaled, figures, after))
@@ -123,9 +122,11 @@ SECTION = Calibration()
 
 
 def _figures(measured: CalibrationMeasurement, split: str) -> dict[str, p.Headline]:
-    return headlines(
-        measured.figures, split=split, n=len(measured.items), n_bins=measured.n_bins, kind=measured.items.kind
-    )
+    texts = {key: FIGURES[key].defined(measured.n_bins, measured.items.kind) for key in measured.figures}
+    return {
+        key: p.Headline.of(key, texts[key], estimate, split=split, n=len(measured.items))
+        for key, estimate in measured.figures.items()
+    }
 
 
 def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) -> p.Part:

@@ -25,12 +25,6 @@ Compared = Mapping[str, Mapping[str, p.Estimate]]
 """Split -> the figures of `COMPARED`."""
 
 
-def judge(context: AuditContext, split: AuditSplit) -> JudgedItems:
-    """Compare the model's predictions for a split with its labels."""
-    scores = context.scores(split)
-    return JudgedItems.of(scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind)
-
-
 def labeled_splits(context: AuditContext) -> list[AuditSplit]:
     """Return the splits that have labels."""
     return [split for split in context.splits if split.labeled.any()]
