@@ -42,7 +42,6 @@ LABELS_SUFFIX = "-labels.lst"
 _CHUNK = 1 << 14  # rows that become Arrow arrays at a time
 _TEXT = 1 << 22  # characters of JSON lines that are parsed at a time
 _BLOCK = 1 << 25  # bytes that Arrow parses at a time
-_MAX_DIGITS = 30  # of a number that an error shows
 
 Record = dict[str, Any]
 Chunk = tuple[Sequence[int], list[Any]]  # the numbers of the records in the file, and the records
