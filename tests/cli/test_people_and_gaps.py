@@ -8,6 +8,7 @@ import pytest
 
 from command_line import run
 from rightreasons.analysis import compare_gaps, recalibrate
+from rightreasons.data.opening.options import SourceOptions
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,24 @@ class TestGaps:
         assert "Gap of the second: +0.167" in said
         assert "over items and runs: none with one run" in said
 
+    def test_the_split_by_default_is_the_one_to_test_on(self, copa, runs, capsys):
+        folder = runs[0]
+        both = folder / "both"
+        both.mkdir()
+        lines = copa[0].read_text("utf-8").splitlines()
+        (both / "train.jsonl").write_text("\n".join(lines[:4]), "utf-8")
+        (both / "test.jsonl").write_text("\n".join(lines[4:]), "utf-8")
+        words = ("gaps", both, "--first", folder / "a.csv", "--second", folder / "c.csv", "--n-permutations", 20)
+        _, said, _ = run(capsys, *words)
+        assert f"{both}, test: 1 Easy and 4 Hard items" in said
+        _, said, _ = run(capsys, *words, "--split", "train")
+        assert f"{both}, train: 2 Easy and 2 Hard items" in said
+        _, said, _ = run(capsys, "ratings", "write", both, "--out", folder / "sheets")
+        assert f"{both}, test: 5 items" in said
+        # Cues are what a model could learn, so they are sought in what it learns from.
+        _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--n-permutations", 2, "--features", "length")
+        assert f"{both}, train: 4 items" in said
+
     def test_subsets_of_split(self, copa, runs, capsys):
         folder, _, _, easy = runs
         names = [row["id"] for row in copa[1]]
@@ -193,3 +212,22 @@ class TestRecalibrate:
         code, _, told = run(capsys, "recalibrate", "fit.csv", "test.csv", *words)
         assert code == 2
         assert message in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("gaps", "items", "--first", "a", "--second", "b"),
+        ("ratings", "write", "items"),
+        ("ratings", "read", "items", "a", "b"),
+        ("cues", "items"),
+        ("data", "export", "items"),
+        ("split", "items"),
+    ],
+)
+def test_an_empty_folder_of_data_is_refused(capsys, words):
+    for empty in (("--data-dir", ""), ("--data-dir=",)):
+        code, _, told = run(capsys, *words, *empty)
+        assert (code, told) == (2, "Error: Expected a value of --data-dir, but it is empty.\n")
+    with pytest.raises(ValueError, match="Expected a value of `data_dir`, but it is empty"):
+        SourceOptions(data_dir="")

@@ -70,9 +70,14 @@ class Options:
                     )
 
     @classmethod
+    def shown(cls) -> list[dataclasses.Field[Any]]:
+        """Return the options in the order of help and commands: the class's own, then those of the class it extends."""
+        return sorted(dataclasses.fields(cls), key=lambda field: field.name not in inspect.get_annotations(cls))
+
+    @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the names of the options."""
-        return tuple(field.name for field in dataclasses.fields(cls))
+        return tuple(field.name for field in cls.shown())
 
     @classmethod
     def read(cls: type[Self], given: Mapping[str, Any] | Self | None, where: str) -> Self:
@@ -122,7 +127,7 @@ class Options:
         return words
 
     def _items(self) -> list[tuple[str, Any]]:
-        return [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        return [(name, getattr(self, name)) for name in self.names()]
 
 
 def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[Callable[..., T]], Callable[..., T]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -62,17 +61,12 @@ def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
     return complete if choices else None
 
 
-def _in_order(options: type[Options]) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a class in the order of its flags: its own, then those that it shares with other classes."""
-    return sorted(dataclasses.fields(options), key=lambda field: field.name not in inspect.get_annotations(options))
-
-
 def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter]:
     """Return the options of a class as parameters that typer reads."""
     hints = typing.get_type_hints(options)
     prefix = "" if argument in UNPREFIXED else f"{argument}-"
     parameters = []
-    for field in _in_order(options):
+    for field in options.shown():
         kind, default = hints[field.name], field.default
         if get_origin(kind) is tuple:
             text = ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
@@ -97,8 +91,9 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
 def _read(options: type[Options], values: list[Any]) -> Options:
     """Make the options of a class from the values of a command line, in the order of its flags."""
     hints = typing.get_type_hints(options)
-    names = [field.name for field in _in_order(options)]
-    return options(**{name: _value(hints[name], value, name) for name, value in zip(names, values, strict=True)})
+    return options(
+        **{name: _value(hints[name], value, name) for name, value in zip(options.names(), values, strict=True)}
+    )
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
