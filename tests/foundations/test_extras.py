@@ -10,7 +10,9 @@ import pytest
 
 from rightreasons.foundations.extras import EXTRAS, missing_extra
 
-SENTENCE = re.compile(r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[models\]'\.")
+SENTENCE = re.compile(
+    r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|server)\]'\."
+)
 WITHOUT_MODELS = {
     *("cues", "data build", "data export", "data list", "data plant", "data source", "gaps", "modules"),
     *("ratings read", "ratings write", "recalibrate", "suite show", "suite write"),

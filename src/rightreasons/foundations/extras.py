@@ -15,6 +15,7 @@ EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "accelerate", "tqdm", "jinja2", "jsonschema", "matplotlib"), "models"),
     "nltk": "wordnet",
     "gradio": "spaces",
+    "openai": "server",
 }
 """The extra that installs each optional package."""
 

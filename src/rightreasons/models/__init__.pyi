@@ -35,6 +35,9 @@ from .scoring.classes import predict_choices as predict_choices
 from .scoring.local import LocalEngine as LocalEngine
 from .scoring.spans import SpanAnswers as SpanAnswers
 from .scoring.spans import predict_answers as predict_answers
+from .servers.engine import ServerEngine as ServerEngine
+from .servers.engine import open_server as open_server
+from .servers.options import ServerOptions as ServerOptions
 
 __all__ = [
     "AttributionOptions",
@@ -51,6 +54,8 @@ __all__ = [
     "LocalEngine",
     "Prompt",
     "Prompted",
+    "ServerEngine",
+    "ServerOptions",
     "SpanAnswers",
     "TokenScores",
     "as_classifier",
@@ -70,6 +75,7 @@ __all__ = [
     "load_question_answering",
     "load_scores",
     "merge_pieces",
+    "open_server",
     "parse_answer",
     "predict",
     "predict_answers",

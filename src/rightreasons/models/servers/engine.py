@@ -1,0 +1,367 @@
+"""An engine behind an OpenAI-compatible server: vLLM, SGLang, llama.cpp, TGI, `transformers serve`, hosted APIs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.foundations.options import takes
+from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.sentences import escaped
+from rightreasons.foundations.validation import check_one_of, unknown_name
+from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
+from rightreasons.models.running.store import Chunk, Column
+from rightreasons.models.servers.client import Client, RequestError
+from rightreasons.models.servers.endpoints import CHAT, Endpoint, as_text
+from rightreasons.models.servers.flight import Flown, Row, fly
+from rightreasons.models.servers.options import ServerOptions
+from rightreasons.models.servers.replies import BadReplyError, Completion, first_words
+from rightreasons.models.servers.trial import Trial, try_server
+from rightreasons.models.servers.usage import Usage, estimate
+
+WAYS = ("auto", "on", "off")
+
+
+@takes(ServerOptions)
+def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progress: bool = True) -> ServerEngine:
+    """Open a server, and try what it can be asked.
+
+    Args:
+        url: The address of the API, such as http://127.0.0.1:8000/v1.
+        server_model: Name of the model on the server; None takes the only one that it lists.
+        key_variable: Environment variable that holds the key, which is never written anywhere.
+        in_flight: Requests in flight at the same time; default 8.
+        requests_per_minute: Maximum requests per minute; None for no bound.
+        timeout: Seconds to wait for a reply; default 120.
+        retries: How often a request that fails is repeated, with growing pauses; default 5.
+        prompt_price: Price of a million prompt tokens; None leaves the price out.
+        answer_price: Price of a million generated tokens.
+        options: All of these as `ServerOptions`, in place of keywords.
+        chat: "on" asks conversations, "off" texts; "auto" (default) conversations where the server takes them.
+        progress: Whether to say on standard error what was found, and what runs cost.
+
+    Returns:
+        The engine; its abilities are those that passed the trial.
+
+    Raises:
+        ValueError: If the server cannot be reached, refuses the key, has no such model, or generates nothing.
+    """
+    check_one_of(chat, WAYS, "chat")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ValueError("Expected one process for a server, which answers several requests at once: use `in_flight`.")
+    client = Client(url, options)
+    try:
+        model = _model(client, options.server_model)
+        trial = try_server(client, model)
+    except RequestError as failure:
+        raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
+    if not (trial.chat.works or trial.text.works):
+        words = " ".join(finding.words for finding in trial.findings)
+        raise ValueError(f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}")
+    if (chat == "on" and not trial.chat.works) or (chat == "off" and not trial.text.works):
+        raise ValueError(
+            f"Expected {client.url} to take {'conversations' if chat == 'on' else 'texts'} where `chat` is {chat!r}, "
+            f"but it does not: chat={'off' if chat == 'on' else 'on'!r} asks the other way."
+        )
+    engine = ServerEngine(client, model, trial, chat=trial.chat.works if chat == "auto" else chat == "on")
+    if progress:
+        for line in engine.findings():
+            print(line, file=sys.stderr)
+    return engine
+
+
+class ServerEngine:
+    """A language model behind a server; made by `open_server`.
+
+    Its abilities are those of the way that it is asked, conversations or texts, as its trial found them.
+
+    Args:
+        client: The server.
+        model: The model's name on it.
+        trial: What its trial found.
+        chat: Whether conversations are asked.
+
+    Attributes:
+        name: The address of the server and the name of the model.
+        earlier: What earlier runs had asked for the answers that this one found in its folders.
+    """
+
+    def __init__(self, client: Client, model: str, trial: Trial, *, chat: bool) -> None:
+        self.name = f"{client.url} ({model})"
+        self.client = client
+        self.model = model
+        self.trial = trial
+        self.chat = chat
+        self.earlier = Usage()
+        self._served: Counter[str] = Counter()
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What passed the trial, of the way that the server is asked."""
+        return (self.trial.chat if self.chat else self.trial.text).abilities
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the address, the model's name, and the parameters that it refuses."""
+        ways = (self.trial.chat, self.trial.text)
+        asked = [self.client.url, self.model, *([way.works, sorted(way.refused)] for way in ways)]
+        return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+
+    @property
+    def has_template(self) -> bool:
+        """Whether conversations are asked; the server puts them into the template of its model."""
+        return self.chat
+
+    def render(self, prompt: str | Sequence[Message]) -> str:
+        """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
+        return as_text(prompt)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the server, its model, what was tried and found, what changed meanwhile, and what was asked so far."""
+        return {
+            "server": self.client.url,
+            "model": self.model,
+            "chat": self.chat,
+            "abilities": sorted(self.abilities),
+            "trial": [{"part": one.part, "passed": one.passed, "words": one.words} for one in self.trial.findings],
+            "changes": self.changes(),
+            "usage": (self.client.usage + self.earlier).to_dict(self.client.options),
+        }
+
+    def findings(self) -> list[str]:
+        """Return what the trial found, a line each."""
+        able = ", ".join(sorted(self.abilities)).replace("_", " ")
+        lines = [f"{self.name} is asked by {'conversations' if self.chat else 'texts'}, for {able}."]
+        return lines + [f"  {'yes' if one.passed else 'no '}  {one.part}: {one.words}" for one in self.trial.findings]
+
+    def changes(self) -> str:
+        """Say that the model changed while it was asked; "" where nothing shows it."""
+        if len(self._served) < 2:
+            return ""
+        forms = ", ".join(f"{count:,} by {form}" for form, count in self._served.most_common())
+        return f"The model changed between the answers: {forms}."
+
+    def likelihoods(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-likelihoods of the continuations of each request, as the server echoes them.
+
+        A token in which a prompt and a continuation meet counts for the continuation.
+
+        Args:
+            requests: N requests.
+            progress: Whether to show a progress bar, and what the run costs.
+            out: A folder for the answers; a later run asks only what has none.
+
+        Raises:
+            ValueError: If the server's echo did not pass the trial, or `out` belongs to another run.
+        """
+
+        def ask(request: Request) -> Row:
+            rows = self._endpoint(request).continued(request.prompt, request.continuations)
+            for text, row in zip(request.continuations, rows, strict=True):
+                if any(value is None or not np.isfinite(value) for value in row.logprobs):
+                    raise BadReplyError(f"no log-probability of the first token of {escaped(repr(text))}")
+            return {
+                "values": [float(np.sum(np.array(row.logprobs, dtype=np.float64))) for row in rows],
+                "lengths": [float(len(row.tokens)) for row in rows],
+                "shared": sum(row.shared for row in rows),
+            }
+
+        flown = self._fly("likelihoods", requests, ask, progress=progress, out=out)
+        shared = _total(flown.chunk, "shared")
+        note = f"{shared:,} continuations share a token with their prompt" if shared else ""
+        return self._likelihoods(requests, flown, "log-probabilities echoed by the server", note)
+
+    def next_words(
+        self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
+    ) -> Likelihoods:
+        """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
+
+        Args:
+            requests: N requests.
+            progress: Whether to show a progress bar, and what the run costs.
+            out: A folder for the answers; a later run asks only what has none.
+
+        Raises:
+            ValueError: If the server's likeliest tokens did not pass the trial, two continuations of a request begin
+                with the same token, or `out` belongs to another run.
+        """
+
+        def ask(request: Request) -> Row:
+            endpoint = self._endpoint(request)
+            completion = endpoint.next_tokens(request.prompt, endpoint.top)
+            top = completion.tops[0] if completion.tops else {}
+            values = first_words(top, request.continuations)
+            if not np.isfinite(values).any():
+                raise BadReplyError(f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, top)))}")
+            return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
+
+        top = self._endpoint(requests[0]).top if requests else 0
+        flown = self._fly("next words", requests, ask, settings={"top": top}, progress=progress, out=out)
+        missing = _total(flown.chunk, "missing")
+        note = f"{missing:,} continuations are not among them" if missing else ""
+        return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server", note)
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        n: int = 1,
+        temperature: float = 0.0,
+        max_new_tokens: int = 64,
+        stop: Sequence[str] = (),
+        seed: int = 0,
+        progress: bool = True,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Answers:
+        """Return `n` generated answers to each request.
+
+        Args:
+            requests: N requests.
+            n: Answers per request.
+            temperature: 0 takes the likeliest token.
+            max_new_tokens: Maximum tokens of an answer.
+            stop: Texts that end an answer.
+            seed: Sent to the server, which may ignore it.
+            progress: Whether to show a progress bar, and what the run costs.
+            out: A folder for the answers; a later run asks only what has none.
+
+        Raises:
+            ValueError: If `out` belongs to another run.
+        """
+        settings: dict[str, Any] = {"temperature": float(temperature), "max_tokens": max_new_tokens}
+        settings |= {"stop": list(stop)} if stop else {}
+
+        def ask(request: Request) -> Row:
+            answers: list[Completion] = []
+            # A server that gives fewer answers than it is asked for is asked again.
+            while len(answers) < n:
+                left = n - len(answers)
+                several = {"n": left} if left > 1 else {}
+                asked = {**settings, **several, "seed": seed + len(answers)}
+                answers += self._endpoint(request).ask(request.prompt, **asked)[:left]
+            return {
+                "texts": json.dumps([one.text for one in answers]),
+                "unfinished": sum(not one.finished for one in answers),
+            }
+
+        flown = self._fly(
+            "answers",
+            requests,
+            ask,
+            settings={**settings, "n": n, "seed": seed},
+            new_tokens=n * max_new_tokens,
+            progress=progress,
+            out=out,
+        )
+        texts: list[list[str]] = [[] for _ in requests]
+        rows = np.asarray(flown.chunk.columns["texts"]).tolist() if len(flown.chunk) else []
+        for item, row in zip(flown.chunk.items.tolist(), rows, strict=True):
+            texts[item] = json.loads(row)
+        unfinished = _total(flown.chunk, "unfinished")
+        return Answers(texts, flown.failures, 0, unfinished, self._way("answers generated by the server", ""))
+
+    def _endpoint(self, request: Request) -> Endpoint:
+        chat = self.trial.chat.works and (not isinstance(request.prompt, str) or not self.trial.text.works)
+        return self.trial.chat if chat else self.trial.text
+
+    def _fly(
+        self,
+        kind: str,
+        requests: Sequence[Request],
+        ask: Callable[[Request], Row],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        new_tokens: int = 1,
+        progress: bool,
+        out: str | os.PathLike[str] | None,
+    ) -> Flown:
+        ability = _NEEDED[kind]
+        for endpoint in {id(end): end for end in map(self._endpoint, requests)}.values():
+            if ability not in endpoint.abilities:
+                way = "conversations" if endpoint.path == CHAT else "texts"
+                trouble = " ".join(f"{one.part}: {one.words}" for one in self.trial.findings if not one.passed)
+                raise ValueError(
+                    f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
+                    f"failed: {trouble}"
+                )
+        usage, options = self.client.usage, self.client.options
+        if progress and requests:
+            print(f"Asking {self.name}: {estimate(self.client, requests, kind, new_tokens)}", file=sys.stderr)
+        before = dataclasses.replace(usage)
+        flown = fly(
+            self.client,
+            requests,
+            ask,
+            _pack,
+            run={"kind": kind, "model": self.fingerprint, **(settings or {})},
+            progress=progress,
+            out=out,
+        )
+        self.earlier += flown.earlier
+        self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
+        if progress and requests:
+            print(f"Asked {self.name}: {(usage - before).sentence(options)}", file=sys.stderr)
+        return flown
+
+    def _likelihoods(self, requests: Sequence[Request], flown: Flown, way: str, note: str) -> Likelihoods:
+        """Lay the rows of a run out over all requests; those that failed have NaN."""
+        rows = {name: [np.full(len(request.continuations), np.nan) for request in requests] for name in _RAGGED}
+        for name in _RAGGED if len(flown.chunk) else ():
+            for item, row in zip(flown.chunk.items.tolist(), flown.chunk.columns[name], strict=True):
+                rows[name][item] = row
+        counts = [len(request.continuations) for request in requests]
+        values, lengths = (Ragged.of(np.concatenate([np.empty(0), *rows[name]]), counts) for name in _RAGGED)
+        return Likelihoods(values, lengths, flown.failures, 0, self._way(way, note))
+
+    def _way(self, way: str, note: str) -> str:
+        return "; ".join(filter(None, (way, note, self.changes())))
+
+
+_RAGGED = ("values", "lengths")
+_NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "answers": "text"}
+
+
+def _total(chunk: Chunk, name: str) -> int:
+    """Return the sum of a column of counts; 0 where there is no row."""
+    return int(np.sum(np.asarray(chunk.columns[name]))) if len(chunk) else 0
+
+
+def _pack(rows: Sequence[Row]) -> dict[str, Column]:
+    """Make columns of rows: lists become ragged rows."""
+    columns: dict[str, Column] = {}
+    for name, value in rows[0].items():
+        each = [row[name] for row in rows]
+        if isinstance(value, list):
+            columns[name] = Ragged.of(np.array([v for row in each for v in row], dtype=np.float64), [*map(len, each)])
+        else:
+            columns[name] = np.array(each)
+    return columns
+
+
+def _model(client: Client, wanted: str | None) -> str:
+    """Return the name of the model to ask: the given one, or the only one of the server."""
+    try:
+        known = client.models()
+    except RequestError as failure:
+        if failure.gone or wanted is None:
+            raise
+        return wanted  # a server without a list of its models
+    if wanted is None and len(known) == 1:
+        return known[0]
+    if wanted is None:
+        listed = ", ".join(sorted(known)[:10]) or "none"
+        raise ValueError(f"Expected `server_model`, as {client.url} has {len(known)} models: {escaped(listed, 400)}.")
+    if known and wanted not in known:
+        raise unknown_name(f"model of {client.url}", wanted, known)
+    return wanted

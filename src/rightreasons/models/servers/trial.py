@@ -1,0 +1,262 @@
+"""Try a server before it is believed: what it echoes and reports is compared with what it generates.
+
+Real servers return wrong log-probabilities in silence, ignore what they are asked for, or refuse parameters that others
+need. A server that fails a part of the trial is used for the rest alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from rightreasons.models.servers.client import Client, RequestError
+from rightreasons.models.servers.endpoints import CHAT, TEXT, Endpoint
+from rightreasons.models.servers.replies import BadReplyError, Completion, Continued
+
+BEGINNINGS = (
+    "The capital of France is",
+    "One, two, three, four,",
+    "The first month of the year is January, and the second one is",
+)
+QUESTIONS = (
+    "What is the capital of France?",
+    "Count from one to ten in words.",
+    "Which month comes after January?",
+)
+"""What is asked in the trial."""
+
+MEAN_DIFFERENCE = 0.1
+LARGEST_DIFFERENCE = 0.5
+"""How far the log-probabilities of one token may lie apart, in nats: rounding to 16 bits explains no more."""
+
+TOPS = (20, 10, 5)
+"""How many likeliest tokens are asked for, until the server agrees."""
+
+_NEW_TOKENS = 12
+_FEWEST_TOKENS = 8
+_OPTIONAL = ("logprobs", "seed", "temperature")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What one part of the trial found.
+
+    Attributes:
+        part: What was tried.
+        passed: Whether it may be relied upon.
+        words: What was found, in one sentence.
+    """
+
+    part: str
+    passed: bool
+    words: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What the trial of a server found.
+
+    Attributes:
+        chat: How conversations are asked.
+        text: How texts are continued.
+        findings: What each part found.
+    """
+
+    chat: Endpoint
+    text: Endpoint
+    findings: tuple[Finding, ...]
+
+
+def try_server(client: Client, model: str) -> Trial:
+    """Try what a server can be asked, by some thirty short requests.
+
+    - It generates: a chat, and the continuation of a text.
+    - Greedy answers: two equal requests have one answer.
+    - The likeliest next tokens: their probabilities sum to at most 1, and the likeliest is the one that a greedy answer
+      begins with.
+    - Log-probabilities of given texts: those of generated tokens are the same when the text is echoed as they were
+      while it was generated, and the same again when the echo is repeated.
+
+    Args:
+        client: The server.
+        model: The model's name on it.
+
+    Raises:
+        RequestError: If the server cannot be reached, or refuses the key.
+    """
+    chat, text = (_Attempt(client, model, path) for path in (CHAT, TEXT))
+    for attempt in (chat, text):
+        if attempt.generates():
+            attempt.repeats_itself()
+            attempt.reports_next_tokens()
+            attempt.echoes()
+    return Trial(chat.endpoint, text.endpoint, (*chat.findings, *text.findings))
+
+
+class _Attempt:
+    """The trial of one path; what it finds is written into `endpoint` and `findings`."""
+
+    def __init__(self, client: Client, model: str, path: str) -> None:
+        self.endpoint = Endpoint(client, model, path)
+        self.findings: list[Finding] = []
+        self._what = "chats" if path == CHAT else "texts"
+        self._prompts: list[Any] = list(BEGINNINGS)
+        if path == CHAT:
+            self._prompts = [[{"role": "user", "content": question}] for question in QUESTIONS]
+        self._greedy: list[Completion] = []
+
+    def generates(self) -> bool:
+        """Find the parameters with which the path generates text."""
+        path, part = self.endpoint.path, f"{self._what}: answers"
+        try:
+            self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
+        except RequestError as failure:
+            if failure.gone:
+                raise
+            return self._find(part, False, f"{path} is not of use: {failure}.")
+        self.endpoint.works = any(completion.text.strip() for completion in self._greedy)
+        without = f", without {' and '.join(sorted(self.endpoint.refused))}" if self.endpoint.refused else ""
+        words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
+        return self._find(part, self.endpoint.works, f"{path} {words}.")
+
+    def repeats_itself(self) -> None:
+        """Compare two equal greedy requests."""
+        part = f"{self._what}: greedy answers"
+        if "temperature" in self.endpoint.refused:
+            self._find(part, False, "The server takes no temperature: its answers are drawn at random.")
+            return
+        first, again = self._greedy[0].text, self._negotiate(self._prompts[0]).text
+        same = f"Two equal requests have the answers {first!r} and {again!r}."
+        self._find(part, first == again, "Two equal requests have one answer." if first == again else same)
+
+    def reports_next_tokens(self) -> None:
+        """Check the likeliest next tokens that the path reports."""
+        part = f"{self._what}: likeliest next tokens"
+        trouble = ""
+        for top in TOPS:
+            try:
+                found = [self.endpoint.next_tokens(prompt, top) for prompt in self._prompts[:2]]
+            except RequestError as failure:
+                if failure.gone:
+                    raise
+                trouble = f"They are not reported: {failure}"
+                continue
+            trouble = next(filter(None, map(_trouble_with_top, found, self._greedy)), "")
+            if not trouble:
+                self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
+                words = f"{self.endpoint.top} are reported, and greedy answers begin with the first."
+                self._find(part, True, words)
+                return
+            break
+        self._find(part, False, f"{trouble}.")
+
+    def echoes(self) -> None:
+        """Compare the log-probabilities of given texts with those that the server reports while it generates."""
+        pairs: list[_Pair] = []
+        trouble = "The server reports no log-probabilities of what it generates"
+        for seed, prompt in enumerate(self._prompts):
+            logprobs = {"logprobs": True} if self.endpoint.path == CHAT else {"logprobs": 1}
+            try:
+                completion = self.endpoint.ask(prompt, max_tokens=_NEW_TOKENS, temperature=1.0, seed=seed, **logprobs)[
+                    0
+                ]
+                if not completion.logprobs:
+                    break
+                echoed, again = (self.endpoint.continued(prompt, [completion.text])[0] for _ in range(2))
+            except BadReplyError as error:
+                trouble = f"Given texts are not echoed: the server sent {error}"
+                continue
+            except RequestError as failure:
+                if failure.gone and failure.status is not None:
+                    raise
+                trouble = f"Given texts are not echoed: {failure}"
+                break
+            pairs += _pairs("Two echoes of one text have", "and", echoed, again)
+            pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
+        self._judge(pairs, trouble)
+
+    def _judge(self, pairs: list[_Pair], trouble: str) -> None:
+        part = f"{self._what}: log-probabilities of given texts"
+        echoed, others = np.array([(pair.first, pair.second) for pair in pairs]).reshape(-1, 2).T
+        apart = np.abs(others - echoed)
+        if not pairs:
+            self._find(part, False, f"{trouble}.")
+        elif len(others) < _FEWEST_TOKENS:
+            self._find(part, False, f"Only {len(others)} tokens could be compared between echo and generation.")
+        elif not np.ptp(others):
+            self._find(part, False, f"Every token has the same log-probability, {others[0]:.2f}.")
+        elif apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE:
+            self._find(part, False, f"{pairs[int(apart.argmax())]}.")
+        else:
+            self.endpoint.echo = True
+            words = f"Echo and generation agree on {len(others)} log-probabilities, to {apart.max():.2g}."
+            self._find(part, True, words)
+
+    def _negotiate(self, prompt: Any) -> Completion:
+        """Ask for a greedy answer, and leave out or rename the parameters that the server refuses by name."""
+        parameters: dict[str, Any] = {"max_tokens": 8, "temperature": 0.0, "seed": 0}
+        while True:
+            try:
+                return self.endpoint.ask(prompt, **parameters)[0]
+            except RequestError as failure:
+                words = str(failure)
+                refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
+                if failure.gone or not (refused or "max_completion_tokens" in words):
+                    raise
+                if refused:
+                    self.endpoint.refused |= refused
+                elif "max_tokens" in self.endpoint.renamed:
+                    raise
+                else:
+                    self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
+
+    def _find(self, part: str, passed: bool, words: str) -> bool:
+        self.findings.append(Finding(part, passed, words))
+        return passed
+
+
+def _trouble_with_top(completion: Completion, greedy: Completion) -> str:
+    """Return what is wrong with the likeliest next tokens; "" where nothing is."""
+    top = completion.tops[0] if completion.tops else {}
+    if len(top) < 2:
+        return "The server reports none"
+    values = sorted(top.values(), reverse=True)
+    if any(math.isnan(value) for value in values):
+        return "Some of their log-probabilities are not numbers"
+    total = math.fsum(math.exp(min(value, 1.0)) for value in values)
+    if total > 1.01:
+        return f"Their probabilities sum to {total:.2f}"
+    best = max(top, key=lambda token: top[token]).strip()
+    sure = values[0] - values[1] > LARGEST_DIFFERENCE
+    answer = greedy.text.strip()
+    if sure and best and answer and not answer.startswith(best):
+        return f"The likeliest is {best!r}, but the greedy answer is {greedy.text!r}"
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pair:
+    """Two log-probabilities of one token that should be equal, and the words for them."""
+
+    token: str
+    first: float
+    second: float
+    begins: str
+    between: str
+
+    def __str__(self) -> str:
+        return f"{self.begins} {self.first:.2f} for {self.token!r}, {self.between} {self.second:.2f}"
+
+
+def _pairs(begins: str, between: str, echoed: Continued, other: Continued | Completion) -> list[_Pair]:
+    """Return the log-probabilities of the tokens that two texts have in common from the beginning on."""
+    pairs = []
+    for token, value, same, also in zip(echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False):
+        if token != same:
+            break  # cut into other tokens from here on
+        if value is not None and also is not None:
+            pairs.append(_Pair(token, value, also, begins, between))
+    return pairs

@@ -1,0 +1,184 @@
+"""What a server tells is handed on as it is, in the order of the requests, and stored."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fake_server import cut, serving
+from rightreasons.models import open_server
+from rightreasons.models.protocol import Engine, Request
+from rightreasons.models.servers.replies import Completion, added, continuation
+
+
+@pytest.fixture(scope="module")
+def honest():
+    with serving() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def engine(honest):
+    return open_server(honest.url, chat="off", progress=False)
+
+
+REQUESTS = [
+    Request(f"item {n}", f"Review number {n}: it was", (" positive", " negative.", " the B. C")[: 2 + n % 2])
+    for n in range(11)
+]
+CHATS = [
+    Request(
+        one.name,
+        ({"role": "system", "content": "Be brief."}, {"role": "user", "content": one.prompt}),
+        one.continuations,
+    )
+    for one in REQUESTS
+]
+
+
+def test_it_is_an_engine(engine):
+    assert isinstance(engine, Engine)
+    assert engine.render("a") == "a"
+    assert engine.render(CHATS[0].prompt) == "system: Be brief.\nuser: Review number 0: it was"
+
+
+def test_echoed_likelihoods_are_those_of_the_model(engine, honest):
+    told = engine.likelihoods(REQUESTS, progress=False)
+    for request, row, lengths in zip(REQUESTS, told.values, told.lengths, strict=True):
+        expected = [honest.model.likelihood(request.prompt, text) for text in request.continuations]
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+        assert lengths.tolist() == [1, 2, 4][: len(row)]  # " positive"; " negative", "."; " the", " B", ".", " C"
+    assert not told.failures
+    assert told.way == "log-probabilities echoed by the server"
+
+
+def test_likelihoods_of_conversations_are_those_of_the_model(honest):
+    engine = open_server(honest.url, progress=False)
+    told = engine.likelihoods(CHATS, progress=False)
+    begun = Request("begun", (*CHATS[1].prompt, {"role": "assistant", "content": "It is"}), (" positive", " A"))
+    told_begun = engine.likelihoods([begun], progress=False)
+    for request, row in zip([*CHATS, begun], [*told.values, *told_begun.values], strict=True):
+        turns = "".join(f"<{turn['role']}>{turn['content']}\n" for turn in request.prompt)
+        text = turns.removesuffix("\n") if request is begun else f"{turns}<assistant>"
+        expected = [honest.model.likelihood(text, answer) for answer in request.continuations]
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+
+
+def test_first_words_are_told_or_minus_infinity(engine, honest):
+    requests = [Request("a", "Is it", (" A", " B", " zebra")), Request("b", "Is it", (" zebra", " yak"))]
+    told = engine.next_words(requests, progress=False)
+    options = honest.model.distribution(["Is", " it"])
+    np.testing.assert_allclose(told.values[0], [options[" A"], options[" B"], -math.inf])
+    assert np.isnan(told.values[1]).all()
+    assert told.failures["b"].startswith("the server sent likeliest tokens that begin no answer: ' ")
+    assert told.way == "the 12 likeliest next tokens of the server; 1 continuations are not among them"
+
+
+def test_answers_are_as_many_as_asked_for(engine, honest):
+    told = engine.generate(REQUESTS[:3], n=3, temperature=1.0, max_new_tokens=4, stop=["!"], seed=5, progress=False)
+    for request, texts in zip(REQUESTS[:3], told.texts, strict=True):
+        given = cut(request.prompt)
+        assert texts == ["".join(honest.model.generate(given, 4, 1.0, seed)) for seed in (5, 6, 7)]
+    assert told.unfinished == 9  # the toy always reaches the bound
+    assert len(engine.generate(REQUESTS[:1], progress=False).texts[0]) == 1
+
+
+def test_a_token_in_which_prompt_and_continuation_meet_counts_and_is_told(engine):
+    told = engine.likelihoods([Request("a", "It was posi", ("tive the",))], progress=False)
+    assert told.lengths[0].tolist() == [2]  # " positive", " the"
+    assert told.way.endswith("1 continuations share a token with their prompt")
+
+
+def test_tokens_that_do_not_spell_the_text_are_counted():
+    # A letter of three bytes is three tokens, which an echo shows as marks of their own.
+    echoes = {
+        "a": Completion("", True, ("<s>", "a", "x"), (None, -1.0, -9.0)),
+        "a語": Completion("", True, ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)),
+    }
+    assert continuation(echoes.__getitem__, "a", "語").logprobs == (-2.0, -3.0, -4.0)
+    # A start token that the echo spells is no part of the text.
+    spelled = Completion("", True, ("<s>", "a", " b", "x"), (None, -1.0, -2.0, -9.0))
+    assert continuation({"a b": spelled}.__getitem__, "a", " b").logprobs == (-2.0,)
+    with pytest.raises(ValueError, match="does not hold the text"):
+        added(Completion("", True, ("z", "b"), (None, -1.0)), Completion("", True, ("a", "b", "c"), (None, -1.0, -1.0)))
+
+
+def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", retries=0, progress=False, prompt_price=1.0)
+        fake.faults = lambda number, body: (500, {}, "{}") if "number 3" in body["prompt"] else None
+        first = engine.likelihoods(REQUESTS, progress=False, out=tmp_path / "run")
+        assert list(first.failures) == ["item 3"]
+        assert np.isnan(first.values[3]).all()
+        fake.faults = lambda number, body: None
+        fake.reset()
+        again = open_server(fake.url, chat="off", retries=0, progress=False, prompt_price=1.0)
+        spent = again.client.usage.prompt_tokens
+        fake.reset()
+        second = again.likelihoods(REQUESTS, progress=False, out=tmp_path / "run")
+        assert {body["prompt"][:15] for body in fake.bodies} == {"Review number 3"}
+        assert not second.failures
+        whole = engine.likelihoods(REQUESTS, progress=False)
+        np.testing.assert_array_equal(second.values.values, whole.values.values)
+        # What the first run paid is counted with it: each of 27 echoes has the tokens of its text.
+        tokens = sum(len(cut(one.prompt + text)) for one in REQUESTS for text in one.continuations)
+        usage = again.describe()["usage"]
+        assert usage["prompt_tokens"] == tokens + spent
+        assert usage["price"] == pytest.approx((tokens + spent) / 1e6)
+        with pytest.raises(ValueError, match="its run differs in requests"):
+            again.likelihoods(REQUESTS[:4], progress=False, out=tmp_path / "run")
+
+
+def test_a_changed_model_in_the_middle_is_told(tmp_path):
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        start = len(fake.bodies)
+
+        def swap(number, body):
+            fake.fingerprint = "fp_1" if number < start + 6 else "fp_2"
+
+        fake.faults = swap
+        told = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
+        assert "The model changed between the answers: " in told.way
+        assert "by toy fp_1" in told.way
+        assert "by toy fp_2" in told.way
+        assert engine.describe()["changes"] in told.way
+        # Stored answers tell it too.
+        again = open_server(fake.url, chat="off", progress=False)
+        assert "The model changed" in again.next_words(REQUESTS, progress=False, out=tmp_path / "run").way
+
+
+def test_what_a_run_costs_is_told_before_and_after(capsys, honest):
+    engine = open_server(honest.url, chat="off", prompt_price=2.0, answer_price=8.0)
+    found = capsys.readouterr().err
+    assert "texts: log-probabilities of given texts: Echo and generation agree" in found
+    engine.generate(REQUESTS, max_new_tokens=5)
+    before, after = [line for line in capsys.readouterr().err.splitlines() if " requests" in line]
+    assert "11 requests, about " in before
+    assert "at most 55 generated tokens, at a price of 0.00" in before
+    # Seven tokens a prompt: "Review", " number", " ", a digit, ":", " it", " was"; the last has two digits.
+    assert "11 requests, 78 prompt tokens and 55 generated tokens, at a price of 0.0006." in after
+
+
+def test_requests_are_in_flight_all_the_time():
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", in_flight=4, progress=False)
+        fake.delay = 0.15
+        fake.reset()
+        requests = [Request(str(n), f"Text {n}", (" A",)) for n in range(16)]
+        begin = fake._since
+        engine.next_words(requests, progress=False)
+        assert fake.most == 4
+        # The client's own work is a part of the time, on a busy machine a large one.
+        assert fake.busy_seconds / (fake._since - begin) > 0.7 * 4
+        assert set(fake.answered.values()) == {1}
+
+
+def test_what_did_not_pass_the_trial_is_not_asked():
+    with serving() as fake:
+        fake.lacks = {"echo"}
+        engine = open_server(fake.url, chat="off", progress=False)
+        with pytest.raises(ValueError, match=r"gives likelihoods of texts, but the trial .* failed: .*not echoed"):
+            engine.likelihoods(REQUESTS, progress=False)

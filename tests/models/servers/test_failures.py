@@ -1,0 +1,238 @@
+"""A server that fails: every item is answered once or told with its reason, and the key is written nowhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+
+import numpy as np
+import pytest
+
+from fake_server import serving
+from rightreasons.models import ServerEngine, ServerOptions, open_server
+from rightreasons.models.protocol import Request
+from rightreasons.models.servers import client
+from rightreasons.models.servers.endpoints import CHAT, TEXT, Endpoint
+from rightreasons.models.servers.trial import Trial
+
+REQUESTS = [Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)]
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(client, "_STEEPEST_PAUSE", 0.002)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with serving() as fake:
+        yield fake
+
+
+def opened(fake, **options):
+    return open_server(fake.url, **{"chat": "off", "retries": 3, "progress": False, "timeout": 5, **options})
+
+
+def trusted(fake, **options):
+    """Open the server without the trial, which others try."""
+    server = client.Client(fake.url, ServerOptions(**{"retries": 3, "timeout": 5, **options}))
+    text = Endpoint(server, "toy", TEXT, works=True, top=12, echo=True)
+    return ServerEngine(server, "toy", Trial(Endpoint(server, "toy", CHAT), text, ()), chat=False)
+
+
+def expected_rows(fake):
+    return [[fake.model.likelihood(one.prompt, text) for text in one.continuations] for one in REQUESTS]
+
+
+def at(*numbers):
+    """Return whether a request is about some of the items."""
+    return lambda body: any(f"Review {n:02d}" in str(body) for n in numbers)
+
+
+RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}}')
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        (500, {}, "{}"),
+        (503, {}, "<html>busy</html>"),
+        RATE_LIMIT,
+        (0, {}, ""),  # half an answer
+        (200, {}, '{"choices": [{"te'),  # broken JSON
+        (200, {}, '{"object": "error"}'),  # JSON of something else
+        (200, {}, '{"choices": []}'),
+        (200, {"Content-Type": "text/html"}, "<html>welcome</html>"),
+        (200, {}, '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": []}}]}'),
+    ],
+    ids=lambda fault: f"{fault[0]} {fault[2][:24]}",
+)
+def test_a_failure_that_passes_is_survived_and_every_item_is_answered_once(server, fault):
+    engine = trusted(server)
+    seen = set()
+
+    def first_time(number, body):
+        with server.lock:
+            again = body["prompt"] in seen
+            seen.add(body["prompt"])
+        return None if again else fault
+
+    server.faults = first_time
+    told = engine.likelihoods(REQUESTS, progress=False)
+    assert not told.failures
+    np.testing.assert_allclose(np.array(list(told.values)), expected_rows(server), atol=1e-12)
+    counts = {text: count for text, count in server.answered.items() if text.startswith("Review")}
+    assert len(counts) == 24
+    assert set(counts.values()) == {1}
+    assert engine.client.usage.repeated == 24
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (
+            (500, {}, '{"error": {"message": "CUDA out of memory"}}'),
+            "the server answers 500: CUDA out of memory (4 attempts)",
+        ),
+        ((400, {}, '{"error": {"message": "too long"}}'), "the server refuses the request (400: too long)"),
+        ((200, {}, "{}"), "the server sent a reply without `choices`: {} (4 attempts)"),
+        ((200, {}, '{"a'), "the server sent "),
+        (RATE_LIMIT, "the server answers 429: Slow down (4 attempts)"),
+        ((0, {}, ""), "the connection ended: "),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_an_item_that_fails_for_good_is_told_and_the_others_are_answered(server, fault, reason):
+    engine = trusted(server, in_flight=4)
+    wrong = at(3, 11)
+    server.faults = lambda number, body: fault if wrong(body) else None
+    told = engine.likelihoods(REQUESTS, progress=False)
+    assert sorted(told.failures) == ["item 11", "item 3"]
+    assert told.failures["item 3"].startswith(reason)
+    rows = np.array(list(told.values))
+    assert np.isnan(rows[[3, 11]]).all()
+    keep = [n for n in range(12) if n not in (3, 11)]
+    np.testing.assert_allclose(rows[keep], np.array(expected_rows(server))[keep], atol=1e-12)
+
+
+def test_no_reply_in_time_is_told(server):
+    engine = trusted(server, timeout=1, retries=0, in_flight=2)
+    slow = at(5)
+
+    def wait(number, body):
+        if slow(body):
+            time.sleep(1.5)
+
+    server.faults = wait
+    told = engine.next_words(REQUESTS[:8], progress=False)
+    assert told.failures == {"item 5": "no reply within 1 s"}
+
+
+def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_path):
+    engine = trusted(server, in_flight=2)
+    start = len(server.bodies)
+    server.faults = lambda number, body: (503, {}, "gone") if number >= start + 7 else None
+    told = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
+    answered = [n for n, row in enumerate(told.values) if np.isfinite(row).all()]
+    assert len(answered) == 7
+    assert len(told.failures) == 5
+    reasons = list(told.failures.values())
+    assert any(reason == "the server answers 503: gone (4 attempts)" for reason in reasons)
+    assert any(
+        reason.startswith("not asked, as the server had failed before: the server answers") for reason in reasons
+    )
+    # Later, the rest alone is asked.
+    server.faults = lambda number, body: None
+    server.reset()
+    told = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
+    assert not told.failures
+    assert sum(server.answered.values()) == 5
+
+
+def test_a_server_that_is_gone_is_not_asked_again_and_again(server):
+    engine = trusted(server)
+    server.close()
+    told = engine.generate(REQUESTS, progress=False)
+    assert len(told.failures) == 12
+    assert told.texts == [[]] * 12
+    assert any(reason.startswith("the server cannot be reached: ") for reason in told.failures.values())
+    with pytest.raises(
+        ValueError, match=r"Expected an answer from http.*, but the server cannot be reached: .*refused"
+    ):
+        opened(server)
+
+
+def test_a_pause_that_is_too_long_ends_the_run(server):
+    engine = trusted(server)
+    server.faults = lambda number, body: (429, {"Retry-After": "7200"}, '{"error": {"message": "Daily limit"}}')
+    begin = time.monotonic()
+    told = engine.next_words(REQUESTS, progress=False)
+    assert time.monotonic() - begin < 5
+    assert len(told.failures) == 12
+    assert any("asks to be left alone for 7,200 s (429: Daily limit)" in reason for reason in told.failures.values())
+
+
+def test_a_used_up_quota_ends_the_run(server):
+    engine = trusted(server)
+    body = json.dumps({"error": {"message": "No credit left", "code": "insufficient_quota"}})
+    server.faults = lambda number, request: (429, {}, body)
+    server.reset()
+    told = engine.next_words(REQUESTS, progress=False)
+    assert len(server.bodies) <= 8
+    assert "the quota of the key is used up (No credit left)" in " ".join(told.failures.values())
+
+
+def test_a_rate_is_kept(server):
+    engine = trusted(server, requests_per_minute=1200)
+    begin = time.monotonic()
+    engine.next_words(REQUESTS, progress=False)
+    assert time.monotonic() - begin > 11 * 60 / 1200
+
+
+def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys, caplog):
+    caplog.set_level(logging.DEBUG)
+    server.key = secret = "sk-very-secret-0123456789"
+    with pytest.raises(ValueError, match=r"the server asks for a key, and OPENAI_API_KEY holds none \(401") as refused:
+        opened(server)
+    assert "asks for a key" in str(refused.value)
+    monkeypatch.setenv("MY_KEY", "sk-wrong-key-42")
+    with pytest.raises(
+        ValueError, match=r"the server refuses the key in MY_KEY \(401: Incorrect API key: Bearer …"
+    ) as wrong:
+        opened(server, key_variable="MY_KEY")
+    assert "sk-wrong" not in str(wrong.value)
+
+    monkeypatch.setenv("MY_KEY", secret)
+    engine = opened(server, key_variable="MY_KEY", progress=True)
+    # A server that tells the key in its replies and its errors.
+    server.fingerprint = f"fp {secret}"
+    wrong_item = at(2)
+    told_key = json.dumps({"error": {"message": f"bad {secret}"}})
+    server.faults = lambda number, body: (400, {}, told_key) if wrong_item(body) else None
+    told = engine.next_words(REQUESTS, out=tmp_path / "run")
+    assert told.failures == {"item 2": "the server refuses the request (400: bad …)"}
+    output = capsys.readouterr()
+    everything = [output.out, output.err, str(engine.describe()), engine.fingerprint, str(told), caplog.text]
+    everything += [
+        str({name: np.load(path)[name] for name in np.load(path).files})
+        if path.suffix == ".npz"
+        else path.read_text("utf-8")
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    ]
+    assert len(everything) > 6
+    assert not any(secret in text for text in everything)
+    assert not any(secret.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a")
+    server.key = "sk-a"
+    engine = opened(server)
+    server.key = "sk-b"
+    server.reset()
+    told = engine.next_words(REQUESTS, progress=False)
+    assert len(told.failures) == 12
+    assert len(server.bodies) <= 8
+    assert any(
+        reason.startswith("the server refuses the key in OPENAI_API_KEY (401") for reason in told.failures.values()
+    )

@@ -1,0 +1,185 @@
+"""A server is tried before it is believed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fake_server import serving
+from rightreasons.models import open_server
+
+
+@pytest.fixture
+def server():
+    with serving() as fake:
+        yield fake
+
+
+def opened(fake, **options):
+    return open_server(fake.url, retries=0, progress=False, **options)
+
+
+def finding(engine, part):
+    return next(one for one in engine.trial.findings if one.part == part)
+
+
+def test_an_honest_server_can_do_everything_by_either_way(server):
+    for chat in ("on", "off"):
+        engine = opened(server, chat=chat)
+        assert engine.abilities == {"likelihoods", "next_words", "text"}
+        assert engine.has_template is (chat == "on")
+        assert all(one.passed for one in engine.trial.findings)
+    assert opened(server).has_template  # conversations, where they are taken
+    assert engine.name == f"{server.url} (toy)"
+
+
+def wrong_echo(body, reply):
+    """Shift the echoed log-probabilities by one place, as a server with a wrong index does."""
+    if body.get("echo"):
+        told = reply["choices"][0]["logprobs"]["token_logprobs"]
+        told[1:] = [*told[2:], -1.0]
+
+
+def test_a_wrong_echo_is_refused_with_its_figures_and_the_rest_is_used(server):
+    server.change = wrong_echo
+    engine = opened(server, chat="off")
+    assert engine.abilities == {"next_words", "text"}
+    words = finding(engine, "texts: log-probabilities of given texts").words
+    assert words.startswith("The echo has -")
+    assert "but while generating it had -" in words
+
+
+def test_an_echo_that_is_right_for_likely_tokens_alone_is_refused(server):
+    def flat(body, reply):
+        if body.get("echo"):
+            told = reply["choices"][0]["logprobs"]["token_logprobs"]
+            told[:] = [None if value is None else max(value, -3.0) for value in told]
+
+    server.change = flat
+    assert "likelihoods" not in opened(server, chat="off").abilities
+
+
+def test_an_echo_that_differs_from_itself_is_refused(server):
+    def shaking(body, reply):
+        if body.get("echo") and len(server.bodies) % 2:
+            told = reply["choices"][0]["logprobs"]["token_logprobs"]
+            told[:] = [None if value is None else value - 0.7 for value in told]
+
+    server.change = shaking
+    engine = opened(server, chat="off")
+    assert "Two echoes of one text have" in finding(engine, "texts: log-probabilities of given texts").words
+
+
+@pytest.mark.parametrize(
+    ("lacks", "words"),
+    [
+        ({"echo"}, "Given texts are not echoed: the server sent an echo that does not hold the text"),
+        ({"logprobs"}, "The server reports no log-probabilities of what it generates."),
+    ],
+)
+def test_what_a_server_ignores_is_found_out(server, lacks, words):
+    server.lacks = lacks
+    engine = opened(server, chat="off")
+    assert "likelihoods" not in engine.abilities
+    assert words in finding(engine, "texts: log-probabilities of given texts").words
+    assert ("next_words" in engine.abilities) is ("logprobs" not in lacks)
+
+
+def test_likeliest_tokens_that_sum_to_more_than_one_are_refused(server):
+    def doubled(body, reply):
+        logprobs = reply["choices"][0].get("logprobs") or {}
+        for entry in logprobs.get("content", ()):
+            entry["top_logprobs"] = [{**one, "logprob": one["logprob"] + 1} for one in entry["top_logprobs"]]
+
+    server.change = doubled
+    engine = opened(server)
+    assert "next_words" not in engine.abilities
+    # A share of nine tenths, times e.
+    assert finding(engine, "chats: likeliest next tokens").words == "Their probabilities sum to 2.45."
+
+
+def test_likeliest_tokens_of_another_place_are_refused(server):
+    def elsewhere(body, reply):
+        logprobs = reply["choices"][0].get("logprobs") or {}
+        for entry in logprobs.get("content", ()):
+            names = [one["token"] for one in entry["top_logprobs"]]
+            for one, name in zip(entry["top_logprobs"], names[1:] + names[:1], strict=True):
+                one["token"] = name
+
+    server.model.seed = 3
+    server.change = elsewhere
+    engine = opened(server)
+    assert "but the greedy answer is" in finding(engine, "chats: likeliest next tokens").words
+
+
+def test_greedy_answers_that_differ_are_told(server):
+    def restless(body, reply):
+        reply["choices"][0].setdefault("message", {})["content"] = f"answer {len(server.bodies)}"
+
+    server.change = restless
+    engine = opened(server)
+    assert not finding(engine, "chats: greedy answers").passed
+    assert "Two equal requests have the answers 'answer " in finding(engine, "chats: greedy answers").words
+
+
+def test_refused_parameters_are_left_out_or_renamed(server):
+    server.refuses = {"seed", "temperature"}
+    engine = opened(server)
+    assert finding(engine, "chats: answers").words == "/chat/completions generates text, without seed and temperature."
+    assert "drawn at random" in finding(engine, "chats: greedy answers").words
+
+    def newer(number, body):
+        if "max_tokens" in body:
+            told = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return 400, {}, f'{{"error": {{"message": "{told}"}}}}'
+        body["max_tokens"] = body["max_completion_tokens"]
+        return None
+
+    server.refuses, server.faults = set(), newer
+    assert "text" in opened(server).abilities
+
+
+def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
+    server.lacks = {"chat"}
+    assert not opened(server).has_template
+    with pytest.raises(ValueError, match=r"Expected .* to take conversations where `chat` is 'on', but it does not"):
+        opened(server, chat="on")
+    server.lacks = {"text"}
+    assert opened(server).has_template
+    with pytest.raises(ValueError, match=r"Expected .* to take texts where `chat` is 'off', but it does not"):
+        opened(server, chat="off")
+    server.lacks = {"text", "chat"}
+    with pytest.raises(ValueError, match=r"to generate text with the model 'toy', but it does not: .*404: Not Found"):
+        opened(server)
+
+
+def test_the_model_is_the_only_one_or_named(server):
+    server.names = ["large", "small"]
+    with pytest.raises(ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."):
+        opened(server)
+    with pytest.raises(ValueError, match="Did you mean 'small'"):
+        opened(server, server_model="smalls")
+    assert opened(server, server_model="small").model == "small"
+    server.faults = lambda number, body: None
+    server.names = []
+    with pytest.raises(ValueError, match="has 0 models: none"):
+        opened(server)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("127.0.0.1:8000", "Expected the address of a server"),
+        ("http://user:secret@127.0.0.1/v1", "give a key by an environment variable"),
+        ("http://127.0.0.1/v1?key=secret", "give a key by an environment variable"),
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(url, words):
+    with pytest.raises(ValueError, match=words) as raised:
+        open_server(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_several_processes_are_refused(server, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="Expected one process for a server"):
+        opened(server)
