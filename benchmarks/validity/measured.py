@@ -197,6 +197,7 @@ HANDED_ON = {
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "measure_causal_shortcuts": ("causal_shortcuts",),
+    "measure_confidence": ("compare_confidence", "measure_figures", "share"),
     "cue_groups": ("worst_group_accuracy",),
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),

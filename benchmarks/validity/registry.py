@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from benchmarks.validity import general, measured, questions
+from benchmarks.validity import general, language, measured, questions
 
-SCENARIOS = (*general.SCENARIOS, *questions.SCENARIOS, *measured.SCENARIOS)
+SCENARIOS = (*general.SCENARIOS, *questions.SCENARIOS, *language.SCENARIOS, *measured.SCENARIOS)

@@ -12,6 +12,9 @@ from .behavior.pass_rates import GroupResult as GroupResult
 from .behavior.pass_rates import pass_rates as pass_rates
 from .behavior.squad_scores import AnswerScores as AnswerScores
 from .behavior.squad_scores import answer_scores as answer_scores
+from .calibration.compare import ConfidenceComparison as ConfidenceComparison
+from .calibration.compare import ConfidencePair as ConfidencePair
+from .calibration.compare import compare_confidence as compare_confidence
 from .calibration.consistency import ConsistencyResult as ConsistencyResult
 from .calibration.consistency import consistency as consistency
 from .calibration.errors import CalibrationBin as CalibrationBin
@@ -138,6 +141,8 @@ __all__ = [
     "ChoiceParalysis",
     "ChoicesOnly",
     "ClassificationResult",
+    "ConfidenceComparison",
+    "ConfidencePair",
     "ConfidenceVersusLabelWarning",
     "ConfusionMatrix",
     "ConsistencyResult",
@@ -196,6 +201,7 @@ __all__ = [
     "choice_paralysis",
     "choices_only",
     "classification_scores",
+    "compare_confidence",
     "compare_gaps",
     "compare_generalization",
     "compare_mean_generalization",

@@ -569,6 +569,25 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
 
 
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
+
+    The i-th smallest of K becomes max over j <= i of (K - j + 1) p_(j), at most 1.
+
+    References:
+        Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03]))
+        array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty_like(p_values, dtype=np.float64)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return corrected
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 

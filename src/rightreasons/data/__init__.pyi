@@ -15,6 +15,9 @@ from .exporting.tasks import write_task as write_task
 from .opening.datasets import open_dataset as open_dataset
 from .opening.datasets import open_multiple_choice as open_multiple_choice
 from .opening.datasets import open_splits as open_splits
+from .opening.judged.confidence import ConfidenceTable as ConfidenceTable
+from .opening.judged.confidence import read_confidence as read_confidence
+from .opening.options import ConfidenceOptions as ConfidenceOptions
 from .opening.options import PredictionOptions as PredictionOptions
 from .opening.predictions import ModelAnswers as ModelAnswers
 from .opening.predictions import Predictions as Predictions
@@ -61,6 +64,8 @@ __all__ = [
     "Builder",
     "Case",
     "ClassificationBuilder",
+    "ConfidenceOptions",
+    "ConfidenceTable",
     "Config",
     "Functionality",
     "Hub",
@@ -104,6 +109,7 @@ __all__ = [
     "plant",
     "publish",
     "read_answers",
+    "read_confidence",
     "read_hatecheck",
     "read_predictions",
     "read_rating_sheets",

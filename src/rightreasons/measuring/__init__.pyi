@@ -13,6 +13,9 @@ from .causal_shortcuts import CausalMeasurement as CausalMeasurement
 from .causal_shortcuts import cue_groups as cue_groups
 from .causal_shortcuts import measure_causal_shortcuts as measure_causal_shortcuts
 from .causal_shortcuts import named_cues as named_cues
+from .confidence.sources import ConfidenceMeasurement as ConfidenceMeasurement
+from .confidence.sources import SourceFigures as SourceFigures
+from .confidence.sources import measure_confidence as measure_confidence
 from .contrast_sets import ContrastItems as ContrastItems
 from .contrast_sets import ContrastMeasurement as ContrastMeasurement
 from .contrast_sets import measure_contrast_sets as measure_contrast_sets
@@ -58,6 +61,7 @@ __all__ = [
     "CausalMeasurement",
     "ChoiceItems",
     "ChoiceRequest",
+    "ConfidenceMeasurement",
     "ContrastItems",
     "ContrastMeasurement",
     "CueFigures",
@@ -77,6 +81,7 @@ __all__ = [
     "ShortcutMeasurement",
     "ShortcutRecord",
     "ShortcutsOptions",
+    "SourceFigures",
     "StoredAnswers",
     "SubstitutionTests",
     "SuiteAnswers",
@@ -87,6 +92,7 @@ __all__ = [
     "measure_behavior",
     "measure_calibration",
     "measure_causal_shortcuts",
+    "measure_confidence",
     "measure_contrast_sets",
     "measure_cues",
     "measure_difficulty",

@@ -18,7 +18,8 @@ from rightreasons.analysis.cues.extraction import (
     SHORTEST,
     extract_cues,
 )
-from rightreasons.analysis.cues.statistics import CueCounts, cue_statistics, holm
+from rightreasons.analysis.cues.statistics import CueCounts, cue_statistics
+from rightreasons.analysis.intervals import holm
 from rightreasons.analysis.tokens import words as split_words
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.foundations.choices import FEATURES

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.analysis.cues.extraction import CueReader, Tokenizer, check_features
-from rightreasons.analysis.intervals import poisson_binomial_p_value
+from rightreasons.analysis.intervals import holm, poisson_binomial_p_value
 from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
 from rightreasons.foundations.results import Result
@@ -257,25 +257,6 @@ def cue_statistics(
     """
     counts = CueCounts(features, tokenizer).update(data, labels, prompts)
     return counts.result(min_applicability=min_applicability, top=top, confidence_level=confidence_level)
-
-
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
-
-    The i-th smallest of K becomes max over j <= i of (K - j + 1) p_(j), at most 1.
-
-    References:
-        Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
-
-    Example:
-        >>> holm(np.array([0.01, 0.04, 0.03]))
-        array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    corrected = np.empty_like(p_values, dtype=np.float64)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return corrected
 
 
 def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ def show_comparison(comparison: Comparison) -> None:
         for figure in split.figures:
             typer.echo(
                 f"  {figure.name:<24}{_number(figure.first.value):>8}{_number(figure.second.value):>10}"
-                f"{_estimate(figure.difference):>28}{_p(figure.p_value):>10}"
+                f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}"
             )
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
 
@@ -114,11 +114,13 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _estimate(estimate: Estimate) -> str:
+def figure_cell(estimate: Estimate) -> str:
+    """Write a figure with its interval; a dash where it is undefined."""
     if estimate.low is None or estimate.high is None:
         return _number(estimate.value)
     return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"
 
 
-def _p(value: float) -> str:
+def p_value(value: float) -> str:
+    """Write a p-value."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

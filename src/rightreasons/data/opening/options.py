@@ -7,6 +7,10 @@ from typing import Any
 
 from rightreasons.foundations.options import Options, listed, one_or_more, option
 
+LOG_FILTER_HELP = (
+    "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several."
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class SourceOptions(Options):
@@ -63,7 +67,18 @@ class PredictionOptions(Options):
         "probabilities.",
         choices=("probabilities", "logits", "log_probabilities"),
     )
-    log_filter: str | None = option(
-        None,
-        "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several.",
+    log_filter: str | None = option(None, LOG_FILTER_HELP)
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfidenceOptions(Options):
+    """The columns of a table of confidence; None where their names say it."""
+
+    confidence_column: str | None = option(
+        None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
+    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    source_column: str | None = option(None, "Column that names the source of the confidence.")
+    group_column: str | None = option(None, "Column of the group of the item; figures are shown by group too.")
+    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")
+    log_filter: str | None = option(None, LOG_FILTER_HELP)

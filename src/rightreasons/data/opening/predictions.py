@@ -185,7 +185,7 @@ def read_predictions(
     """
     return find_predictions(
         read_columns(path, log_filter=options.log_filter),
-        _name(path),
+        source_name(path),
         label_column=label_column,
         with_labels=with_labels,
         label_names=label_names,
@@ -209,7 +209,7 @@ def read_answers(path: Any) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    columns, where = read_columns(path, _HEADINGS), _name(path)
+    columns, where = read_columns(path, _HEADINGS), source_name(path)
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
     if answers and not _candidates(scored, where):
@@ -316,7 +316,8 @@ def find_predictions(
 # ------------------------------------------------------------------------------------------------------------- columns
 
 
-def _name(source: Any) -> str:
+def source_name(source: Any) -> str:
+    """Return what a file or a table is called in errors."""
     return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"
 
 
@@ -590,7 +591,7 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but row {beyond[0]} "
             f"holds {confidence[beyond[0]]:g}."
         )
-    right, used = _right(columns, where, labels, options)
+    right, used = correctness(columns, where, labels, options)
     return Predictions(
         predictions=confidence,
         references=right,
@@ -602,9 +603,20 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
     )
 
 
-def _right(
+def correctness(
     columns: Columns, where: str, labels: Sequence[str], options: PredictionOptions
 ) -> tuple[NDArray[np.int64], str]:
+    """Read whether each answer was right: from a column that says so, or from the answers and the labels.
+
+    Args:
+        columns: Column by name.
+        where: The name of the table, for errors.
+        labels: The columns of labels, of which one is used.
+        options: Its `correct_column` names the column, where its name is not one of `CORRECT_COLUMNS`.
+
+    Returns:
+        (N,) 1 where the answer was right, or 0; and, in words, which columns were used.
+    """
     name = options.correct_column
     if name is None:
         correct = [one for one in columns if one.lower() in CORRECT_COLUMNS]
