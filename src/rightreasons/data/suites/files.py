@@ -47,8 +47,8 @@ _HEADER = ("format", "version", "name", "text_columns", "label_names", "lexicons
 _LINE = ("functionality", "functionality_class", "test_type", "expectation", "cases")
 _CASE = ("id", "examples", "labels", "meta")
 
-# A schema for pyarrow rather than Features for `datasets`: its writer keeps no metadata of a file, where the header is, and
-# its reader copies every file into its cache. `datasets.load_dataset("parquet", data_files=…)` opens such a file as it is.
+# A schema of pyarrow's: the writer of `datasets` keeps no metadata of a file, where the header is, and its reader
+# copies every file into its cache. `datasets.load_dataset("parquet", data_files=…)` opens such a file as it is.
 _TEXTS = pa.list_(pa.string())
 _CASES = pa.struct(
     [("id", pa.string()), ("examples", pa.list_(_TEXTS)), ("labels", _TEXTS), ("meta", pa.list_(_TEXTS))]
