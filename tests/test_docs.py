@@ -21,8 +21,8 @@ DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "*s/*/README.md") f
 SUITE_FORMAT = "rightreasons.suite"
 """What the header of a suite file names its format; not a module."""
 
-EXAMPLE = "mean_margin"
-"""The metric that CONTRIBUTING.md adds as an example."""
+EXAMPLES = re.compile(r"mean_margin|\.toy\b|ToyOptions")
+"""The metric and the question that CONTRIBUTING.md adds as examples."""
 
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
 PUBLIC_PLACES = ("rightreasons.evaluators", "rightreasons.integrations.lm_eval")
@@ -46,12 +46,14 @@ def resolve(name: str) -> None:
 
 def dotted_names(text: str) -> Iterator[str]:
     """Yield what a document names: dotted names, and the names of imports."""
-    for name in DOTTED.findall(text):
-        if name != SUITE_FORMAT and EXAMPLE not in name:
+    imported = (
+        f"{module}.{name}"
+        for module, names in IMPORT.findall(text)
+        for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0])
+    )
+    for name in (*DOTTED.findall(text), *imported):
+        if name != SUITE_FORMAT and not EXAMPLES.search(name):
             yield name
-    for module, names in IMPORT.findall(text):
-        for name in re.findall(r"(\w+)(?: as \w+)?", names.split("#")[0] if EXAMPLE not in module else ""):
-            yield f"{module}.{name}"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -72,17 +74,21 @@ def test_files_that_are_named_exist(path):
     links = [link for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) if "://" not in link]
     paths = re.findall(r"`((?:src|tests|docs|experiments|benchmarks|datasets_scripts|spaces)/[\w./-]+)`", text)
     missing = [link for link in links if not path.parent.joinpath(link).exists()]
-    missing += [name for name in paths if not ROOT.joinpath(name).exists() and EXAMPLE not in name]
+    missing += [name for name in paths if not ROOT.joinpath(name).exists() and not EXAMPLES.search(name)]
     assert not missing
 
 
 def test_examples_of_contributing_pass_our_linters(tmp_path, monkeypatch):
-    """They are indented in lists; the first two are the kernel and the module of one metric."""
+    """They are indented in lists: the kernel and the module of one metric, and the section of a question."""
     text = ROOT.joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = [
         textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
     ]
-    places = ["src/rightreasons/analysis/calibration/mean_margin.py", "metrics/mean_margin/mean_margin.py"]
+    places = [
+        "src/rightreasons/analysis/calibration/mean_margin.py",
+        "metrics/mean_margin/mean_margin.py",
+        "src/rightreasons/auditing/questions/toy/section.py",
+    ]
     assert len(blocks) == len(places)
     for place, block in zip(places, blocks, strict=True):
         for command in (["check"], ["format", "--check"]):

@@ -3,24 +3,7 @@
 To add a question, write `questions/NAME/section.py` with a class that satisfies
 `rightreasons.auditing.page.parts.Section` and its instance `SECTION`, and declare its options in
 `rightreasons.measuring.options`. Its pictures go into `questions/NAME/plots.py`, its arithmetic into
-`measuring/NAME.py`.
-
-    class Toy:
-        question = "toy"                     # the name of the folder
-        title = "Does it like toys?"         # as a reader would ask it
-        order = 7                            # its place in the report
-        needs_labels = True
-        without_model = ""                   # or why stored predictions do not suffice, in one sentence
-
-        def applies(self, context, options):          # APPLIES, or applies_not("One sentence with the reason.")
-            return APPLIES if context.task == "classification" else applies_not("It needs a classifier.")
-
-        def run(self, context, options):
-            scores = context.scores()                          # predicted once, by the first section that asks
-            folder = context.folder("toy", context.primary.fingerprint)   # a store for long work, found again later
-            return SectionResult(verdict=Verdict(...), headlines=(...), parts=(Part(...), ...))
-
-    SECTION = Toy()
+`measuring/NAME.py`. CONTRIBUTING.md has an example.
 
 A `Headline` (a figure) is refused without interval (or the reason why it has none), definition and source, and a `Plot`
 without caption, alternative text and source. `page.plots` has the style (`canvas`, `drawn`) and the pictures that more
