@@ -1,6 +1,6 @@
 """Simulate every p-value and interval of the package, and write docs/validity.md.
 
-    python -m benchmarks.validity [--simulations 2000] [--only FUNCTION …] [--write]
+    python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write]
 
 Each scenario draws data whose truth is known. A p-value must reject at .01, .05 and .1 no more often than that and,
 where it is not that of an exact test on few values, no less than half as often. An interval at .95 must hold the truth
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.validity.questions import EXEMPT
 from benchmarks.validity.registry import SCENARIOS
-from benchmarks.validity.scenario import LEVELS, Tally, simulate
+from benchmarks.validity.scenario import LEVELS, Tally, n_drawn, simulate
 
 PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
@@ -84,31 +84,61 @@ def exempt() -> str:
     return "\n".join(f"- `{function}`, {', '.join(names)}: {why}" for (function, why), names in reasons.items())
 
 
+def missing(page: str, n_simulations: int) -> list[int]:
+    """Return the places of the scenarios whose rows a page lacks, or has of fewer simulations than asked for."""
+    rows = [[cell.strip(" `") for cell in line.split("|")] for line in page.splitlines() if line.startswith("| `")]
+    known: dict[tuple[str, str], int] = {}
+    for cells in rows:
+        name, n = (cells[1], cells[3]), int(cells[4].replace(",", ""))
+        known[name] = max(n, known.get(name, 0))
+    # A figure that is undefined in some simulations has a few less.
+    return [
+        place
+        for place, one in enumerate(SCENARIOS)
+        if known.get((one.function, one.truth), 0) < 0.9 * n_drawn(one, n_simulations)
+    ]
+
+
+def write(tallies: list[Tally], *, keep: bool) -> None:
+    """Write the tables into the page; with `keep`, rows that are not simulated again stay."""
+    head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    known, _, tail = rest.partition(END)
+    told = tables(tallies, known if keep else "")
+    PAGE.write_text(f"{head}{BEGIN}\n\n{told}\n\nNot simulated:\n\n{exempt()}\n\n{END}{tail}", "utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=2000)
-    parser.add_argument("--only", nargs="*", help="functions to simulate; all by default")
+    parser.add_argument("--processes", type=int, default=2)
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--only", nargs="*", help="functions to simulate; all by default")
+    chosen.add_argument("--missing", action="store_true", help="simulate what the page lacks, or has of fewer draws")
     parser.add_argument(
-        "--write", action="store_true", help="write the tables into docs/validity.md; with --only, its other rows stay"
+        "--write",
+        action="store_true",
+        help="write docs/validity.md; with --only or --missing after each scenario, keeping all other rows",
     )
     options = parser.parse_args()
-    places = [n for n, one in enumerate(SCENARIOS) if not options.only or one.function in options.only]
+    places = list(range(len(SCENARIOS)))
+    if options.only:
+        places = [place for place in places if SCENARIOS[place].function in options.only]
+    elif options.missing:
+        places = missing(PAGE.read_text("utf-8"), options.simulations)
+    some = bool(options.only or options.missing)
     started, tallies = time.perf_counter(), []
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(options.processes) as pool:
         for place, part in zip(places, pool.map(run, places, [options.simulations] * len(places)), strict=True):
             tallies += part
             short = [f"{one.figure or 'interval'} {one.verdict}" for one in part if one.problem]
             told = "; ".join(short) or "holds"
             print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
+            if options.write and some:
+                write(part, keep=True)
     print(tables(tallies))
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
-    if options.write:
-        page = PAGE.read_text("utf-8")
-        head, _, rest = page.partition(BEGIN)
-        told = tables(tallies, rest.partition(END)[0] if options.only else "")
-        PAGE.write_text(
-            f"{head}{BEGIN}\n\n{told}\n\nNot simulated:\n\n{exempt()}\n\n{END}{rest.partition(END)[2]}", "utf-8"
-        )
+    if options.write and not some:
+        write(tallies, keep=False)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,11 @@ class Tally:
         return f"falls short: {self.scenario.known.get(self.figure, self.problem)}"
 
 
+def n_drawn(scenario: Scenario, n_simulations: int) -> int:
+    """Return how often a scenario is drawn: of slow ones a tenth."""
+    return max(2, n_simulations // 10) if scenario.slow else n_simulations
+
+
 def simulate(scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: float = 1e-4) -> list[Tally]:
     """Run a scenario and judge each of its figures.
 
@@ -83,7 +88,7 @@ def simulate(scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: fl
         doubt: Probability below which a deviation counts as a problem and not as chance.
     """
     outcomes: dict[str, list[float | Interval]] = {}
-    for number in range(max(2, n_simulations // 10) if scenario.slow else n_simulations):
+    for number in range(n_drawn(scenario, n_simulations)):
         drawn = scenario.draw(np.random.default_rng([seed, number]), number)
         for figure, value in drawn.items():
             if value is not None:

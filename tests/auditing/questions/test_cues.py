@@ -35,7 +35,7 @@ def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
     outcome, _ = section(leaning, str(data), tmp_path / "report")
     found = outcome.result
     assert found.verdict.tone == "bad"
-    assert found.verdict.label == "Better where cues help"
+    assert found.verdict.label == "Misled where cues mislead"
     figures = {headline.key: headline.estimate.value for headline in found.headlines}
     # It is right where "good" is right, and nowhere else.
     assert figures["easy_accuracy"] > 0.9

@@ -41,7 +41,7 @@ def section(model, data, out, **options):
 def test_a_head_that_never_reads_the_question(leaning, data, tmp_path):
     outcome, record = section(load_chooser(leaning), str(data), tmp_path / "report")
     found = outcome.result
-    assert found.verdict.label == "Knows the answer unasked"
+    assert (found.verdict.tone, found.verdict.label) == ("warn", "Picks the answer unasked")
     figures = {headline.key: headline.estimate for headline in found.headlines}
     assert figures["pseudo_correct_no_question"].value > 0.9
     assert figures["pseudo_correct_no_question"].low > 0.5

@@ -190,7 +190,7 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
     )
     return p.Verdict(
         "bad" if poor else "warn",
-        "Fails many" if poor else "Fails some",
+        f"Fails {poor} of {len(asked)} tests" if poor else f"Falls short in {weak} of {len(asked)} tests",
         f"{summary} Functionalities that pass fewer than {WEAK:.0%} beyond doubt (exact binomial tests, Holm): {weak}; "
         f"fewer than half: {poor}. Weakest: {weakest}.",
     )

@@ -41,6 +41,9 @@ N_EXAMPLES = 10
 FEW_ITEMS = 300
 """With fewer items than this, the report says that calibration figures are coarse."""
 
+MARGIN = 0.05
+"""A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
+
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
 
@@ -296,23 +299,25 @@ def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -
 
 def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, compared: Compared) -> p.Verdict:
     null, accuracy, gap = measured.consistency, figures["accuracy"], figures["confidence_gap"].estimate
-    tone: Literal["good", "warn", "bad", "neutral"]
-    if gap.low is not None and gap.low > 0:
-        tone, label = ("bad" if gap.low > 0.05 else "warn"), "Over-confident"
-    elif gap.high is not None and gap.high < 0:
-        tone, label = ("bad" if gap.high < -0.05 else "warn"), "Under-confident"
-    elif null.p_value < 0.05:
-        tone, label = "warn", "Miscalibrated in parts"
-    elif accuracy.n < FEW_ITEMS:
-        tone, label = "neutral", "No miscalibration found among few items"
-    else:
-        tone, label = "good", "No miscalibration found"
+    low, high = (-1.0, 1.0) if gap.low is None or gap.high is None else (gap.low, gap.high)
     summary = (
         f"On “{split}” it is right in {with_interval(accuracy.estimate)} of the cases, and its mean confidence is "
         f"{with_interval(figures['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its calibration error "
         f"is {fraction(measured.bins.ece)}, where a calibrated model would show {fraction(null.expected)} "
-        f"(p {p_equals(null.p_value)})."
+        f"(consistency resampling, p {p_equals(null.p_value)})."
     )
+    tone: Literal["good", "warn", "bad", "neutral"]
+    if low > 0:
+        tone, label = ("bad" if low > MARGIN else "warn"), "Over-confident"
+    elif high < 0:
+        tone, label = ("bad" if high < -MARGIN else "warn"), "Under-confident"
+    elif null.p_value < 1 - null.confidence_level:
+        tone, label = "warn", "Miscalibrated in parts"
+    elif max(-low, high) >= MARGIN:
+        tone, label = "neutral", "No miscalibration shown"
+        summary += f" {accuracy.n:,} items do not rule out a gap of {100 * MARGIN:.0f} points."
+    else:
+        tone, label = "good", "No miscalibration found"
     worst = worst_split(split, compared)
     if worst is not None:
         summary += (

@@ -20,7 +20,9 @@ MIN_ITEMS = 20
 SHOWN = 30
 """Cues in the table; half of them, at most, are drawn."""
 
-LARGE_GAP = 0.1
+MARGIN = 0.1
+"""A gap, or a gain by cues, that is ruled out before it is said that there is no sign of cues."""
+
 N_EXAMPLES = 6
 
 NIVEN = "Niven & Kao 2019; Kavumba et al. 2019"
@@ -278,18 +280,31 @@ def _gap_part(context: AuditContext, answers: CueAnswers, headlines: dict[str, p
 
 def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
     figures, gap = answers.figures, answers.model.gap
-    reach = f"Cues alone reach {with_interval(figures.accuracy)} where guessing gets {fraction(figures.chance)}."
+    reach = f"Cues alone reach {with_interval(figures.accuracy)}, where guessing gets {fraction(figures.chance)}."
     if gap is None:
         return p.Verdict("neutral", "No Easy and Hard items", f"{reach} All items are of one kind.")
     summary = (
-        f"Easy {fraction(gap.easy_accuracy)}, Hard {fraction(gap.hard_accuracy)} (p {p_equals(gap.p_value)}). {reach}"
+        f"Right on {with_interval(estimate_of(gap.easy_accuracy, gap.easy_accuracy_interval))} of the Easy and "
+        f"{with_interval(estimate_of(gap.hard_accuracy, gap.hard_accuracy_interval))} of the Hard items: a gap of "
+        f"{with_interval(estimate_of(gap.easy_hard_gap, gap.interval))} (randomization test, p "
+        f"{p_equals(gap.p_value)}). {reach}"
     )
     if gap.p_value < 1 - context.resampling.level and gap.easy_hard_gap > 0:
-        return p.Verdict("bad" if gap.easy_hard_gap >= LARGE_GAP else "warn", "Better where cues help", summary)
+        if gap.hard_accuracy_interval.high < figures.chance:
+            return p.Verdict("bad", "Misled where cues mislead", f"{summary} On Hard items it is worse than guessing.")
+        unknown = "Easy items may be easier for other reasons too."
+        return p.Verdict("warn", "Better where cues help", f"{summary} {unknown}")
     if figures.gives_answers_away:
-        return p.Verdict("warn", "Cues, but no gap", summary)
+        return p.Verdict("warn", "Cues, but no gap shown", summary)
     if figures.pairs_are_torn:
         return p.Verdict("neutral", "Items that belong together are apart", f"{summary} {_torn(figures).capitalize()}.")
+    reached = 1.0 if figures.accuracy.high is None else figures.accuracy.high
+    if max(gap.interval.high, reached - figures.chance) >= MARGIN:
+        return p.Verdict(
+            "neutral",
+            "No sign of cues",
+            f"{summary} {len(answers.items):,} items do not rule out an effect of {100 * MARGIN:.0f} points.",
+        )
     return p.Verdict("good", "No sign of cues", summary)
 
 

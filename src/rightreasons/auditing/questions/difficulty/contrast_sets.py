@@ -68,7 +68,9 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
     if measured.result.n_sets < MIN_SETS:
         return p.Verdict("neutral", "Cannot tell from so few contrast sets", summary)
     summary += f" Of the sets whose original it gets right, {with_interval(followed)} are right throughout."
-    if followed.high is None or followed.high < POOR:
+    if followed.low is None or followed.high is None:
+        return p.Verdict("neutral", "Right on no original", summary)
+    if followed.high < POOR:
         return p.Verdict("bad", "Fails on most small revisions", summary)
     if (contrast.high or 0.0) < (original.low or 0.0):
         return p.Verdict(
@@ -76,7 +78,13 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
         )
     if followed.high < WEAK:
         return p.Verdict("warn", "Fails on some small revisions", summary)
-    return p.Verdict("good", "As right on revisions as on originals", summary)
+    if followed.low < WEAK:
+        return p.Verdict(
+            "neutral",
+            "Cannot tell",
+            f"{summary} {measured.result.n_sets:,} sets do not rule out that fewer than {WEAK:.0%} of these are right.",
+        )
+    return p.Verdict("good", "Right on revisions too", summary)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

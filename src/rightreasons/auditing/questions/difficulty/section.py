@@ -448,10 +448,12 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
             flipped, tested = items.flips.n_flipped(hard_ones, items.flips.kept)
             estimate = items.flips.items(hard_ones, items.flips.kept, items.resampling)
             fragile[name] = estimate is not None and (estimate.low or 0.0) > FRAGILE
-            summary += f"A word that keeps the meaning flips {flipped} of {tested} of the {name} items. "
+            summary += f"A replacement of like meaning flips {flipped} of {tested} of the {name} items"
+            summary += ". " if estimate is None else f": {with_interval(estimate)}. "
     summary = summary.strip()
     if fragile.get("easiest"):
-        return p.Verdict("bad", "Single words flip even easy items", summary)
+        # A red verdict would need a person who has read that the replacements keep the meaning.
+        return p.Verdict("warn", "Single words flip even easy items", summary)
     if errs_where_fragile:
         return p.Verdict("warn", "Errs where it is fragile", summary)
     if fragile.get("hardest"):

@@ -35,6 +35,12 @@ MIN_ITEMS = 10
 MARGIN = 0.1
 """A rate of old answers this far above chance is worth ruling out before nothing is said to be found."""
 
+LOSS = 0.02
+"""A drop of confidence beyond dilution that is worth a verdict, and worth ruling out."""
+
+STEADY = 0.9
+"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
+
 PICKING = {"no_question": "Without the question", "wrong_question": "With the question of another item"}
 
 DONE = {
@@ -439,39 +445,63 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
 
 
 def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
-    figures = answers.figures
-    knows, paralyzed = figures.knows_unasked(alpha), figures.is_paralyzed(alpha)
-    sentences, probe = [], figures.telling_probe
+    """Judge by the tests of the old answer without its question, of the restricted drop, and by the orders.
+
+    Red takes an answer that the order of the choices decides in most items, or both effects, each larger than its
+    margin: an intervention in each case.
+    """
+    figures, orders = answers.figures, answers.orders
+    sentences, probe, large = [], figures.telling_probe, False
+    knows = figures.knows_unasked(alpha)
     if probe is not None and (test := figures.prior_bias[probe].pseudo_correct) is not None:
-        rate = with_interval(estimate_of(test.rate, figures.pseudo_correct_intervals[probe]))
+        interval = figures.pseudo_correct_intervals[probe]
+        large = knows and interval.low > test.chance + MARGIN
         sentences.append(
-            f"{PICKING[probe]} it picks the old answer in {rate} of the items, where chance gives "
-            f"{fraction(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer of two probes)."
+            f"{PICKING[probe]} it picks the old answer in {with_interval(estimate_of(test.rate, interval))} of the "
+            f"items, where chance gives {fraction(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer "
+            "of two probes)."
         )
     drop = figures.paralysis[figures.largest_k].restricted_drop
+    low, high = (0.0, 0.0) if drop.interval is None else (drop.interval.low, drop.interval.high)
+    paralyzed = answers.joint and figures.is_paralyzed(alpha) and low > LOSS
     if answers.joint:
         sentences.append(
             f"{figures.largest_k} added choices lower the confidence in the right one, among the item's own, by "
             f"{with_interval(estimate_of(drop.mean, drop.interval))}"
             f"{'' if drop.t_p_value is None else f' (paired t-test, p {p_equals(drop.t_p_value)})'}."
         )
+    steady, unsteady = 1.0, 1.0
+    if orders is not None:
+        steady, unsteady = orders.consistency_interval.low, orders.consistency_interval.high
+        same = with_interval(estimate_of(orders.consistency, orders.consistency_interval))
+        sentences.append(f"Under all {orders.n_choices} cyclic orders of the choices, {same} keep their answer.")
     bias = figures.prior_bias["no_question"].normalized_prior_bias
     sentences.append(f"Its preference without the question is {bias:.1%} of the largest possible.")
     summary = " ".join(sentences)
-    if not (knows or paralyzed):
-        if figures.may_know_unasked(MARGIN):
-            return p.Verdict(
-                "neutral",
-                "Cannot tell",
-                f"{summary} {figures.n_items:,} items do not rule out a rate {100 * MARGIN:.0f} points above chance.",
-            )
-        return p.Verdict("good", "No sign of confusion", summary)
-    label = {
-        (True, True): "Prior bias and paralysis",
-        (True, False): "Knows the answer unasked",
-        (False, True): "Paralyzed by choice",
-    }[knows, paralyzed]
-    return p.Verdict("bad" if knows and paralyzed else "warn", label, summary)
+    if unsteady < 0.5:
+        return p.Verdict("bad", "The order decides", summary)
+    if unsteady < STEADY:
+        return p.Verdict("warn", "The order decides some", summary)
+    if knows or paralyzed:
+        label = {
+            (True, True): "Prior bias and paralysis",
+            (True, False): "Picks the answer unasked",
+            (False, True): "Paralyzed by choice",
+        }[knows, paralyzed]
+        return p.Verdict("bad" if large and paralyzed else "warn", label, summary)
+    open_questions = [
+        told
+        for may_be, told in (
+            (figures.may_know_unasked(MARGIN), f"a rate {100 * MARGIN:.0f} points above chance"),
+            (answers.joint and high > LOSS, f"a drop of {100 * LOSS:.0f} points beyond dilution"),
+            (steady < STEADY, f"that the order decides more than {1 - STEADY:.0%} of the answers"),
+        )
+        if may_be
+    ]
+    if open_questions:
+        ruled_out = f"{figures.n_items:,} items do not rule out {' or '.join(open_questions)}."
+        return p.Verdict("neutral", "Cannot tell", f"{summary} {ruled_out}")
+    return p.Verdict("good", "No sign of confusion", summary)
 
 
 def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
