@@ -131,7 +131,7 @@ def test_cues_decide(outcome):
     assert found.headlines[0].estimate.value == figures["removal"]["rate"]
     assert figures["removal"]["excess_interval"]["low"] > 0
     assert set(figures["removals"]) == {"delete", "mask", "swap"}
-    assert found.verdict.summary.startswith(figures["reason"])
+    assert f" predictions have a named cue. {figures['reason']}" in found.verdict.summary
     # The two planted words are among the cues that were tested, and the texts with and without cues add up.
     assert {"copper", "marble"} & {cue["cue"] for cue in figures["cues"]}
     groups = found.data["groups"]["groups"]
@@ -142,11 +142,13 @@ def test_cues_decide(outcome):
 @pytest.mark.parametrize(
     ("conclusion", "excess_low", "removal_low", "planted", "follows", "tone", "label"),
     [
-        ("cues decide", 0.1, 0.02, None, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, 0.02, None, None, "warn", "Single words decide some"),
         ("cues decide", 0.1, 0.02, True, None, "bad", "Follows single words"),
-        ("cues decide", 0.1, 0.02, False, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, 0.02, False, None, "warn", "Single words decide some"),
+        ("cues decide", 0.1, 0.6, False, None, "warn", "Single words decide"),
+        ("cues decide", 0.1, 0.02, None, 0.4, "warn", "Single words decide some"),  # the group is worse, but not led
         ("cues decide", 0.1, 0.02, None, 0.9, "bad", "Follows single words"),
-        ("cues decide", 0.1, -0.02, None, 0.9, "warn", "Single words decide"),  # by cues that are put in alone
+        ("cues decide", 0.1, -0.02, None, 0.9, "warn", "Single words can sway it"),  # by cues that are put in alone
         ("cues do not decide", 0.1, 0.02, True, 0.9, "good", "Words alone do not decide"),
         ("cannot tell", 0.1, 0.02, None, None, "warn", "Looks at single words"),
         ("cannot tell", -0.1, 0.02, None, None, "neutral", "Cannot tell"),
@@ -160,19 +162,21 @@ def test_verdicts(conclusion, excess_low, removal_low, planted, follows, tone, l
         label=1, token="copper", found=9, expected=1.0, texts=9, p_label=0.9, lmi=0.1, planted=planted, p_value=0.01
     )
     effect = SimpleNamespace(excess=0.3, n_items=30)
-    removal = SimpleNamespace(excess_interval=SimpleNamespace(low=removal_low, high=0.5))
+    ends = SimpleNamespace(low=removal_low, high=0.7)
+    removal = SimpleNamespace(excess_interval=ends, interval=ends)
     shortcuts = SimpleNamespace(
         conclusion=conclusion,
         reason="The test.",
         removal=removal,
         cues=[SimpleNamespace(cue="copper", effect=effect)],
     )
-    # Forty texts of label 0 with a cue of label 1: all but four right, or all but four follow the cue.
+    # Forty texts of label 0 with a cue of label 1, a share of which follows the cue.
     gold = [0] * 40 + [1] * 160
-    predicted = [int(bool(follows) and item >= 4) for item in range(40)] + [1] * 160
+    predicted = [int(item < 40 * (follows or 0.0)) for item in range(40)] + [1] * 160
     groups = worst_group_accuracy(predicted, gold, {1: [True] * 100 + [False] * 100})
     context = SimpleNamespace(label_name=lambda label: ("no", "yes")[label])
-    verdict = causal.verdict(context, measured, [cue], SimpleNamespace(shortcuts=shortcuts), groups)
+    tested = SimpleNamespace(shortcuts=shortcuts, n_with_cue=30, n_items=120)
+    verdict = causal.verdict(context, measured, [cue], tested, groups)
     assert (verdict.tone, verdict.label) == (tone, label)
     assert "The test." in verdict.summary
     assert ("“copper” (yes)" in verdict.summary) == (tone in ("bad", "warn"))

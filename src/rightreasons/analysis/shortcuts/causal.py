@@ -303,8 +303,9 @@ def _conclude(removal: Effect, insertion: tuple[Effect, Interval] | None, interv
             f"Of {effect.n_items} predictions, {effect.rate:.1%} become another label when a cue of it is put in and "
             f"{effect.control_rate:.1%} when a control word is: {_signed(effect.excess, insertion[1])}."
         )
-    # A sentence for what decided comes first.
-    strongest = max(range(len(intervals)), key=lambda test: intervals[test].low)
+    # A sentence for what decided comes first: the removals where they show an effect, as a word that means its label
+    # changes predictions when it is put in, whatever they rest on otherwise.
+    strongest = 0 if interval.low > 0 else max(range(len(intervals)), key=lambda test: intervals[test].low)
     level = f"(Intervals at {intervals[0].confidence_level:.1%}, as there are two tests.)"
     ordered = " ".join([sentences[strongest], *(one for n, one in enumerate(sentences) if n != strongest), level])
     # An effect that many items show, and that is small, is none worth the name.

@@ -454,10 +454,11 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
     if fragile.get("easiest"):
         # A red verdict would need a person who has read that the replacements keep the meaning.
         return p.Verdict("warn", "Single words flip even easy items", summary)
+    # Near its boundary any model errs and is easily moved.
     if errs_where_fragile:
-        return p.Verdict("warn", "Errs where it is fragile", summary)
+        return p.Verdict("neutral", "Errs where it is fragile", summary)
     if fragile.get("hardest"):
-        return p.Verdict("warn", "Single words flip the hardest", summary)
+        return p.Verdict("neutral", "Single words flip the hardest", summary)
     return p.Verdict("neutral", "Ranked by fragility", summary or f"{len(items.measured):,} items are ranked.")
 
 

@@ -126,9 +126,9 @@ def verdict(
 ) -> p.Verdict:
     """Say whether words decide, and by which test that is known.
 
-    Red takes a causal effect of the named cues together with ground truth (a named cue is planted), or an effect of
-    taking them out together with texts whose cues point elsewhere and which the model gets wrong. A causal effect alone
-    is amber: words may decide that mean the label. So is attention to words without a causal effect.
+    Red takes an effect of taking the named cues out, together with ground truth (a named cue is planted) or with texts
+    whose cues point elsewhere and most of which the model labels as the cue says. A causal effect alone is amber: words
+    may decide that mean the label. So is attention to words without a causal effect.
     """
     null = measured.reliance.null["frequency"]
     if not cues:
@@ -150,15 +150,19 @@ def verdict(
         named = _words(context, sorted(cues, key=lambda cue: -effects.get(cue.token, 0.0)))
         # Texts whose cues point elsewhere are evidence only if predictions change without their cues: a word that means
         # its label changes predictions when it is put in, whatever they rest on otherwise.
-        against = _against(context, groups) if shortcuts.removal.excess_interval.low > 0 else ""
-        planted = [cue.token for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
-        evidence = against or (
-            f"The data says that {_listed([f'“{word}”' for word in planted])} is planted." if planted else ""
-        )
+        evidence, removal = "", shortcuts.removal
+        if removal.excess_interval.low > 0:
+            planted = [f"“{cue.token}”" for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
+            said = f"The data says that {_listed(planted)} {'is' if len(planted) == 1 else 'are'} planted."
+            evidence = _against(context, groups) or (said if planted else "")
+            label = "Single words decide" if removal.interval.low > 0.5 else "Single words decide some"
+        else:
+            label = "Single words can sway it"
         tone: Literal["bad", "warn"] = "bad" if evidence else "warn"
-        label = "Follows single words" if evidence else "Single words decide"
+        label = "Follows single words" if evidence else label
         reading = evidence or "Whether they may decide is for a reader of the words to say."
-        return p.Verdict(tone, label, f"{shortcuts.reason} Most of all {named}. {reading}")
+        reach = "" if causal is None else f"{causal.n_with_cue:,} of {causal.n_items:,} predictions have a named cue. "
+        return p.Verdict(tone, label, f"{reach}{shortcuts.reason} Most of all {named}. {reading}")
     reason = reason if shortcuts is None else shortcuts.reason
     if null.interval.low > 0:
         standing_out = named_cues(cues)
@@ -215,16 +219,16 @@ def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
 
 
 def _against(context: AuditContext, groups: WorstGroup) -> str:
-    """Say how the worst group fares, if its cues point at another label and it does worse than all items together."""
+    """Say how the worst group fares, if its cues point at another label, and most of it is labeled as they say."""
     group, interval = groups.group, groups.interval
     if group is None or interval is None or group.cue_label in (None, group.label):
         return ""
-    if interval.high >= groups.accuracy_interval.low or (group.follows or 0.0) <= 0.5 * (1.0 - (group.accuracy or 0.0)):
+    if interval.high >= groups.accuracy_interval.low or (group.follows or 0.0) <= 0.5:
         return ""
     return (
         f"Where cues of “{context.label_name(group.cue_label)}” occur in texts of “{context.label_name(group.label)}”, "
         f"{with_interval(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
-        f"{fraction(groups.accuracy)}."
+        f"{fraction(groups.accuracy)}; {fraction(group.follows or 0.0)} are what the cue says."
     )
 
 
