@@ -153,8 +153,9 @@ def verdict(
         evidence, removal = "", shortcuts.removal
         if removal.excess_interval.low > 0:
             planted = [f"“{cue.token}”" for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
-            said = f"The data says that {_listed(planted)} {'is' if len(planted) == 1 else 'are'} planted."
-            evidence = _against(context, groups) or (said if planted else "")
+            evidence = _against(context, groups)
+            if planted and not evidence:
+                evidence = f"The data says that {_listed(planted)} {'is' if len(planted) == 1 else 'are'} planted."
             label = "Single words decide" if removal.interval.low > 0.5 else "Single words decide some"
         else:
             label = "Single words can sway it"
