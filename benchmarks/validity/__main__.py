@@ -85,7 +85,7 @@ def exempt() -> str:
 
 
 def missing(page: str, n_simulations: int) -> list[int]:
-    """Return the places of the scenarios whose rows a page lacks, or has of fewer simulations than asked for."""
+    """Return the places of the scenarios that are missing from a page, or have fewer simulations there than asked."""
     rows = [[cell.strip(" `") for cell in line.split("|")] for line in page.splitlines() if line.startswith("| `")]
     known: dict[tuple[str, str], int] = {}
     for cells in rows:

@@ -1,6 +1,7 @@
 """Balanced COPA with a small encoder: our own Tables 4 to 7 and both figures, beside the paper's large models.
 
     python experiments/balanced_copa/run.py --data-dir DATA
+    python experiments/balanced_copa/run.py --report     # tables and the first two figures again, from results.json
 
 Trains the packaged encoder (22.7 million parameters) three times on COPA, on half of Balanced COPA and on Balanced
 COPA, whole and with a frozen encoder, and without the premises; then asks how sensitive its scores are to each cue and
@@ -31,7 +32,7 @@ from sensitivity import cue_sensitivity, token_sensitivity
 from rightreasons.analysis.cues.classifier import cue_transfer
 from rightreasons.analysis.cues.compare_gaps import compare_gaps
 from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.analysis.cues.statistics import Cue, CueStatistics, cue_statistics
+from rightreasons.analysis.cues.statistics import cue_statistics
 from rightreasons.auditing.page.plots import Drawing
 from rightreasons.auditing.questions.cues import plots as plots_cues
 from rightreasons.data.benchmarks.copa import as_multiple_choice
@@ -81,7 +82,20 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
     parser.add_argument("--runs", type=Path, default=HERE / "runs", help="where the runs are kept")
     parser.add_argument("--out", type=Path, default=HERE, help="where tables and figures are written")
+    parser.add_argument("--report", action="store_true", help="write tables and figures again, from results.json")
     given = parser.parse_args()
+    file = given.out / "results.json"
+    if not given.report:
+        given.out.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(_experiment(given), ensure_ascii=False, indent=1), "utf-8")
+    results = json.loads(file.read_text("utf-8"))
+    _figures(given.out, results)
+    (given.out / "tables.md").write_text(_tables(results), "utf-8")
+    print(f"Tables: {given.out / 'tables.md'}")
+
+
+def _experiment(given: argparse.Namespace) -> dict[str, Any]:
+    """Train what has not been trained, draw the embeddings, and return all that the tables need."""
     datasets.disable_progress_bars()
     original = load_dataset("balanced_copa", "original", split="train", data_dir=given.data_dir)
     test = load_dataset("copa_easy_hard", "all", split="test", data_dir=given.data_dir)
@@ -91,22 +105,22 @@ def main() -> None:
     split = training.premise_oblivious(given.runs, given.data_dir)
     sensitivity = _sensitivity(given.runs, original)
     panels, explained = _embeddings(given.runs, test)
-    given.out.mkdir(parents=True, exist_ok=True)
-    _figures(given.out, rows, cues, sensitivity, panels)
-    own = _own_split(rows, split, given.runs, test)
-    results = {
+    columns = tuple(dict.fromkeys(model for _, model in panels))
+    _save(embedding_panels("embeddings", columns=columns, panels=panels), given.out / "embeddings.png")
+    return {
         "settings": {"fine_tuning": training.FINE_TUNING, "frozen": training.FROZEN, "seeds": training.N_RUNS},
         "cues_alone": alone.to_dict(),
         "rows": [row.to_dict() for row in rows],
         "premise_oblivious": _short(split),
-        "own_easy_hard": own,
+        "own_easy_hard": _own_split(rows, split, given.runs, test),
         "comparisons": _compared(rows, given.runs, test),
-        "sensitivity": {row.cue: sensitivity[row.cue] for row in _frequent(cues, sensitivity)},
+        "sensitivity": {
+            row.cue: {**sensitivity[row.cue], "productivity": row.productivity, "applicability": row.applicability}
+            for row in cues.cues
+            if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity
+        },
         "explained_variance": explained,
     }
-    (given.out / "results.json").write_text(json.dumps(results, ensure_ascii=False, indent=1), "utf-8")
-    (given.out / "tables.md").write_text(_tables(rows, alone, split, own, cues, sensitivity), "utf-8")
-    print(f"Tables: {given.out / 'tables.md'}")
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
@@ -163,29 +177,18 @@ def _embeddings(
     return panels, explained
 
 
-def _figures(
-    out: Path,
-    rows: Sequence[CopaRow],
-    cues: CueStatistics,
-    sensitivity: Mapping[str, Mapping[str, float]],
-    panels: Mapping[tuple[str, str], tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> None:
-    bars = [_bars(row) for row in rows if not row.frozen_encoder]
-    picture = plots_cues.easy_hard_bars("easy_hard", bars=bars, chance=0.5)
-    _save(picture, out / "easy_hard.png")
-    known = _frequent(cues, sensitivity)
-    difference = np.array([_difference(sensitivity[row.cue]) for row in known])
+def _figures(out: Path, results: Mapping[str, Any]) -> None:
+    bars = [_bars(row) for row in results["rows"] if not row["frozen_encoder"]]
+    _save(plots_cues.easy_hard_bars("easy_hard", bars=bars, chance=0.5), out / "easy_hard.png")
+    cues = results["sensitivity"]
     picture = sensitivity_difference(
         "sensitivity",
-        productivity=np.array([row.productivity for row in known]),
-        difference=difference,
-        applicability=np.array([row.applicability for row in known]),
-        named={i: row.cue for i, row in enumerate(known) if row.cue in (*TABLE_7, "the", "was", "a")},
+        productivity=np.array([row["productivity"] for row in cues.values()]),
+        difference=np.array([_difference(row) for row in cues.values()]),
+        applicability=np.array([row["applicability"] for row in cues.values()]),
+        named={place: cue for place, cue in enumerate(cues) if cue in (*TABLE_7, "the", "was", "a")},
     )
     _save(picture, out / "sensitivity.png")
-    columns = tuple(dict.fromkeys(model for _, model in panels))
-    picture = embedding_panels("embeddings", columns=columns, panels=panels)
-    _save(picture, out / "embeddings.png")
 
 
 def _save(picture: Drawing, path: Path) -> None:
@@ -193,14 +196,13 @@ def _save(picture: Drawing, path: Path) -> None:
     Image.open(io.BytesIO(picture.png)).convert("RGB").quantize(64).save(path, optimize=True)
 
 
-def _bars(row: CopaRow) -> plots_cues.Bars:
-    gap = row.gap
-    ends = (gap.accuracy_interval, gap.easy_accuracy_interval, gap.hard_accuracy_interval)
+def _bars(row: Mapping[str, Any]) -> plots_cues.Bars:
+    gap, parts = row["gap"], ("accuracy", "easy_accuracy", "hard_accuracy")
     return plots_cues.Bars(
-        NAMES[row.training_set],
-        (gap.accuracy, gap.easy_accuracy, gap.hard_accuracy),
-        (ends[0].low, ends[1].low, ends[2].low),
-        (ends[0].high, ends[1].high, ends[2].high),
+        NAMES[row["training_set"]],
+        tuple(gap[part] for part in parts),
+        tuple(gap[f"{part}_interval"]["low"] for part in parts),
+        tuple(gap[f"{part}_interval"]["high"] for part in parts),
     )
 
 
@@ -241,14 +243,8 @@ def _compared(rows: Sequence[CopaRow], runs: Path, test: datasets.Dataset) -> di
 # -------------------------------------------------------------------------------------------------------------- tables
 
 
-def _tables(
-    rows: Sequence[CopaRow],
-    alone: EasyHardGap,
-    split: EasyHardSplit,
-    own: Mapping[str, Any],
-    cues: CueStatistics,
-    sensitivity: Mapping[str, Mapping[str, float]],
-) -> str:
+def _tables(results: Mapping[str, Any]) -> str:
+    rows, cues, split, own = (results[key] for key in ("rows", "sensitivity", "premise_oblivious", "own_easy_hard"))
     lines = [
         "# Our tables",
         "",
@@ -258,8 +254,8 @@ def _tables(
         "",
         "| model | overall | Easy | Hard | gap [95 %] | p |",
         "|---|---|---|---|---|---|",
-        _gap_row("cues alone (naive Bayes on words)", alone),
-        _gap_row("MiniLM (ours)", _row(rows, "original", frozen=False).gap),
+        _gap_row("cues alone (naive Bayes on words)", results["cues_alone"]),
+        _gap_row("MiniLM (ours)", _row(rows, "original", frozen=False)["gap"]),
         *(_paper_row(f"{model} (paper)", PAPER[model, False, "original"]) for model in MODELS),
         "",
         *_training_table("## Table 5: fine-tuned", rows, frozen=False),
@@ -270,18 +266,18 @@ def _tables(
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for cue in TABLE_7:
-        row, ours, paper = cues.find(cue), sensitivity[cue], PAPER_TABLE_7[cue]
+        ours, paper = cues[cue], PAPER_TABLE_7[cue]
         lines.append(
-            f"| {cue} | {row.productivity:.2f} | {row.applicability} | {100 * ours['original']:.2f} | "
+            f"| {cue} | {ours['productivity']:.2f} | {ours['applicability']} | {100 * ours['original']:.2f} | "
             f"{100 * ours['balanced']:.2f} | {100 * _difference(ours):+.2f} | {paper[0]:.2f} | {paper[1]:.2f} | "
             f"{paper[1] - paper[0]:+.2f} |"
         )
-    lines += ["", *_sensitivity_lines(cues, sensitivity), "", "## Without the premises", ""]
-    luck = split.easy_by_chance * len(split.ids)
+    lines += ["", *_sensitivity_lines(cues), "", "## Without the premises", ""]
+    n_items = split["n_easy"] + split["n_hard"]
     without = (
-        f"Trained on COPA's alternatives alone, three runs get {100 * split.mean_accuracy:.1f} ± "
-        f"{100 * split.std_accuracy:.1f} of the test items right. Our Easy items, which all three get: "
-        f"{split.n_easy} of {len(split.ids)}; {luck:.0f} would be by luck."
+        f"Trained on COPA's alternatives alone, three runs get {100 * split['mean_accuracy']:.1f} ± "
+        f"{100 * split['std_accuracy']:.1f} of the test items right. Our Easy items, which all three get: "
+        f"{split['n_easy']} of {n_items}; {split['easy_by_chance'] * n_items:.0f} would be by luck."
     )
     lines += [without]
     overlap = (
@@ -294,29 +290,25 @@ def _tables(
         "",
         "| trained on | overall | Easy | Hard | gap [95 %] | p |",
         "|---|---|---|---|---|---|",
-        *(_plain_gap_row(NAMES[name], gap) for name, gap in own["gaps"].items()),
+        *(_gap_row(NAMES[name], gap) for name, gap in own["gaps"].items()),
         "",
     ]
     return "\n".join(lines)
 
 
-def _training_table(title: str, rows: Sequence[CopaRow], *, frozen: bool) -> list[str]:
+def _training_table(title: str, rows: Sequence[Mapping[str, Any]], *, frozen: bool) -> list[str]:
     lines = [title, "", "| model | trained on | overall | Easy | Hard | gap [95 %] | p | on its training set |"]
     lines.append("|---|---|---|---|---|---|---|---|")
     for name, shown in NAMES.items():
         row = _row(rows, name, frozen=frozen)
-        lines.append(f"| MiniLM {_gap_row(shown, row.gap)} {100 * row.train_accuracy:.1f} |")
+        lines.append(f"| MiniLM {_gap_row(shown, row['gap'])} {100 * row['train_accuracy']:.1f} |")
     for model in MODELS:
         for name, shown in NAMES.items():
             lines.append(f"| {model} (paper) {_paper_row(shown, PAPER[model, frozen, name])} |")
     return [*lines, ""]
 
 
-def _gap_row(name: str, gap: EasyHardGap) -> str:
-    return _plain_gap_row(name, gap.to_dict())
-
-
-def _plain_gap_row(name: str, gap: Mapping[str, Any]) -> str:
+def _gap_row(name: str, gap: Mapping[str, Any]) -> str:
     cells = []
     for key in ("accuracy", "easy_accuracy", "hard_accuracy"):
         std = gap[f"{key}_std"]
@@ -333,27 +325,22 @@ def _paper_row(name: str, figures: Sequence[tuple[float, float]]) -> str:
     return f"| {name} | {cells} | {easy - hard:+.1f} | |"
 
 
-def _sensitivity_lines(cues: CueStatistics, sensitivity: Mapping[str, Mapping[str, float]]) -> list[str]:
-    known = _frequent(cues, sensitivity)
+def _sensitivity_lines(cues: Mapping[str, Mapping[str, float]]) -> list[str]:
     lines = []
-    for name, kept in (
-        ("productivity above 0.6", [row for row in known if row.productivity > 0.6]),
-        ("productivity 0.4 to 0.6", [row for row in known if 0.4 <= row.productivity <= 0.6]),
-        ("productivity below 0.4", [row for row in known if row.productivity < 0.4]),
+    for name, low, high in (
+        ("productivity above 0.6", np.nextafter(0.6, 1), 1.0),
+        ("productivity 0.4 to 0.6", 0.4, 0.6),
+        ("productivity below 0.4", 0.0, np.nextafter(0.4, 0)),
     ):
-        change = np.array([_difference(sensitivity[row.cue]) for row in kept])
+        change = np.array([_difference(row) for row in cues.values() if low <= row["productivity"] <= high])
         lines.append(
-            f"- {name}: {len(kept)} cues, mean change {100 * change.mean():+.2f}, {np.mean(change < 0):.0%} fall."
+            f"- {name}: {len(change)} cues, mean change {100 * change.mean():+.2f}, {np.mean(change < 0):.0%} fall."
         )
     return lines
 
 
-def _frequent(cues: CueStatistics, sensitivity: Mapping[str, Mapping[str, float]]) -> list[Cue]:
-    return [row for row in cues.cues if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity]
-
-
-def _row(rows: Sequence[CopaRow], training_set: str, *, frozen: bool) -> CopaRow:
-    return next(row for row in rows if row.training_set == training_set and row.frozen_encoder == frozen)
+def _row(rows: Sequence[Mapping[str, Any]], training_set: str, *, frozen: bool) -> Mapping[str, Any]:
+    return next(row for row in rows if row["training_set"] == training_set and row["frozen_encoder"] == frozen)
 
 
 def _difference(sets: Mapping[str, float]) -> float:

@@ -1,15 +1,18 @@
 """Fine-tune the packaged encoder on SST-2 and TREC, and audit both: are its confidences to be trusted?
 
     python experiments/calibration/run.py --data-dir DATA
+    python experiments/calibration/run.py --report
 
 DATA holds `sst2/` and `trec/` as rightreasons.data reads them. Everything that takes time is kept under --work and goes
-on after a kill; RESULTS.md and figures/ beside this file are written anew from the two audits.
+on after a kill; results.json and figures/ beside this file are written anew from the two audits. `--report` writes
+RESULTS.md from results.json alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import shutil
 import time
 from pathlib import Path
@@ -95,8 +98,27 @@ def train_and_audit(run: Run, data_dir: str | None, work: Path, seed: int) -> tu
     return trained, result
 
 
-def table(results: list[tuple[Run, FineTuned, AuditResult]]) -> str:
-    """Write the figures of both runs, before and after the temperature, as a markdown table."""
+def record(run: Run, trained: FineTuned, result: AuditResult) -> dict[str, Any]:
+    """Return all that RESULTS.md says of one data set."""
+    answer = result["calibration"].result
+    split = result.audit["dataset"]["splits"][0]
+    return {
+        "n_train": trained.n_train,
+        "epochs": run.epochs,
+        "learning_rate": run.learning_rate,
+        "split": split["name"],
+        "n_items": split["n_items"],
+        "verdict": answer.verdict.to_dict(),
+        "temperature": answer.data["temperature"],
+        "figures": {key: answer.data["figures"][key] for key in FIGURES},
+        "figures_at_temperature": {
+            key: figure for key, figure in answer.data["figures_at_temperature"].items() if key in FIGURES
+        },
+    }
+
+
+def table(sets: dict[str, dict[str, Any]]) -> str:
+    """Write the figures of all data sets, before and after the temperature, as a markdown table."""
 
     def cell(figure: dict[str, Any] | None) -> str:
         if figure is None or figure["estimate"]["value"] is None:
@@ -104,28 +126,44 @@ def table(results: list[tuple[Run, FineTuned, AuditResult]]) -> str:
         estimate = figure["estimate"]
         return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
 
-    heads = ["figure", *(f"{run.dataset}{part}" for run, _, _ in results for part in ("", ", at its temperature"))]
+    heads = ["figure", *(f"{name}{part}" for name in sets for part in ("", ", at its temperature"))]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for key in FIGURES:
-        row = []
-        for _, _, result in results:
-            data = result["calibration"].result.data
-            row += [cell(data["figures"].get(key)), cell(data["figures_at_temperature"].get(key))]
-        name = results[0][2]["calibration"].result.data["figures"][key]["name"]
-        lines.append("| " + " | ".join([name, *row]) + " |")
+        cells = [cell(one[part].get(key)) for one in sets.values() for part in ("figures", "figures_at_temperature")]
+        name = next(iter(sets.values()))["figures"][key]["name"]
+        lines.append("| " + " | ".join([name, *cells]) + " |")
     return "\n".join(lines)
 
 
-def paragraph(run: Run, trained: FineTuned, result: AuditResult) -> str:
-    answer = result["calibration"].result
-    temperature = answer.data["temperature"]
-    split = result.audit["dataset"]["splits"][0]
+def paragraph(name: str, one: dict[str, Any]) -> str:
+    verdict, temperature = one["verdict"], one["temperature"]
     return (
-        f"**{run.dataset}**: trained on {trained.n_train:,} items for {run.epochs:g} epochs at learning rate "
-        f"{run.learning_rate:g}; audited on all {split['n_items']:,} items of “{split['name']}”. "
-        f"{answer.verdict.label}. {answer.verdict.summary} Temperature {temperature['temperature']:.3f}, fitted on "
+        f"**{name}**: trained on {one['n_train']:,} items for {one['epochs']:g} epochs at learning rate "
+        f"{one['learning_rate']:g}; audited on all {one['n_items']:,} items of “{one['split']}”. "
+        f"{verdict['label']}. {verdict['summary']} Temperature {temperature['temperature']:.3f}, fitted on "
         f"{temperature['n_items']:,} validation items."
     )
+
+
+def write_report(results: dict[str, Any]) -> None:
+    """Write RESULTS.md."""
+    sets = results["sets"]
+    pictures = [
+        " ".join(f"![{name}: {picture.replace('_', ' ')}](figures/{name}_{picture}.png)" for picture in PICTURES)
+        for name in sets
+    ]
+    versions = ", ".join(f"{package} {version}" for package, version in results["environment"].items())
+    text = "\n\n".join(
+        [
+            "# Results",
+            "Written by `run.py`; README.md says how to read it. In brackets: 95 % intervals over the items.",
+            table(sets),
+            *(paragraph(name, one) for name, one in sets.items()),
+            "\n".join(pictures),
+            f"Seed {results['seed']}. {versions}.",
+        ]
+    )
+    (HERE / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -133,29 +171,25 @@ def main() -> None:
     parser.add_argument("--data-dir", help="a folder with sst2/ and trec/; else RIGHTREASONS_DATA_DIR or the hub")
     parser.add_argument("--work", type=Path, default=Path("runs/calibration"), help="models and reports")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report", action="store_true", help="write RESULTS.md again, from results.json")
     given = parser.parse_args()
-    began = time.perf_counter()
-    results = [(run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS]
-    (HERE / "figures").mkdir(exist_ok=True)
-    pictures = []
-    for run, _, result in results:
-        for name in PICTURES:
-            target = HERE / "figures" / f"{run.dataset}_{name}.png"
-            shutil.copyfile(result.out / "figures" / f"{name}.png", target)
-            pictures.append(f"![{run.dataset}: {name.replace('_', ' ')}](figures/{target.name})")
-    versions = ", ".join(f"{package} {version}" for package, version in results[0][2].audit["environment"].items())
-    text = "\n\n".join(
-        [
-            "# Results",
-            "Written by `run.py`; README.md says how to read it. In brackets: 95 % intervals over the items.",
-            table(results),
-            *(paragraph(*one) for one in results),
-            " ".join(pictures[:2]) + "\n" + " ".join(pictures[2:]),
-            f"Seed {given.seed}. {versions}.",
-        ]
-    )
-    (HERE / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
-    print(f"{HERE / 'RESULTS.md'}, after {(time.perf_counter() - began) / 60:.1f} minutes")
+    file = HERE / "results.json"
+    if not given.report:
+        began = time.perf_counter()
+        audited = [(run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS]
+        (HERE / "figures").mkdir(exist_ok=True)
+        for run, _, result in audited:
+            for name in PICTURES:
+                target = HERE / "figures" / f"{run.dataset}_{name}.png"
+                shutil.copyfile(result.out / "figures" / f"{name}.png", target)
+        results = {
+            "seed": given.seed,
+            "environment": audited[0][2].audit["environment"],
+            "sets": {run.dataset: record(run, trained, result) for run, trained, result in audited},
+        }
+        file.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print(f"{file}, after {(time.perf_counter() - began) / 60:.1f} minutes")
+    write_report(json.loads(file.read_text("utf-8")))
 
 
 if __name__ == "__main__":

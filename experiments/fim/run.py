@@ -1,6 +1,7 @@
 """Fisher information as difficulty: our Table 4, Figures 1 and 2, and substitution tests, for a CNN and an encoder.
 
     python experiments/fim/run.py --data-dir DATA [--work FOLDER]
+    python experiments/fim/run.py --report     # tables and flip rates again, from results.json
 
 First the two Gaussians of the authors' blog. Then the paper's CNN over 50-d GloVe and the packaged encoder, both
 trained on the 1,707 original reviews of the counterfactual set (the paper trains on IMDb's 25,000, which cannot be had
@@ -23,7 +24,7 @@ import torch
 import transformers
 from figures import boundary_map
 from numpy.typing import NDArray
-from tables import MODELS, draw, tell
+from tables import MODELS, draw, draw_flips, tell
 from torch import nn
 
 from rightreasons.analysis.difficulty import ranking as measures
@@ -97,7 +98,19 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim", help="Folder of what is kept.")
     parser.add_argument("--max-length", type=int, default=128, help="Tokens that the encoder reads.")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report", action="store_true", help="write tables and flip rates again, from results.json")
     options = parser.parse_args()
+    file = HERE / "results.json"
+    if not options.report:
+        file.write_text(json.dumps(experiment(options), indent=1) + "\n", "utf-8")
+    results = json.loads(file.read_text("utf-8"))
+    for name in MODELS:
+        draw_flips(name, results[name], HERE)
+    HERE.joinpath("tables.md").write_text(tell(results, top=TOP, n_substituted=N_SUBSTITUTED), "utf-8")
+
+
+def experiment(options: argparse.Namespace) -> dict[str, Any]:
+    """Run what has not been run, draw the eigenvalues, and return all that the tables need."""
     settings = Settings({"cnn": 256, "encoder": options.max_length}, {"cnn": 8, "encoder": 2}, options.seed)
     began = time.perf_counter()
     results: dict[str, Any] = {"settings": dataclasses.asdict(settings)}
@@ -111,12 +124,9 @@ def main() -> None:
             overlap = distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
             found["sets"][called]["overlap"] = {k: value for k, value in overlap.to_dict().items() if k != "edges"}
         draw(name, found, HERE)
-        results[name] = found
-    HERE.joinpath("tables.md").write_text(tell(results, top=TOP, n_substituted=N_SUBSTITUTED), "utf-8")
-    for name in MODELS:
-        del results[name]["pairs"], results[name]["substituted"]
-    HERE.joinpath("results.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", "utf-8")
+        results[name] = {key: value for key, value in found.items() if key != "pairs"}
     print(f"done in {time.perf_counter() - began:.0f} s")
+    return results
 
 
 def kept(file: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

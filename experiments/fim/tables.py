@@ -31,7 +31,7 @@ MODELS = {"cnn": "CNN, 50-d GloVe", "encoder": "MiniLM encoder"}
 
 
 def draw(name: str, found: dict[str, Any], folder: Path) -> None:
-    """Draw our Figures 1 and 2 and the flip rates of a model."""
+    """Draw our Figures 1 and 2 of a model, from the eigenvalues of its pairs."""
     pairs = {key: (np.array(row["original"]), np.array(row["perturbed"])) for key, row in found["pairs"].items()}
     figure = paired_differences(
         f"differences_{name}", panels={key: a - b for key, (a, b) in pairs.items()}, title=MODELS[name]
@@ -44,6 +44,10 @@ def draw(name: str, found: dict[str, Any], folder: Path) -> None:
     folder.joinpath(f"overlap_{name}.png").write_bytes(
         difficulty_overlap(f"overlap_{name}", panels=panels, title=MODELS[name]).png
     )
+
+
+def draw_flips(name: str, found: dict[str, Any], folder: Path) -> None:
+    """Draw the flip rates of a model by difficulty."""
     groups = found["rates"]["all"]["groups"]
     drawing = accuracy_steps(
         f"flips_{name}",

@@ -26,6 +26,17 @@ Runs = dict[str, dict[str, dict[str, dict[str, float | None]]]]
 """data set -> model -> seed -> figures."""
 
 
+ONE_CLASS = "†"
+"""Marks a model that predicts one class."""
+
+
+def predicts_one_class(f1: float | None, accuracy: float | None) -> bool:
+    """Tell whether macro F1 and accuracy are those of a constant answer: F1 = (2 a / (1 + a)) / K, for K classes."""
+    if f1 is None or accuracy is None:
+        return False
+    return any(abs(f1 - 2 * accuracy / (1 + accuracy) / n_classes) < 1e-9 for n_classes in range(2, 10))
+
+
 # --------------------------------------------------------------------------------------------------------------- tests
 
 
@@ -114,7 +125,7 @@ def write_report(results: Mapping[str, Any], folder: Path) -> None:
     planned = len(results["datasets"]) * len(MODELS) * len(SEEDS)
     introduction = (
         f"{done} of {planned} runs (data set, model, seed); a cell is the mean over its seeds, whose number is in "
-        "parentheses, and – has not been run."
+        f"parentheses, and – has not been run. {ONE_CLASS}: with a seed, or all, that predicts one class."
     )
     lines = [introduction]
     cells = {figure: means(runs, figure) for figure in FIGURES}
@@ -130,8 +141,10 @@ def write_report(results: Mapping[str, Any], folder: Path) -> None:
             row = [label]
             for model in MODELS:
                 value = cells[figure].get(label, {}).get(model)
-                n_seeds = len(runs.get(label, {}).get(model, {}))
-                row.append("–" if value is None else f"{scale * value:.{digits}f} ({n_seeds})")
+                seeds = runs.get(label, {}).get(model, {})
+                constant = any(predicts_one_class(one["f1"], one["accuracy"]) for one in seeds.values())
+                mark = ONE_CLASS if constant else ""
+                row.append("–" if value is None else f"{scale * value:.{digits}f}{mark} ({len(seeds)})")
             rows.append(row)
         lines += ["", f"**{title}**", *_markdown(("data set", *MODELS.values()), rows)]
     rows = []

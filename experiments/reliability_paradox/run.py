@@ -1,6 +1,7 @@
 """Does the Reliability Paradox hold for a small real encoder? Its Table 3 and figures 1 to 3 on all eight data sets.
 
     python experiments/reliability_paradox/run.py [--data FOLDER] [--work FOLDER]
+    python experiments/reliability_paradox/run.py --report     # table and figures again, from results.json
 
 For each data set and seed the packaged MiniLM encoder is fine-tuned on a sample of the training data. Before (with a
 fresh head) and after, every prediction on a sample of the test data is attributed by integrated gradients over words;
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from across_report import ONE_CLASS, predicts_one_class
 from figures import Change, before_after
 from ltgr import fine_tune_ltgr
 from mistaken_error import positive_vs_correctness_error
@@ -307,7 +309,8 @@ def markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def write_table(results: dict[str, Any], out: Path) -> None:
-    data = results["data"]
+    # A row about a model that predicts one class, with every seed, is marked.
+    data = {label + one_class_mark(row["after"]): row for label, row in results["data"].items()}
     names = ("data set", "train / test", "F1", "P_sc %", "blind picks %", "excess %", "T_sc", "ECE", "P(1) v. correct")
     lines = markdown(
         names,
@@ -364,7 +367,16 @@ def write_table(results: dict[str, Any], out: Path) -> None:
                 for who in ("plain", "ltgr")
             ],
         )
+    lines += [
+        "",
+        f"{ONE_CLASS}: after fine-tuning, the model predicts one class, so the row is about a constant.",
+    ]
     (out / "table.md").write_text("\n".join(lines[1:]) + "\n", "utf-8")
+
+
+def one_class_mark(after: dict[str, Any]) -> str:
+    seeds = zip(after["f1"]["by_seed"], after["accuracy"]["by_seed"], strict=True)
+    return f" {ONE_CLASS}" if all(predicts_one_class(*seed) for seed in seeds) else ""
 
 
 def right_of(row: dict[str, Any], split: str) -> str:
@@ -465,10 +477,22 @@ def main() -> None:
     parser.add_argument("--ltgr", nargs="*", default=["planted", "SST-2"], help="data of the comparison with LTGR")
     parser.add_argument("--ltgr-train", type=int, default=600)
     parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--report", action="store_true", help="write table and figures again, from results.json")
     options = parser.parse_args()
-    started, out = time.time(), Path(options.out)
+    out = Path(options.out)
+    if not options.report:
+        (out / "results.json").write_text(json.dumps(experiment(options), indent=1), "utf-8")
+    results = json.loads((out / "results.json").read_text("utf-8"))
+    write_table(results, out)
+    draw(results, out)
+    print((out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n")
+
+
+def experiment(options: argparse.Namespace) -> dict[str, Any]:
+    """Run what has not been run, and return all figures."""
+    started, ours = time.time(), ("data", "work", "out", "report")
     results: dict[str, Any] = {
-        "options": {key: value for key, value in vars(options).items() if key not in ("data", "work", "out")},
+        "options": {key: value for key, value in vars(options).items() if key not in ours},
         "data": {},
         "ltgr": [],
     }
@@ -490,10 +514,7 @@ def main() -> None:
             results["ltgr"].append(compare_ltgr(label, seed, options))
             print(f"LTGR on {label}, seed {seed}: {time.time() - started:.0f} s", flush=True)
     results["relations"] = relations(results["data"])
-    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
-    write_table(results, out)
-    draw(results, out)
-    print((out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n")
+    return results
 
 
 if __name__ == "__main__":

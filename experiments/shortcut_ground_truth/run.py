@@ -1,6 +1,7 @@
 """How good is the shortcut detector where the shortcuts are known?
 
     python experiments/shortcut_ground_truth/run.py
+    python experiments/shortcut_ground_truth/run.py --report     # table and figure again, from results.json
 
 Fine-tunes the packaged encoder on reviews with planted cues, one model for each strength of the cue, and asks the
 detector which tokens its predictions rest on. The planted tokens are known, so its precision and recall are; and the
@@ -341,10 +342,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("runs/shortcut_ground_truth"))
     parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--report", action="store_true", help="write table and figure again, from results.json")
     options = parser.parse_args()
-    results = experiment(options)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    file = options.out / "results.json"
+    if not options.report:
+        file.write_text(json.dumps(experiment(options), indent=1) + "\n", encoding="utf-8")
+    results = json.loads(file.read_text("utf-8"))
     (options.out / "table.md").write_text(table(results), encoding="utf-8")
     figure(results, options.out / "figure.png")
 

@@ -1,0 +1,48 @@
+"""`--report` of each experiment writes its committed tables again, from its committed results alone."""
+
+import runpy
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.mark.parametrize(
+    ("folder", "table"),
+    [
+        ("balanced_copa", "tables.md"),
+        ("fim", "tables.md"),
+        ("reliability_paradox", "table.md"),
+        ("shortcut_ground_truth", "table.md"),
+    ],
+)
+def test_tables_follow_from_results(folder, table, tmp_path, monkeypatch):
+    copied = shutil.copytree(EXPERIMENTS / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png"))
+    committed = (copied / table).read_text("utf-8")
+    (copied / table).unlink()
+    # Experiments have files of equal names, such as figures.py.
+    siblings = [path.stem for path in copied.glob("*.py")]
+    for name in siblings:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(copied)
+    monkeypatch.setattr(sys, "argv", ["run.py", "--report"])
+    try:
+        runpy.run_path(str(copied / "run.py"), run_name="__main__")
+    finally:
+        for name in siblings:
+            sys.modules.pop(name, None)
+    assert (copied / table).read_text("utf-8") == committed
+    assert list(copied.glob("*.png"))
+
+
+def test_a_constant_answer_is_known_by_its_scores():
+    from across_report import predicts_one_class
+
+    # 129 of 200 right by always saying one of two: F1 is (2 · 129 / 329 + 0) / 2; one of three: a third.
+    assert predicts_one_class(129 / 329, 129 / 200)
+    assert predicts_one_class(2 * 129 / 329 / 3, 129 / 200)
+    assert not predicts_one_class(0.4, 129 / 200)
+    assert not predicts_one_class(None, 129 / 200)
