@@ -67,10 +67,11 @@ class Tally:
 
     @property
     def verdict(self) -> str:
-        """The problem with its known reason, or that there is none."""
-        if not self.problem:
-            return "holds"
-        return f"falls short: {self.scenario.known.get(self.figure, self.problem)}"
+        """The problem with its known reason, that there is none, or that it takes more draws to tell."""
+        low, known = self.coverage is not None and self.coverage < NOMINAL - SLACK, self.figure in self.scenario.known
+        if self.problem or (low and known):
+            return f"falls short: {self.scenario.known.get(self.figure, self.problem)}"
+        return f"open: {self.n:,} draws do not tell it from {NOMINAL - SLACK:.2f}" if low else "holds"
 
 
 def n_drawn(scenario: Scenario, n_simulations: int) -> int:
