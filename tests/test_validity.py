@@ -47,8 +47,15 @@ def figures(kind, seen=()):
         yield from figures(part, seen)
 
 
+class Unknown:
+    """A type that is imported for type checkers alone, and its parts."""
+
+    def __class_getitem__(cls, parts):
+        return typing.Any
+
+
 def hints_of(kind):
-    """Return type hints; what is imported for type checkers alone is looked up among all loaded classes, or is Any."""
+    """Return type hints; what is imported for type checkers alone is looked up among all loaded classes."""
     names = {}
     while True:
         try:
@@ -57,7 +64,7 @@ def hints_of(kind):
             ours = [module for name, module in sys.modules.items() if name.startswith("rightreasons.")]
             known = (vars(module).get(error.name) for module in ours)
             own = (one for one in known if inspect.isclass(one) and one.__module__.startswith("rightreasons."))
-            names[error.name] = next(own, datasets if error.name == "datasets" else typing.Any)
+            names[error.name] = next(own, datasets if error.name == "datasets" else Unknown)
 
 
 def returned(function):
@@ -146,8 +153,17 @@ def test_the_bench_sees_what_is_wrong(draw, problem):
 
 
 def test_the_bench_lets_right_ones_pass():
-    (tally,) = simulate(Scenario("made up", "uniform", lambda rng, seed: {"p": rng.random()}), 300)
+    (tally,) = simulate(Scenario("made up", "uniform", lambda rng, seed: {"p": rng.random()}), 3000)
     assert tally.verdict == "holds"
-    (tally,) = simulate(Scenario("made up", "covers", lambda rng, seed: {"i": (0.025, 0.975, rng.random())}), 300)
+    (tally,) = simulate(Scenario("made up", "covers", lambda rng, seed: {"i": (0.025, 0.975, rng.random())}), 3000)
     assert np.isclose(tally.width, 0.95)
     assert tally.verdict == "holds"
+
+
+def test_a_low_coverage_is_open_until_it_is_told_from_chance():
+    def draw(rng, seed):
+        return {"i": (0.0, 0.9, rng.random())}  # covers nine of ten
+
+    short, long = (simulate(Scenario("made up", "too narrow", draw), n)[0] for n in (60, 3000))
+    assert short.verdict == "open: 60 draws do not tell it from 0.93"
+    assert long.verdict.startswith("falls short: covers 0.9")

@@ -218,6 +218,7 @@ HANDED_ON = {
     "ProbeFigures.record": ("measure_probes",),
     "measure_probes": ("prior_bias", "choice_paralysis", "choices_only", "wilson"),
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
+    "Figure.defined": ("measure_figures",),
     "Figure.estimate": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
