@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from styles import as_multiple_choice
 
 from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
-from rightreasons.data.benchmarks.copa import as_multiple_choice
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed

@@ -28,6 +28,7 @@ from plots import embedding_panels, sensitivity_difference
 from projection import principal_components
 from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
+from styles import as_multiple_choice
 
 from rightreasons.analysis.cues.classifier import cue_transfer
 from rightreasons.analysis.cues.compare_gaps import compare_gaps
@@ -35,7 +36,6 @@ from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.analysis.cues.statistics import cue_statistics
 from rightreasons.auditing.page.plots import Drawing
 from rightreasons.auditing.questions.cues import plots as plots_cues
-from rightreasons.data.benchmarks.copa import as_multiple_choice
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from plots import embedding_panels, sensitivity_difference
 from protocol import copa_protocol
+from styles import as_multiple_choice
 
 from tiny_models import save_tiny_encoder
 
@@ -53,3 +54,39 @@ def test_copa_protocol(encoder, tmp_path, real_data, monkeypatch):
     assert (frozen.training_set, frozen.frozen_encoder) == ("original", True)
     with pytest.raises(ValueError, match="Did you mean 'balanced'"):
         copa_protocol(encoder, out=tmp_path / "no", training_sets=("balance",), **short)
+
+
+ROW = {
+    "id": 3,
+    "premise": "The man broke his toe.",
+    "question": "cause",
+    "choice1": "He fell.",
+    "choice2": "I fell.",
+    "label": 0,
+    "mirrored": False,
+    "source_id": 3,
+}
+
+
+def convert(**options):
+    return as_multiple_choice(datasets.Dataset.from_list([ROW]), **options)[0]
+
+
+def test_styles_of_questions():
+    assert convert()["prompt"] == "The man broke his toe. What was the cause?"
+    row = convert(style="connective")
+    assert (row["prompt"], row["choices"]) == ("The man broke his toe because", ["he fell.", "I fell."])
+    assert convert(style="premise")["prompt"] == "The man broke his toe."
+
+
+def test_columns_of_questions():
+    row = convert()
+    assert row["id"] == "3"
+    assert list(row) == ["id", "prompt", "choices", "label", "question", "mirrored", "source_id"]
+
+
+def test_bad_questions():
+    with pytest.raises(ValueError, match="Did you mean 'question'"):
+        convert(style="questions")
+    with pytest.raises(ValueError, match="column `premise` of COPA"):
+        as_multiple_choice(datasets.Dataset.from_list([{"id": 1}]))

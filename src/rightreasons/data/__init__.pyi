@@ -1,4 +1,3 @@
-from .benchmarks.copa import as_multiple_choice as as_multiple_choice
 from .builders.builder import Builder as Builder
 from .builders.builder import ClassificationBuilder as ClassificationBuilder
 from .builders.builder import Config as Config
@@ -80,7 +79,6 @@ __all__ = [
     "Substitution",
     "Suite",
     "apply_substitutions",
-    "as_multiple_choice",
     "available_datasets",
     "checklist_lexicons",
     "choose_split",

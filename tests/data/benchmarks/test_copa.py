@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 import datasets
 import pytest
 
-from rightreasons.data.benchmarks.copa import as_multiple_choice, half_of
+from rightreasons.data.benchmarks.copa import half_of
 from rightreasons.data.benchmarks.copa_files import MAX_BYTES, parse_xml
 from rightreasons.data.builders.builder import DATA_DIR_VARIABLE
 from rightreasons.data.builders.catalog import load_dataset
@@ -298,39 +298,6 @@ class TestMirror:
         rows = list(mirror_dataset(self.data(), ["x", "y"]))
         with pytest.raises(ValueError, match="mirrored item for the original one of source 'a'"):
             check_mirrored([row for row in rows if row["id"] != "a-mirrored"])
-
-
-class TestMultipleChoice:
-    ROW = {
-        "id": 3,
-        "premise": "The man broke his toe.",
-        "question": "cause",
-        "choice1": "He fell.",
-        "choice2": "I fell.",
-        "label": 0,
-        "mirrored": False,
-        "source_id": 3,
-    }
-
-    def convert(self, **options):
-        return as_multiple_choice(datasets.Dataset.from_list([self.ROW]), **options)[0]
-
-    def test_styles(self):
-        assert self.convert()["prompt"] == "The man broke his toe. What was the cause?"
-        row = self.convert(style="connective")
-        assert (row["prompt"], row["choices"]) == ("The man broke his toe because", ["he fell.", "I fell."])
-        assert self.convert(style="premise")["prompt"] == "The man broke his toe."
-
-    def test_columns(self):
-        row = self.convert()
-        assert row["id"] == "3"
-        assert list(row) == ["id", "prompt", "choices", "label", "question", "mirrored", "source_id"]
-
-    def test_bad(self):
-        with pytest.raises(ValueError, match="Did you mean 'question'"):
-            self.convert(style="questions")
-        with pytest.raises(ValueError, match="column `premise` of COPA"):
-            as_multiple_choice(datasets.Dataset.from_list([{"id": 1}]))
 
 
 @pytest.mark.real_data
