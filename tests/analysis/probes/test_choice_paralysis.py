@@ -39,6 +39,16 @@ def test_null_of_uniform_new_choices():
     assert result.choice_paralysis == pytest.approx(0.3)
 
 
+def test_means_over_items_that_differ():
+    # The first item is diluted alone (.3 / .5 = .6 is left); of the second, .2 / .8 = .25 of .5 is left.
+    result = choice_paralysis([[0.6, 0.4], [0.5, 0.5]], [[0.3, 0.2, 0.5], [0.2, 0.6, 0.2]], [0, 0], [0, 0])
+    assert result.choice_paralysis == pytest.approx((0.3 + 0.3) / 2)
+    assert result.restricted_drop.mean == pytest.approx((0 + 0.25) / 2)
+    assert result.mechanical_drop == pytest.approx(0.3 - 0.125)
+    assert result.restricted_accuracy == 0.5
+    assert "Of the drop of 0.3000, 0.1750 is mechanical" in result.reading
+
+
 def test_moved_right_choice_and_positions():
     own = np.array([[0.2, 0.5, 0.3]])
     # The right choice (index 1) is put in at place 3; the others keep their order: [.1 (0), .15 (2), extra, right].
