@@ -189,16 +189,8 @@ class AuditContext:
             return None
         if self._suite is None:
             from rightreasons.data.suites.opening import open_suite
-            from rightreasons.foundations.options import listed
 
-            self._suite = open_suite(
-                options.suite,
-                data_dir=self.data_dir,
-                text_columns=listed(options.text_columns),
-                label_names=listed(options.label_names),
-                max_cases=options.max_cases,
-                seed=self.seed,
-            )
+            self._suite = open_suite(options.suite, data_dir=self.data_dir, seed=self.seed, **options.opening())
         return self._suite
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rightreasons.foundations.choices import (
     BASELINES,
@@ -15,7 +15,7 @@ from rightreasons.foundations.choices import (
     REDUCTIONS,
     TARGETS,
 )
-from rightreasons.foundations.options import Options, option
+from rightreasons.foundations.options import Options, listed, option
 from rightreasons.foundations.sentences import one_line
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ SUITE_HELP = (
     "of HateCheck, or checklist_sentiment, checklist_paraphrase or checklist_reading."
 )
 TEXT_COLUMNS_HELP = "Comma-separated names of the texts of an example in a suite that CheckList has saved."
-SUITE_LABELS_HELP = (
-    "Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,14 +145,27 @@ class DifficultyOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True)
-class BehaviorOptions(Options):
+class SuiteOptions(Options):
+    """How a behavioral suite is read, and how much of its results is shown."""
+
+    text_columns: str | None = option(None, TEXT_COLUMNS_HELP)
+    label_names: str | None = option(
+        None, "Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
+    )
+    max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
+    examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
+
+    def opening(self) -> dict[str, Any]:
+        """Return the keywords of `open_suite`."""
+        texts, labels = listed(self.text_columns), listed(self.label_names)
+        return {"text_columns": texts, "label_names": labels, "max_cases": self.max_cases}
+
+
+@dataclasses.dataclass(frozen=True)
+class BehaviorOptions(SuiteOptions):
     """Does its good behavior generalize?"""
 
     suite: str | None = option(None, SUITE_HELP)
-    text_columns: str | None = option(None, TEXT_COLUMNS_HELP)
-    label_names: str | None = option(None, SUITE_LABELS_HELP)
-    max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
-    examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -56,6 +56,5 @@ ConfidenceLevel = Annotated[float, typer.Option(help="Confidence level of the in
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 TextColumns = Annotated[str | None, typer.Option(help=TEXT_COLUMNS_HELP)]
-MaxCases = Annotated[int | None, typer.Option(help="Maximum number of cases per functionality.")]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]

@@ -10,17 +10,9 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.options import (
-    BatchSize,
-    ConfidenceLevel,
-    DataDir,
-    MaxCases,
-    Resamples,
-    Seed,
-    SuiteName,
-    TextColumns,
-)
-from rightreasons.measuring.options import SUITE_LABELS_HELP
+from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.options import BatchSize, ConfidenceLevel, DataDir, Resamples, Seed, SuiteName
+from rightreasons.measuring.options import SuiteOptions
 
 app = command_line()
 
@@ -30,7 +22,7 @@ EXAMPLES = (
 )
 
 
-@app.command()
+@declared_command(app, "behavior", {"options": SuiteOptions})
 def behavior(
     *,
     models: Annotated[
@@ -38,6 +30,7 @@ def behavior(
         typer.Argument(help="Folder or hub id of a model; repeatable.", metavar="MODEL", show_default=False),
     ] = None,
     suite: SuiteName,
+    options: SuiteOptions,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(
@@ -52,12 +45,8 @@ def behavior(
             "pred_and_conf or pred_and_softmax; found out by default."
         ),
     ] = None,
-    label_names: Annotated[str | None, typer.Option(help=SUITE_LABELS_HELP)] = None,
-    text_columns: TextColumns = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
-    max_cases: MaxCases = None,
-    examples: Annotated[int, typer.Option(help="Failing cases shown per functionality.")] = 3,
     batch_size: BatchSize = 32,
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
@@ -68,25 +57,15 @@ def behavior(
     from rightreasons.cli._shared.show import show_pass_rates
     from rightreasons.data.opening.suite_answers import read_suite_answers
     from rightreasons.data.suites.opening import open_suite
-    from rightreasons.foundations.options import listed
     from rightreasons.foundations.resampling import Resampling
-    from rightreasons.foundations.validation import check_count
     from rightreasons.measuring.behavior import measure_behavior, score_stored
     from rightreasons.measuring.behavior_spans import is_reading, measure_reading
     from rightreasons.models.loading import load_classifier, load_question_answering
 
     if not models and not predictions:
         raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
-    check_count(examples, "examples", minimum=0)
     check_report_folder(out)
-    opened = open_suite(
-        suite,
-        data_dir=data_dir,
-        text_columns=listed(text_columns),
-        label_names=listed(label_names),
-        max_cases=max_cases,
-        seed=seed,
-    )
+    opened = open_suite(suite, data_dir=data_dir, seed=seed, **options.opening())
     resampling = Resampling(confidence_level, n_resamples, seed)
     tested = []
     for file in predictions or ():
@@ -101,7 +80,7 @@ def behavior(
             classifier = load_classifier(model)
             answered = measure_behavior(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
         tested.append(answered)
-    page = write_behavior_report(tested, out, resampling=resampling, examples=examples, command=_typed())
+    page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())
     show_pass_rates(tested)
     typer.echo(f"Pass rates: {page.parent / 'pass_rates.json'}")
     typer.echo(f"Report: {page}")
