@@ -99,8 +99,11 @@ class Client:
         self._next_turn = 0.0
         self._stop = threading.Event()
 
-    def models(self) -> list[str]:
+    def models(self, *, once: bool = False) -> list[str]:
         """Return the names of the server's models.
+
+        Args:
+            once: Whether a failure is not tried again.
 
         Raises:
             RequestError: If the server does not list them.
@@ -112,7 +115,7 @@ class Client:
                 raise BadReplyError("a list of models without `data`")
             return [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
 
-        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
+        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names, 0 if once else None)
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
         """Send a request and read its reply, again where that may help.
@@ -153,10 +156,10 @@ class Client:
         self.ended = self.ended or f"not asked, as the server had failed before: {reason}"
         self._stop.set()
 
-    def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:
-        pause = FIRST_PAUSE
+    def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T], retries: int | None = None) -> T:
+        pause, retries = FIRST_PAUSE, self.options.retries if retries is None else retries
         failure = RequestError("it was not sent")
-        for attempt in range(self.options.retries + 1):
+        for attempt in range(retries + 1):
             self._wait_for_turn()
             try:
                 return read(send())
@@ -164,7 +167,7 @@ class Client:
                 failure, wait = self._failure(error, attempt + 1)
             if failure.status in _REFUSED or failure.ends or self.ended:
                 break
-            if attempt < self.options.retries:
+            if attempt < retries:
                 with self._lock:
                     self.usage.repeated += 1
                 self._stop.wait(wait if wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311

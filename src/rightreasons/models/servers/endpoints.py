@@ -29,6 +29,7 @@ class Endpoint:
         model: The model's name on it.
         path: The path, `CHAT` or `TEXT`.
         works: Whether it generates text.
+        draws: Whether answers at a temperature above 0 differ.
         refused: Parameters that it refuses.
         renamed: Parameters that it knows by another name.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
@@ -39,6 +40,7 @@ class Endpoint:
     model: str
     path: str
     works: bool = False
+    draws: bool = False
     refused: set[str] = dataclasses.field(default_factory=set)
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
     top: int = 0

@@ -17,7 +17,7 @@ import numpy as np
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import escaped
-from rightreasons.foundations.validation import check_one_of, unknown_name
+from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
 from rightreasons.models.running.store import Chunk, Column
 from rightreasons.models.servers.client import Client, RequestError
@@ -25,7 +25,7 @@ from rightreasons.models.servers.endpoints import CHAT, Endpoint, as_text
 from rightreasons.models.servers.flight import Flown, Row, fly
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.replies import BadReplyError, Completion, first_words
-from rightreasons.models.servers.trial import Trial, try_server
+from rightreasons.models.servers.trial import Finding, Trial, try_server
 from rightreasons.models.servers.usage import Usage, estimate
 
 WAYS = ("auto", "on", "off")
@@ -60,10 +60,11 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
         raise ValueError("Expected one process for a server, which answers several requests at once: use `in_flight`.")
     client = Client(url, options)
     try:
-        model = _model(client, options.server_model)
+        model, odd = _model(client, options.server_model)
         trial = try_server(client, model)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.") from failure
+    trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
     if not (trial.chat.works or trial.text.works):
         words = " ".join(finding.words for finding in trial.findings)
         raise ValueError(f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}")
@@ -237,8 +238,10 @@ class ServerEngine:
             out: A folder for the answers; a later run asks only what has none.
 
         Raises:
-            ValueError: If `out` belongs to another run.
+            ValueError: If several answers are drawn from a server that draws only one, or `out` belongs to another run.
         """
+        if n > 1 and temperature > 0 and not all(self._endpoint(request).draws for request in requests):
+            raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
         settings: dict[str, Any] = {"temperature": float(temperature), "max_tokens": max_new_tokens}
         settings |= {"stop": list(stop)} if stop else {}
 
@@ -349,19 +352,18 @@ def _pack(rows: Sequence[Row]) -> dict[str, Column]:
     return columns
 
 
-def _model(client: Client, wanted: str | None) -> str:
-    """Return the name of the model to ask: the given one, or the only one of the server."""
+def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
+    """Return the name of the model to ask, the given one or the only one of the server, and what is odd about it."""
     try:
-        known = client.models()
+        known = client.models(once=wanted is not None)
     except RequestError as failure:
-        if failure.gone or wanted is None:
+        if failure.ends or failure.status is None or wanted is None:
             raise
-        return wanted  # a server without a list of its models
-    if wanted is None and len(known) == 1:
-        return known[0]
-    if wanted is None:
-        listed = ", ".join(sorted(known)[:10]) or "none"
-        raise ValueError(f"Expected `server_model`, as {client.url} has {len(known)} models: {escaped(listed, 400)}.")
-    if known and wanted not in known:
-        raise unknown_name(f"model of {client.url}", wanted, known)
-    return wanted
+        return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
+    listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
+    if wanted is None and len(known) != 1:
+        raise ValueError(f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.")
+    if wanted is None or wanted in known:
+        return wanted or known[0], []
+    # `transformers serve` lists what is on the disk, not what it was started with.
+    return wanted, [Finding("models", False, f"The server does not list {wanted}; its models are {listed}.")]

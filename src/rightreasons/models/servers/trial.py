@@ -75,6 +75,7 @@ def try_server(client: Client, model: str) -> Trial:
 
     - It generates: a chat, and the continuation of a text.
     - Greedy answers: two equal requests have one answer.
+    - Drawn answers: three requests at a high temperature have more than one.
     - The likeliest next tokens: their probabilities sum to at most 1, and the likeliest is the one that a greedy answer
       begins with.
     - Log-probabilities of given texts: those of generated tokens are the same when the text is echoed as they were
@@ -91,6 +92,7 @@ def try_server(client: Client, model: str) -> Trial:
     for attempt in (chat, text):
         if attempt.generates():
             attempt.repeats_itself()
+            attempt.draws()
             attempt.reports_next_tokens()
             attempt.echoes()
     return Trial(chat.endpoint, text.endpoint, (*chat.findings, *text.findings))
@@ -131,6 +133,17 @@ class _Attempt:
         first, again = self._greedy[0].text, self._negotiate(self._prompts[0]).text
         same = f"Two equal requests have the answers {first!r} and {again!r}."
         self._find(part, first == again, "Two equal requests have one answer." if first == again else same)
+
+    def draws(self) -> None:
+        """Draw answers at a high temperature, which a server that draws gives but once."""
+        part = f"{self._what}: drawn answers"
+        answers = {
+            self.endpoint.ask(self._prompts[1], max_tokens=_NEW_TOKENS, temperature=1.5, seed=seed)[0].text
+            for seed in range(3)
+        }
+        self.endpoint.draws = len(answers) > 1
+        words = "Three draws differ." if self.endpoint.draws else "Three draws at temperature 1.5 have one answer."
+        self._find(part, self.endpoint.draws, words)
 
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""
