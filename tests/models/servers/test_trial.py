@@ -122,6 +122,16 @@ def test_greedy_answers_that_differ_are_told(server):
     assert "Two equal requests have the answers 'answer " in finding(engine, "chats: greedy answers").words
 
 
+def test_what_is_an_error_on_a_server_is_not_asked_of_it(server, monkeypatch):
+    monkeypatch.setattr("rightreasons.models.servers.client.FIRST_PAUSE", 0.001)
+    told = '{"error": {"message": "logprobs is not supported"}}'
+    server.faults = lambda number, body: (500, {}, told) if "logprobs" in body else None
+    engine = open_server(server.url, progress=False)
+    assert engine.abilities == {"text"}
+    words = "They are not reported: the server answers 500: logprobs is not supported (3 attempts)."
+    assert finding(engine, "chats: likeliest next tokens").words == words
+
+
 def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server):
     def stuck(number, body):
         body["temperature"] = 0.0

@@ -9,7 +9,8 @@ import random
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import openai
@@ -78,6 +79,7 @@ class Client:
 
     Attributes:
         usage: What was asked so far.
+        retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
 
     Raises:
@@ -88,6 +90,7 @@ class Client:
         self.url = check_url(url)
         self.options = options
         self.usage = Usage()
+        self.retries = options.retries
         self.ended = ""
         self._key = os.environ.get(options.key_variable, "")
         # The client's own environment variables of organizations and projects belong to one hosted service.
@@ -99,11 +102,8 @@ class Client:
         self._next_turn = 0.0
         self._stop = threading.Event()
 
-    def models(self, *, once: bool = False) -> list[str]:
+    def models(self) -> list[str]:
         """Return the names of the server's models.
-
-        Args:
-            once: Whether a failure is not tried again.
 
         Raises:
             RequestError: If the server does not list them.
@@ -115,7 +115,7 @@ class Client:
                 raise BadReplyError("a list of models without `data`")
             return [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
 
-        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names, 0 if once else None)
+        return self._repeat(lambda: self._openai.get("/models", cast_to=object), names)
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
         """Send a request and read its reply, again where that may help.
@@ -146,6 +146,15 @@ class Client:
         self._here.item = Item()
         return self._here.item
 
+    @contextmanager
+    def retrying(self, most: int) -> Iterator[None]:
+        """Repeat requests less often than the options say."""
+        self.retries = min(most, self.options.retries)
+        try:
+            yield
+        finally:
+            self.retries = self.options.retries
+
     def begin(self) -> None:
         """Send requests again, also after the server had failed."""
         self.ended = ""
@@ -156,10 +165,10 @@ class Client:
         self.ended = self.ended or f"not asked, as the server had failed before: {reason}"
         self._stop.set()
 
-    def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T], retries: int | None = None) -> T:
-        pause, retries = FIRST_PAUSE, self.options.retries if retries is None else retries
+    def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:
+        pause = FIRST_PAUSE
         failure = RequestError("it was not sent")
-        for attempt in range(retries + 1):
+        for attempt in range(self.retries + 1):
             self._wait_for_turn()
             try:
                 return read(send())
@@ -167,7 +176,7 @@ class Client:
                 failure, wait = self._failure(error, attempt + 1)
             if failure.status in _REFUSED or failure.ends or self.ended:
                 break
-            if attempt < retries:
+            if attempt < self.retries:
                 with self._lock:
                     self.usage.repeated += 1
                 self._stop.wait(wait if wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311
@@ -197,7 +206,7 @@ class Client:
             cause = error.__cause__ or error
             if type(cause).__name__ != "ConnectError":
                 return RequestError(f"the connection ended: {self._say(cause)}{tried}"), None
-            last = attempts > self.options.retries
+            last = attempts > self.retries
             return RequestError(f"the server cannot be reached: {self._say(cause)}{tried}", ends=last), None
         return RequestError(f"the server sent {self._say(error)}{tried}"), None
 

@@ -59,6 +59,8 @@ def open_server(url: str, *, options: ServerOptions, chat: str = "auto", progres
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ValueError("Expected one process for a server, which answers several requests at once: use `in_flight`.")
     client = Client(url, options)
+    if progress:
+        print(f"Trying {client.url} by some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
         trial = try_server(client, model)
@@ -355,7 +357,8 @@ def _pack(rows: Sequence[Row]) -> dict[str, Column]:
 def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
     """Return the name of the model to ask, the given one or the only one of the server, and what is odd about it."""
     try:
-        known = client.models(once=wanted is not None)
+        with client.retrying(1):
+            known = client.models()
     except RequestError as failure:
         if failure.ends or failure.status is None or wanted is None:
             raise

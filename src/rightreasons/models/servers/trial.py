@@ -36,6 +36,7 @@ TOPS = (20, 10, 5)
 """How many likeliest tokens are asked for, until the server agrees."""
 
 _NEW_TOKENS = 12
+_RETRIES = 2
 _FEWEST_TOKENS = 8
 _OPTIONAL = ("logprobs", "seed", "temperature")
 
@@ -89,12 +90,14 @@ def try_server(client: Client, model: str) -> Trial:
         RequestError: If the server cannot be reached, or refuses the key.
     """
     chat, text = (_Attempt(client, model, path) for path in (CHAT, TEXT))
-    for attempt in (chat, text):
-        if attempt.generates():
-            attempt.repeats_itself()
-            attempt.draws()
-            attempt.reports_next_tokens()
-            attempt.echoes()
+    # What a server does not support is an error of its own on some, however often it is asked.
+    with client.retrying(_RETRIES):
+        for attempt in (chat, text):
+            if attempt.generates():
+                attempt.repeats_itself()
+                attempt.draws()
+                attempt.reports_next_tokens()
+                attempt.echoes()
     return Trial(chat.endpoint, text.endpoint, (*chat.findings, *text.findings))
 
 
@@ -153,9 +156,11 @@ class _Attempt:
             try:
                 found = [self.endpoint.next_tokens(prompt, top) for prompt in self._prompts[:2]]
             except RequestError as failure:
-                if failure.gone:
+                if failure.ends:
                     raise
                 trouble = f"They are not reported: {failure}"
+                if failure.gone:
+                    break
                 continue
             trouble = next(filter(None, map(_trouble_with_top, found, self._greedy)), "")
             if not trouble:
@@ -170,42 +175,42 @@ class _Attempt:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
         pairs: list[_Pair] = []
         trouble = "The server reports no log-probabilities of what it generates"
+        asked = {"max_tokens": _NEW_TOKENS, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
         for seed, prompt in enumerate(self._prompts):
-            logprobs = {"logprobs": True} if self.endpoint.path == CHAT else {"logprobs": 1}
             try:
-                completion = self.endpoint.ask(prompt, max_tokens=_NEW_TOKENS, temperature=1.0, seed=seed, **logprobs)[
-                    0
-                ]
+                completion = self.endpoint.ask(prompt, seed=seed, **asked)[0]
                 if not completion.logprobs:
                     break
-                echoed, again = (self.endpoint.continued(prompt, [completion.text])[0] for _ in range(2))
+                echoed = self.endpoint.continued(prompt, [completion.text])[0]
+                pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
+                if any(pair.apart > LARGEST_DIFFERENCE for pair in pairs):
+                    break
+                again = self.endpoint.continued(prompt, [completion.text])[0]
+                pairs += _pairs("Two echoes of one text have", "and", echoed, again)
             except BadReplyError as error:
                 trouble = f"Given texts are not echoed: the server sent {error}"
-                continue
             except RequestError as failure:
-                if failure.gone and failure.status is not None:
+                if failure.ends:
                     raise
                 trouble = f"Given texts are not echoed: {failure}"
                 break
-            pairs += _pairs("Two echoes of one text have", "and", echoed, again)
-            pairs += _pairs("The echo has", "but while generating it had", echoed, completion)
         self._judge(pairs, trouble)
 
     def _judge(self, pairs: list[_Pair], trouble: str) -> None:
         part = f"{self._what}: log-probabilities of given texts"
-        echoed, others = np.array([(pair.first, pair.second) for pair in pairs]).reshape(-1, 2).T
-        apart = np.abs(others - echoed)
+        values = np.array([pair.first for pair in pairs])
+        apart = np.array([pair.apart for pair in pairs])
         if not pairs:
             self._find(part, False, f"{trouble}.")
-        elif len(others) < _FEWEST_TOKENS:
-            self._find(part, False, f"Only {len(others)} tokens could be compared between echo and generation.")
-        elif not np.ptp(others):
-            self._find(part, False, f"Every token has the same log-probability, {others[0]:.2f}.")
         elif apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE:
             self._find(part, False, f"{pairs[int(apart.argmax())]}.")
+        elif len(pairs) < _FEWEST_TOKENS:
+            self._find(part, False, f"Only {len(pairs)} log-probabilities could be compared with those of generation.")
+        elif not np.ptp(values):
+            self._find(part, False, f"Every token has the same log-probability, {values[0]:.2f}.")
         else:
             self.endpoint.echo = True
-            words = f"Echo and generation agree on {len(others)} log-probabilities, to {apart.max():.2g}."
+            words = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}."
             self._find(part, True, words)
 
     def _negotiate(self, prompt: Any) -> Completion:
@@ -259,6 +264,11 @@ class _Pair:
     second: float
     begins: str
     between: str
+
+    @property
+    def apart(self) -> float:
+        """How far they lie apart."""
+        return abs(self.first - self.second)
 
     def __str__(self) -> str:
         return f"{self.begins} {self.first:.2f} for {self.token!r}, {self.between} {self.second:.2f}"
