@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import webbrowser
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -36,6 +37,16 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
         typer.echo("No browser could be started: open it by hand.", err=True)
     if result.failed:
         raise typer.Exit(1)
+
+
+def write_figures(file: Path | None, figures: object) -> None:
+    """Write a result to the file of all figures, where one is asked for, and say so."""
+    from rightreasons.foundations.atomic_write import write_json
+    from rightreasons.foundations.results import plain
+
+    if file is not None:
+        write_json(file, plain(figures))
+        typer.echo(f"Figures: {file}")
 
 
 def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:

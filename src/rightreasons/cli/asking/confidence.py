@@ -9,7 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Resamples, Seed
+from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Resamples, Seed
 from rightreasons.data.opening.options import ConfidenceOptions
 
 if TYPE_CHECKING:
@@ -37,30 +37,26 @@ def confidence(
         ),
     ],
     n_bins: Annotated[int, typer.Option(help="Number of confidence bins.", min=1)] = 15,
-    resamples: Resamples = 1000,
+    n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
+    out: FiguresFile = None,
     *,
     options: ConfidenceOptions,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
+    from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.judged.confidence import read_confidence
-    from rightreasons.foundations.atomic_write import check_file, write_json
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.measuring.confidence.sources import measure_confidence
     from rightreasons.measuring.options import CalibrationOptions
 
-    if out is not None:
-        check_file(out)
-    resampling = Resampling(confidence_level, resamples, seed)
+    resampling = Resampling(confidence_level, n_resamples, seed)
     table = read_confidence(list(files), options=options)
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
     typer.secho(f"{', '.join(map(str, files))}: {measured.n_items:,} items ({table.used})", bold=True)
     show(measured)
-    if out is not None:
-        write_json(out, measured.to_dict())
-        typer.echo(f"Figures: {out}")
+    write_figures(out, measured)
 
 
 def show(measured: ConfidenceMeasurement) -> None:

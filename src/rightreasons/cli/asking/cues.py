@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Limit, Seed
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Limit, Seed
 from rightreasons.data.opening.options import SourceOptions
 from rightreasons.measuring.options import CuesOptions
 
@@ -35,17 +34,14 @@ def cues(
     n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
+    out: FiguresFile = None,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.cli._shared.choices import open_items
-    from rightreasons.foundations.atomic_write import check_file, write_json
+    from rightreasons.cli._shared.show import write_figures
     from rightreasons.foundations.resampling import Resampling
-    from rightreasons.foundations.results import plain
     from rightreasons.measuring.cues import GROUPS, ChoiceItems, measure_cues
 
-    if out is not None:
-        check_file(out)
     data, taken = open_items(dataset, source, split, train_first=True, limit=limit, seed=seed)
     items = ChoiceItems.of(data, options.groups_column)
     figures = measure_cues(
@@ -55,10 +51,7 @@ def cues(
     _show_table(figures, top)
     column = options.groups_column or GROUPS
     _show_classifier(figures, None if items.groups is None else column)
-    if out is not None:
-        record = {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier}
-        write_json(out, plain(record))
-        typer.echo(f"\nFigures: {out}")
+    write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
 
 
 def _show_table(figures: CueFigures, top: int) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Seed, Split
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Seed, Split
 from rightreasons.data.opening.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ def gaps(
     n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.")] = 10_000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
+    out: FiguresFile = None,
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
     from rightreasons.analysis.cues.compare_gaps import compare_gaps
     from rightreasons.cli._shared.choices import open_items
+    from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.runs import read_runs
-    from rightreasons.foundations.atomic_write import check_file, write_json
     from rightreasons.foundations.options import listed
 
-    if out is not None:
-        check_file(out)
     items, taken = open_items(dataset, source, split)
     easy = _easy(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
@@ -72,9 +70,7 @@ def gaps(
         f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
         f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
     )
-    if out is not None:
-        write_json(out, compared.to_dict())
-        typer.echo(f"Figures: {out}")
+    write_figures(out, compared)
 
 
 def _easy(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:

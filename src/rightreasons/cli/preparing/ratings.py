@@ -9,7 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, Limit, Seed, Split
+from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Limit, Seed, Split
 from rightreasons.data.opening.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def read(
     limit: Limit = None,
     seed: Seed = 0,
     confidence_level: ConfidenceLevel = 0.95,
-    out: Annotated[Path | None, typer.Option(help="File for all figures, as JSON.")] = None,
+    out: FiguresFile = None,
 ) -> None:
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
 
@@ -69,11 +69,9 @@ def read(
     """
     from rightreasons.analysis.cues.agreement import human_performance
     from rightreasons.cli._shared.choices import open_items
+    from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.rating_sheets import read_rating_sheets
-    from rightreasons.foundations.atomic_write import check_file, write_json
 
-    if out is not None:
-        check_file(out)
     items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     answers = read_rating_sheets(items, sheets)
     rows = {"all": list(range(len(items)))}
@@ -93,9 +91,7 @@ def read(
     typer.secho(f"{dataset}, {taken}: {len(items):,} items, {len(sheets)} raters", bold=True)
     for name, half in rows.items():
         _show(name, len(half), figures[name])
-    if out is not None:
-        write_json(out, {name: one.to_dict() for name, one in figures.items()})
-        typer.echo(f"Figures: {out}")
+    write_figures(out, figures)
 
 
 def _show(name: str, n_items: int, figures: HumanPerformance) -> None:
