@@ -85,13 +85,6 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 # ---------------------------------------------------------------------------------------------------------- the page
 
 
-CONCLUSIONS = {
-    "cues decide": "Single words decide.",
-    "cues do not decide": "Words alone do not decide.",
-    "cannot tell": "Whether words decide is open.",
-}
-
-
 def headline(strength: float, split: str) -> str:
     """Write whether the named cues decide."""
     causal, run = tested(strength, split), read_runs()[strength][split]
@@ -108,7 +101,7 @@ def headline(strength: float, split: str) -> str:
         control = f"control words: {figure(effect.control_rate)}; {_between(effect.interval)}"
         entries.append(("Follow a cue that is put in", figure(effect.rate), control))
     return (
-        f'<p class="sc-verdict sc-{causal.conclusion.replace(" ", "-")}"><b>{CONCLUSIONS[causal.conclusion]}</b> '
+        f'<p class="sc-verdict sc-{causal.conclusion.replace(" ", "-")}"><b>{causal.in_words}.</b> '
         f"{html.escape(causal.reason)}</p>{tiles(entries)}"
         f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
         f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "

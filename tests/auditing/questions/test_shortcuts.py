@@ -10,6 +10,7 @@ import pytest
 import torch
 import transformers
 
+from rightreasons.analysis.shortcuts.causal import CausalShortcuts
 from rightreasons.analysis.shortcuts.groups import worst_group_accuracy
 from rightreasons.auditing.questions.shortcuts import causal
 from rightreasons.auditing.runner import audit
@@ -164,11 +165,14 @@ def test_verdicts(conclusion, excess_low, removal_low, planted, follows, tone, l
     effect = SimpleNamespace(excess=0.3, n_items=30)
     ends = SimpleNamespace(low=removal_low, high=0.7)
     removal = SimpleNamespace(excess_interval=ends, interval=ends)
-    shortcuts = SimpleNamespace(
+    shortcuts = CausalShortcuts(
+        causal_shortcut_rate=0.3,
+        removal=removal,
+        removals={},
+        insertion=None,
+        cues=(SimpleNamespace(cue="copper", effect=effect),),
         conclusion=conclusion,
         reason="The test.",
-        removal=removal,
-        cues=[SimpleNamespace(cue="copper", effect=effect)],
     )
     # Forty texts of label 0 with a cue of label 1, a share of which follows the cue.
     gold = [0] * 40 + [1] * 160

@@ -91,6 +91,15 @@ class CausalShortcuts(Result):
     conclusion: str
     reason: str
 
+    @property
+    def in_words(self) -> str:
+        """The conclusion in a few words, which tell what removals show from what insertions alone do."""
+        if self.conclusion != "cues decide":
+            return "Words alone do not decide" if self.conclusion == "cues do not decide" else "Cannot tell"
+        if self.removal.excess_interval.low <= 0:
+            return "Single words can sway it"
+        return "Single words decide" if self.removal.interval.low > 0.5 else "Single words decide some"
+
 
 @checks_kinds
 def causal_shortcuts(

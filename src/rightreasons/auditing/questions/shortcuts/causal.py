@@ -144,23 +144,20 @@ def verdict(
         shortcuts, reason = causal.shortcuts, "No prediction has a cue and a control word."
     conclusion = "cannot tell" if shortcuts is None else shortcuts.conclusion
     if conclusion == "cues do not decide" and shortcuts is not None:
-        return p.Verdict("good", "Words alone do not decide", shortcuts.reason)
+        return p.Verdict("good", shortcuts.in_words, shortcuts.reason)
     if conclusion == "cues decide" and shortcuts is not None:
         effects = {cue.cue: cue.effect.excess * cue.effect.n_items for cue in shortcuts.cues}
         named = _words(context, sorted(cues, key=lambda cue: -effects.get(cue.token, 0.0)))
         # Texts whose cues point elsewhere are evidence only if predictions change without their cues: a word that means
         # its label changes predictions when it is put in, whatever they rest on otherwise.
-        evidence, removal = "", shortcuts.removal
-        if removal.excess_interval.low > 0:
+        evidence = ""
+        if shortcuts.removal.excess_interval.low > 0:
             planted = [f"“{cue.token}”" for cue in cues if cue.planted and effects.get(cue.token, 0.0) > 0]
             evidence = _against(context, groups)
             if planted and not evidence:
                 evidence = f"The data says that {_listed(planted)} {'is' if len(planted) == 1 else 'are'} planted."
-            label = "Single words decide" if removal.interval.low > 0.5 else "Single words decide some"
-        else:
-            label = "Single words can sway it"
         tone: Literal["bad", "warn"] = "bad" if evidence else "warn"
-        label = "Follows single words" if evidence else label
+        label = "Follows single words" if evidence else shortcuts.in_words
         reading = evidence or "Whether they may decide is for a reader of the words to say."
         reach = "" if causal is None else f"{causal.n_with_cue:,} of {causal.n_items:,} predictions have a named cue. "
         return p.Verdict(tone, label, f"{reach}{shortcuts.reason} Most of all {named}. {reading}")
