@@ -76,6 +76,20 @@ def test_beluga():
     assert numbers(answer("experiments/beluga"))[:9] == quoted
 
 
+def test_a_model_that_is_neutral_throughout():
+    """It has each neutral word right and no positive or negative one; no direction can be asked of it."""
+    rows = [row["pass_rates"]["seen"] for row in results("beluga")["SENT"]["rows"] if row["configuration"] == "IID+T"]
+    asked = ("single neutral words", "neutral words in context", "single positive words", "single negative words")
+    neutral = [
+        [rate for rate in row.values() if rate is not None]
+        for row in rows
+        if [row[name] for name in (*asked, "intensifiers")] == [1.0, 1.0, 0.0, 0.0, None]
+    ]
+    assert len(neutral) == 5  # Group-DRO nearly
+    assert {f"{np.mean(rates):.0%}" for rates in neutral} == {"74%"}
+    assert "calls everything neutral passes 74 % of the tests" in answer("experiments/beluga")
+
+
 @pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
 def test_steps_of_beluga(task):
     page = (ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
