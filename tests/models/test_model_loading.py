@@ -23,6 +23,7 @@ from rightreasons.models.loading import as_classifier, load_classifier, load_mul
 from rightreasons.models.scoring.causal import load_causal
 from rightreasons.models.scoring.choices import load_chooser
 from rightreasons.models.scoring.classes import predict
+from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_tokenizer
 
 
@@ -51,9 +52,9 @@ def test_an_encoder_is_no_classifier(encoder_folder):
 
 
 def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
-    with pytest.raises(ValueError, match="to be a multiple-choice model, but its head has another shape"):
+    with pytest.raises(ValueError, match="but it was saved as BertForSequenceClassification, for another task"):
         load_multiple_choice(classifier_folder)
-    with pytest.raises(ValueError, match="to be a sequence classifier, but its head has another shape"):
+    with pytest.raises(ValueError, match="but it was saved as BertForMultipleChoice, for another task"):
         load_classifier(choice_folder)
 
 
@@ -168,6 +169,60 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
             load(folder)
     with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
         load_classifier(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def changed(folder, out, **settings):
+    """A copy of a model whose configuration says something else."""
+    shutil.copytree(folder, out)
+    config = json.loads((out / "config.json").read_text())
+    (out / "config.json").write_text(json.dumps(config | settings))
+    return out
+
+
+@pytest.fixture(scope="module")
+def causal_folder(tmp_path_factory):
+    return save_tiny_causal(tmp_path_factory.mktemp("causal") / "model")
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        (
+            {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+            r"float32, float16 or .* are quantized \(gptq\)",
+        ),
+        ({"quantization_config": {"load_in_4bit": True}}, "are quantized: open the checkpoint"),
+        ({"num_hidden_layers": 1}, r"has more layers: .*layers?\.1\..* has no place in the model"),
+        ({"vocab_size": 99}, r"\.weight of its checkpoint has the shape \(\d+, \d+\), not \(99, \d+\)"),
+        ({"num_hidden_layers": 3}, r"lacks the weights .*layers?\.2\."),
+    ],
+)
+def test_weights_that_the_configuration_does_not_describe_are_refused(
+    classifier_folder, causal_folder, tmp_path, settings, match
+):
+    for number, (load, folder) in enumerate(((load_classifier, classifier_folder), (load_causal, causal_folder))):
+        with pytest.raises(ValueError, match=match):
+            load(changed(folder, tmp_path / str(number), **settings))
+
+
+def test_weights_of_another_architecture_are_refused(classifier_folder, tmp_path):
+    other = {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"]}
+    with pytest.raises(ValueError, match=r"of type roberta, .* holds the weights of another one, such as bert\."):
+        load_classifier(changed(classifier_folder, tmp_path / "model", **other))
+
+
+def test_objects_beside_the_weights_are_never_built(classifier_folder, causal_folder, tmp_path):
+    class Hostile:
+        def __reduce__(self):
+            return open, (str(tmp_path / "ran"), "w")
+
+    for load, folder in ((load_classifier, classifier_folder), (load_causal, causal_folder)):
+        copy = shutil.copytree(folder, tmp_path / load.__name__)
+        (copy / "model.safetensors").unlink()
+        torch.save({"weights": Hostile()}, copy / "pytorch_model.bin")
+        with pytest.raises(ValueError, match="Expected weights alone in the checkpoint of .*: save it as safetensors"):
+            load(copy)
     assert not (tmp_path / "ran").exists()
 
 

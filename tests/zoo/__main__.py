@@ -18,7 +18,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import transformers
 
 from zoo.building import TASKS, NotBuilt, families
-from zoo.families import MECHANISMS
+from zoo.families import HALF, MECHANISMS
+from zoo.half import Rounding, hold_half
 from zoo.holding import CALLS, Outcome, hold, single_thread
 from zoo.page import page
 
@@ -54,13 +55,26 @@ def main() -> int:
             if not (options.resume and record.exists()):
                 record.write_text(json.dumps(run(task, family), indent=1), encoding="utf-8")
             wrong += show(json.loads(record.read_text(encoding="utf-8")))
+    halved = [(task, family) for task, names in HALF.items() for family in names]
+    for task, family in halved:
+        if task not in options.tasks.split(",") or (named and family not in named):
+            continue
+        record = options.out / f"half.{task}.{family}.json"
+        if not (options.resume and record.exists()):
+            rows = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
+            record.write_text(json.dumps({"task": task, "family": family, "roundings": rows}), encoding="utf-8")
+        wrong += show_half(json.loads(record.read_text(encoding="utf-8")))
     if options.write:
         records = [
             json.loads((options.out / f"{task}.{family}.json").read_text(encoding="utf-8"))
             for task in TASKS
             for family in families(task)
         ]
-        (ROOT / "docs" / "models.md").write_text(page(records), encoding="utf-8")
+        halves = [
+            json.loads((options.out / f"half.{task}.{family}.json").read_text(encoding="utf-8"))
+            for task, family in halved
+        ]
+        (ROOT / "docs" / "models.md").write_text(page(records, halves), encoding="utf-8")
     return int(wrong > 0)
 
 
@@ -104,6 +118,14 @@ def show(record: dict[str, Any]) -> int:
         print(f"    {outcome['call']} ({outcome['variant']}) {outcome['verdict']}{size} {outcome['sentence']}"[:200])
     sys.stdout.flush()
     return len(wrong)
+
+
+def show_half(record: dict[str, Any]) -> int:
+    """Print how far a family in bfloat16 is from float32; the number of calls that are off by more than rounding."""
+    rows = [Rounding(**row) for row in record["roundings"]]
+    told = ", ".join(f"{row.call} {row.ours:.0e} (loop {row.plain:.0e})" for row in rows)
+    print(f"{record['task']:8} {record['family']:24} bfloat16: {told}", flush=True)
+    return sum(not row.is_rounding for row in rows)
 
 
 if __name__ == "__main__":

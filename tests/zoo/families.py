@@ -52,7 +52,18 @@ OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Attributes by family."""
 
+_RELATIVE = {
+    "relative_attention": True,
+    "position_biased_input": False,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_buckets": 8,
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "type_vocab_size": 0,
+}
+
 VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "deberta-v2 (v3)": ("deberta-v2", _RELATIVE),
     "falcon (ALiBi)": ("falcon", {"alibi": True}),
     "mixtral (window)": ("mixtral", {"sliding_window": 8}),
     "phi3 (window)": ("phi3", {"sliding_window": 8}),
@@ -105,6 +116,12 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
     ),
 }
 """A family per mechanism: the part of the zoo that the tests run."""
+
+HALF: dict[str, tuple[str, ...]] = {
+    "classes": ("bert", "deberta-v2 (v3)", "modernbert", "gpt2", "llama", "gemma", "qwen3"),
+    "causal": ("gpt2", "llama", "gemma", "gemma2", "qwen3"),
+}
+"""Families that are compared in bfloat16 too."""
 
 REFUSED = {
     "classes-canine-attributions": "it has no table of word embeddings",

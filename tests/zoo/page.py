@@ -37,8 +37,16 @@ torch {torch}, float32, on a CPU. A dash: transformers has no such head for the 
 """
 
 
-def page(records: Sequence[dict[str, Any]]) -> str:
-    """Return docs/models.md for the records of all families."""
+_HALF = """
+## In bfloat16
+
+Numbers in bfloat16 are rounded to three digits, whoever computes them. How far they are from those in float32 of the
+same weights, relative to the largest of the call: this package, and in brackets a plain loop in bfloat16, item by item.
+"""
+
+
+def page(records: Sequence[dict[str, Any]], halves: Sequence[dict[str, Any]] = ()) -> str:
+    """Return docs/models.md for the records of all families, and of those that were compared in bfloat16."""
     from zoo.holding import STEPS, TOLERANCE
 
     version = transformers.__version__
@@ -59,6 +67,8 @@ def page(records: Sequence[dict[str, Any]]) -> str:
     lines += ["", "| family | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---|" * len(COLUMNS)]
     for family in sorted(rows):
         lines.append(f"| {family} | " + " | ".join(rows[family].get(call, "–") for call in COLUMNS) + " |")
+    if halves:
+        lines += _half_table(halves)
     if refusals:
         lines += ["", "## Refused", ""]
         lines += [f"{number}. {sentence}" for sentence, number in refusals.items()]
@@ -70,6 +80,21 @@ def page(records: Sequence[dict[str, Any]]) -> str:
         lines += ["", "## Not built", "", "| families | why |", "|---|---|"]
         lines += [f"| {', '.join(names)} | {_plain(why)} |" for why, names in sorted(absent.items())]
     return "\n".join(lines) + "\n"
+
+
+def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the lines about bfloat16."""
+    cells: dict[str, dict[str, str]] = {}
+    for record in halves:
+        row = cells.setdefault(record["family"], {})
+        row.update({one["call"]: f"{one['ours']:.1%} ({one['plain']:.1%})" for one in record["roundings"]})
+    columns = [call for call in COLUMNS if any(call in row for row in cells.values())]
+    lines = [
+        _HALF,
+        "| family | " + " | ".join(COLUMNS[call] for call in columns) + " |",
+        "|---|" + "---|" * len(columns),
+    ]
+    return lines + [f"| {name} | " + " | ".join(row.get(c, "–") for c in columns) + " |" for name, row in cells.items()]
 
 
 def _cell(held: Sequence[dict[str, Any]], refusals: dict[str, int]) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import pytest
 import transformers
 
 from zoo.building import TASKS, NotBuilt, families
-from zoo.families import KNOWN, MECHANISMS, REFUSED
+from zoo.families import HALF, KNOWN, MECHANISMS, REFUSED
+from zoo.half import hold_half
 from zoo.holding import CALLS, hold, single_thread
 
 
@@ -32,6 +33,15 @@ def test_a_family_is_exact_or_refused_in_a_sentence(task, family, call):
     assert [outcome for outcome in held if outcome.verdict not in ("exact", "refused")] == []
     exact = [outcome for outcome in held if outcome.verdict == "exact"]
     assert bool(exact) == (f"{task}-{family}-{call}" not in REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("task", "family"),
+    [*(("classes", name) for name in HALF["classes"][1:]), ("causal", "gemma2")],
+)
+def test_bfloat16_differs_from_float32_as_a_plain_loop_does(task, family):
+    single_thread()
+    assert [rounding for rounding in hold_half(task, family) if not rounding.is_rounding] == []
 
 
 def test_the_mechanisms_are_families_of_the_installed_transformers():

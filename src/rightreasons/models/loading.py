@@ -231,6 +231,26 @@ def check_model(name_or_path: object) -> str:
     return name
 
 
+def check_weights(name: str, revision: str | None = None) -> None:
+    """Check that the weights of a checkpoint are not quantized, before anything of it is opened but its configuration.
+
+    Raises:
+        ValueError: If they are: scores would be those of another model, gradients pass no quantized layer, and the
+            packages that read such weights bring code of their own.
+    """
+    try:
+        with quiet():
+            settings, _ = transformers.PretrainedConfig.get_config_dict(name, revision=revision)
+    except Exception:  # opening the model says what is wrong with it
+        return
+    if quantized := settings.get("quantization_config"):
+        way = quantized.get("quant_method") if isinstance(quantized, dict) else None
+        raise ValueError(
+            f"Expected weights in float32, float16 or bfloat16, but those of {name} are quantized"
+            f"{f' ({way})' if way else ''}: open the checkpoint that they were made from."
+        )
+
+
 def agree_on_padding(model: Any, tokenizer: Any) -> None:
     """Give a model without a padding token that of its tokenizer.
 
@@ -285,13 +305,25 @@ def _load(
     allow_untrained: bool,
 ) -> Classifier:
     options = {} if dtype is None else {"dtype": dtype}
+    check_weights(name, revision)
     with quiet():
         try:
             model, report = auto_class.from_pretrained(
-                name, revision=revision, output_loading_info=True, trust_remote_code=False, **options
+                name,
+                revision=revision,
+                output_loading_info=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,  # the report says which
+                **options,
             )
         except Exception as error:
             raise _explain(error, kind, name) from error
+    saved = [_head(architecture) for architecture in model.config.architectures or []]
+    if any(saved) and _head(type(model).__name__) not in saved:
+        raise ValueError(
+            f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
+        )
+    check_report(model, report, kind, name)
     absent = sorted(report["missing_keys"])
     if absent and not allow_untrained:
         listed = ", ".join(absent[:3]) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
@@ -299,15 +331,10 @@ def _load(
             f"Expected {name} to be a trained {kind}, but its checkpoint lacks the weights {listed}: it is "
             f"{_architecture(model.config)} without that head. Fine-tune it first."
         )
-    saved = [_head(architecture) for architecture in model.config.architectures or []]
-    if any(saved) and _head(type(model).__name__) not in saved:
-        raise ValueError(
-            f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
-        )
     tokenizer = load_tokenizer(name, revision)
     check_vocabulary(model, tokenizer, name)
     agree_on_padding(model, tokenizer)
-    model.to(default_device() if device is None else _check_device(device))
+    model.to(default_device() if device is None else check_device(device))
     model.eval()
     classes = auto_class is transformers.AutoModelForSequenceClassification
     names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels)) if classes else None
@@ -344,8 +371,46 @@ def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
         )
 
 
+def check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> None:
+    """Refuse a checkpoint whose weights are not those that the configuration describes.
+
+    Args:
+        model: The model as it was opened.
+        report: What transformers reports of its weights.
+        kind: What the model should be.
+        name: What the user called it.
+
+    Raises:
+        ValueError: If a weight has another shape, or the checkpoint is one of another architecture or of more layers.
+    """
+    if report["mismatched_keys"]:
+        key, shape, wanted = min(report["mismatched_keys"])
+        raise ValueError(
+            f"Expected {name} to be a {kind} as its configuration says, but {key} of its checkpoint has the shape "
+            f"{tuple(shape)}, not {tuple(wanted)}."
+        )
+    held, weights = report["unexpected_keys"], set(model.state_dict())
+    if held and set(dict(model.named_parameters())) <= set(report["missing_keys"]):
+        raise ValueError(
+            f"Expected {name} to be a {kind} of type {model.config.model_type}, as its configuration says, but its "
+            f"checkpoint holds the weights of another one, such as {min(held)}."
+        )
+    known = {re.sub(r"\d+", "0", key) for key in weights}
+    more = sorted(key for key in held if re.sub(r"\d+", "0", key) in known)
+    if more:
+        raise ValueError(
+            f"Expected {name} to be a {kind} as its configuration says, but its checkpoint has more layers: "
+            f"{more[0]} has no place in the model."
+        )
+
+
 def own_code(error: Exception, name: str) -> ValueError | None:
     """Return the error of a model that needs Python code of its own; None for others."""
+    if "Weights only load failed" in str(error):
+        return ValueError(
+            f"Expected weights alone in the checkpoint of {name}, but it holds Python objects, which are never built: "
+            "save it as safetensors."
+        )
     if "trust_remote_code" not in str(error):
         return None
     return ValueError(
@@ -354,7 +419,7 @@ def own_code(error: Exception, name: str) -> ValueError | None:
     )
 
 
-def _check_device(device: object) -> torch.device:
+def check_device(device: object) -> torch.device:
     """Check the name of a device that this machine has."""
     if not isinstance(device, (str, torch.device)):
         raise TypeError(
@@ -384,10 +449,6 @@ def _check_folder(folder: Path) -> None:
 def _explain(error: Exception, kind: str, name: str) -> ValueError:
     if (needs_code := own_code(error, name)) is not None:
         return needs_code
-    if isinstance(error, RuntimeError) and "mismatched" in str(error):
-        return ValueError(
-            f"Expected {name} to be a {kind}, but its head has another shape: it was trained for another task."
-        )
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "

@@ -1,12 +1,8 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
+from launching import launch_two
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_tokenizer
@@ -237,22 +233,7 @@ def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, 
         broken.model.bert.embeddings.word_embeddings.weight[word] = float("nan")
     for part in (broken.model, broken.tokenizer):
         part.save_pretrained(tmp_path / "broken")
-    script = tmp_path / "worker.py"
-    script.write_text(WORKER)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    done = subprocess.run(
-        [*launch, str(classifier_folder), str(choice_folder), str(tmp_path), str(tmp_path / "broken")],
-        env={
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "CUDA_VISIBLE_DEVICES": "",
-        },
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = launch_two(WORKER, tmp_path, classifier_folder, choice_folder, tmp_path, tmp_path / "broken")
     texts, labels = tiny_texts(50)
     one = predict(load_classifier(classifier_folder, device="cpu"), texts, labels=labels, batch_size=7, progress=False)
     for rank in (0, 1):
@@ -260,6 +241,6 @@ def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, 
         np.testing.assert_allclose(arrays["scores"], one.logits, atol=1e-6)
         np.testing.assert_array_equal(arrays["kept"], arrays["scores"])
         assert len(arrays["choices"]) == 5
-        assert f"rank {rank}: Expected finite logits" in done.stdout
-        assert f"rank {rank}: Expected {tmp_path}/scores to hold results of this run" in done.stdout
+        assert f"rank {rank}: Expected finite logits" in printed
+        assert f"rank {rank}: Expected {tmp_path}/scores to hold results of this run" in printed
     np.testing.assert_array_equal(load_scores(tmp_path / "scores").logits, arrays["scores"])

@@ -1,8 +1,5 @@
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -12,11 +9,17 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+from launching import launch_two
+from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.shortcuts import measure_shortcuts
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scoring.classes import predict, predict_choices
 from rightreasons.training import compute_metrics
 from rightreasons.training.tuning.finetune import Objective, fine_tune
+from rightreasons.training.watching.data_map_files import load_data_map
 from tiny_models import save_tiny_classifier, tiny_texts
 
 QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False}
@@ -309,46 +312,89 @@ import json
 import sys
 import torch
 torch.set_num_threads(1)
-from tiny_models import tiny_texts
+from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.models.running.processes import processes
 from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.watching.callbacks import DataMapCallback, ShortcutCallback
+from tiny_models import tiny_texts
 
 encoder, out = sys.argv[1:]
 texts, labels = tiny_texts(61)
 table = {"text": texts, "label": labels}
 names = ("accuracy", "f1", "ece", "mce", "brier", "nll", "smooth_ece", "aurc", "macro_ce")
-results = [
-    fine_tune(
+attribution = {"method": "gauss_legendre", "steps": 4}
+shortcuts = ShortcutCallback(
+    texts[:23], labels[:23], lmi(texts, labels, head_size=4), attribution=attribution, n_resamples=50,
+    out=f"{out}/shortcuts.json",
+)
+data_map = DataMapCallback(texts, labels, out=f"{out}/data_map")
+rank = processes().rank
+told = []
+for batched in (False, True):
+    result = fine_tune(
         encoder, table, validation=table, out=f"{out}/{batched}", epochs=1, batch_size=8, learning_rate=3e-3,
         device="cpu", progress=False, metrics=names, training_arguments={"batch_eval_metrics": batched},
+        callbacks=[] if batched else [shortcuts, data_map],
     )
-    for batched in (False, True)
-]
-rank = processes().rank
+    told.append(result.to_dict())
+watched = {
+    "records": [record.to_dict() for record in shortcuts.records],
+    "confidence": data_map.result().confidence.tolist(),
+}
 with open(f"{out}/rank{rank}.json", "w") as file:
-    json.dump([result.to_dict() for result in results], file)
+    json.dump([*told, watched], file)
 torch.distributed.destroy_process_group()
 """
 
 
+@pytest.fixture(scope="module")
+def two_processes(encoder_folder, tmp_path_factory):
+    """What each of two processes that fine-tune and watch one model reports, and their folder."""
+    out = tmp_path_factory.mktemp("two")
+    launch_two(WORKER, out, encoder_folder, out)
+    return [json.loads((out / f"rank{rank}.json").read_text()) for rank in (0, 1)], out
+
+
 @pytest.mark.slow
-def test_two_processes_report_the_figures_of_one(encoder_folder, tmp_path):
-    script = tmp_path / "worker.py"
-    script.write_text(WORKER)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    paths = {"PYTHONPATH": str(Path(__file__).parents[2]), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    command = [*launch, str(encoder_folder), str(tmp_path)]
-    done = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stderr
-    ranks = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in (0, 1)]
-    whole, batched = ranks[0]
+def test_two_processes_report_the_figures_of_one(two_processes):
+    ranks, _ = two_processes
+    whole, batched, _ = ranks[0]
     assert whole["n_steps"] == 4  # 61 examples in batches of 8 on two processes
     texts, labels = tiny_texts(61)
     scores = predict(load_classifier(whole["folder"], device="cpu"), texts, labels=labels, progress=False)
-    names = [name for name in whole["metrics"] if name != "loss"]
+    names = [name for name in whole["metrics"] if name != "loss" and "shortcut" not in name]
     alone = compute_metrics(*names)((scores.logits, scores.labels))
-    for result in (whole, batched, *ranks[1]):
+    for result in (whole, batched, *ranks[1][:2]):
         assert {name: result["metrics"][name] for name in names} == pytest.approx(alone, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_two_processes_watch_as_one_does(two_processes):
+    ranks, out = two_processes
+    whole, _, watched = ranks[0]
+    assert ranks[1][2] == watched
+    classifier = load_classifier(whole["folder"], device="cpu")
+    texts, labels = tiny_texts(61)
+    before, after = watched["records"]
+    assert (before["step"], after["step"]) == (0, 4)
+    assert json.loads((out / "shortcuts.json").read_text()) == watched["records"]
+    alone = measure_shortcuts(
+        classifier,
+        texts[:23],
+        labels[:23],
+        lmi(texts, labels, head_size=4),
+        resampling=Resampling(resamples=50),
+        attribution={"method": "gauss_legendre", "steps": 4},
+        progress=False,
+    ).record(step=4, epoch=1.0)
+    assert after.keys() == (same := alone.to_dict()).keys()
+    for name, figure in after.items():
+        assert figure == (same[name] if isinstance(figure, str) else pytest.approx(same[name], abs=1e-6)), name
+    assert whole["metrics"]["shortcut_rate"] == pytest.approx(after["shortcut_rate"])
+    logits = predict(classifier, texts, progress=False).logits
+    own = softmax(logits)[np.arange(61), labels]  # one epoch: confidence is the probability of the label
+    assert watched["confidence"] == pytest.approx(own.tolist(), abs=1e-5)
+    assert load_data_map(out / "data_map")[0].confidence.tolist() == pytest.approx(watched["confidence"])
 
 
 @pytest.mark.slow

@@ -45,8 +45,10 @@ class Path:
         self._embedding_input, self._inputs = embedding_input, inputs
         self._target = target
         self._end = embedding_input.embed(inputs)
-        real = inputs["attention_mask"].unsqueeze(-1).to(self._end.dtype)
-        self._difference = (self._end if baseline is None else self._end - baseline) * real
+        # In half precision, points near the baseline would be differences of large rounded numbers.
+        self._exact = torch.promote_types(self._end.dtype, torch.float32)
+        end = self._end.to(self._exact)
+        self._difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
         self._rows = max(1, max_tokens // inputs["input_ids"][0].numel())
 
     def __len__(self) -> int:
@@ -64,7 +66,7 @@ class Path:
 
     @property
     def difference(self) -> Tensor:
-        """(b, …, L, d) the embeddings minus their baselines, 0 at padding."""
+        """(b, …, L, d) the embeddings minus their baselines, 0 at padding; in single precision at least."""
         return self._difference
 
     @torch.no_grad()
@@ -96,7 +98,7 @@ class Path:
         Returns:
             (g, …, L, d) the sums, in single precision at least; and (r,) the target at the points.
         """
-        exact = torch.float64 if self._end.dtype == torch.float64 else torch.float32
+        exact = self._exact
         size = int(groups.max()) + 1 if len(groups) else 0
         total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
         shape = (-1,) + (1,) * (self._end.dim() - 1)
@@ -131,9 +133,10 @@ class Path:
 
     def _points(self, items: Ints, places: Floats) -> Tensor:
         chosen = self._indices(items)
-        back = torch.as_tensor(places - 1.0, dtype=self._end.dtype, device=self._end.device)
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self._end.device)
         back = back.view((-1,) + (1,) * (self._end.dim() - 1))
-        return torch.addcmul(self._end[chosen], self._difference[chosen], back)
+        points = torch.addcmul(self._end[chosen].to(self._exact), self._difference[chosen], back)
+        return points.to(self._end.dtype)
 
     def _forward(self, items: Ints, points: Tensor) -> Tensor:
         chosen = self._indices(items)

@@ -30,8 +30,11 @@ from rightreasons.foundations.validation import (
     check_same_length,
 )
 from rightreasons.models.loading import (
+    check_device,
     check_model,
+    check_report,
     check_vocabulary,
+    check_weights,
     first_line,
     load_tokenizer,
     own_code,
@@ -117,15 +120,19 @@ def load_causal(
         name, options["gguf_file"] = str(path.parent), path.name
     else:
         name = check_model(name_or_path)
+        check_weights(name, revision)
     try:
         with quiet():
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
-                name, revision=revision, output_loading_info=True, trust_remote_code=False, **options
+                name,
+                revision=revision,
+                output_loading_info=True,
+                trust_remote_code=False,
+                ignore_mismatched_sizes=True,  # the report says which
+                **options,
             )
             if path:
                 tokenizer = transformers.AutoTokenizer.from_pretrained(name, gguf_file=path.name)
-            else:
-                tokenizer = load_tokenizer(name, revision)
     except Exception as error:
         if (needs_code := own_code(error, name)) is not None:
             raise needs_code from error
@@ -133,13 +140,16 @@ def load_causal(
             f"Expected {os.fspath(name_or_path)} to be a causal language model, but it cannot be opened as one: "
             f"{first_line(error)}"
         ) from error
+    check_report(model, report, "causal language model", name)
     if report["missing_keys"]:
         absent = ", ".join(sorted(report["missing_keys"])[:3])
         raise ValueError(
             f"Expected {name} to be a causal language model, but its checkpoint lacks the weights {absent}."
         )
+    if not path:
+        tokenizer = load_tokenizer(name, revision)
     check_vocabulary(model, tokenizer, name)
-    model.to(device if device is not None else default_device())
+    model.to(default_device() if device is None else check_device(device))
     return CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
 
 

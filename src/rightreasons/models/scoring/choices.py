@@ -16,7 +16,7 @@ from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_one_of
-from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, quiet
+from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, own_code, quiet
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
 from rightreasons.models.scoring.classes import predict_choices
@@ -217,7 +217,7 @@ def _kind(name: str, revision: str | None) -> str:
         try:
             config = transformers.AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
-            raise ValueError(
+            raise own_code(error, name) or ValueError(
                 f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
                 f"cannot be read ({first_line(error)})."
             ) from error
