@@ -71,7 +71,7 @@ class Row:
         requests: Number of requests.
         largest: The largest difference.
         beyond: How many differ by more than `TOLERANCE`.
-        exact: The largest difference once the harness computes the softmax of those in float64.
+        exact: The largest difference of these, once the harness computes their softmax in float64.
         way: How our side batched them.
     """
 
@@ -110,10 +110,11 @@ def compare(scorer: CausalLM, items: str, prompts: list[str], choices: list[list
     pairs = [(prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
     off = np.abs(ours - theirs(scorer, pairs, batch_size))
     beyond = np.flatnonzero(off > TOLERANCE)
-    exact = off.copy()
+    exact = 0.0
     if len(beyond):
-        exact[beyond] = np.abs(ours[beyond] - theirs(scorer, [pairs[i] for i in beyond], batch_size, "float64"))
-    return Row(scorer.name, items, len(off), float(off.max()), len(beyond), float(exact.max()), scores.way)
+        again = theirs(scorer, [pairs[i] for i in beyond], batch_size, "float64")
+        exact = float(np.abs(ours[beyond] - again).max())
+    return Row(scorer.name, items, len(off), float(off.max()), len(beyond), exact, scores.way)
 
 
 def packaged(data_dir: Path | None) -> list[Row]:
@@ -163,18 +164,18 @@ def families(named: list[str]) -> tuple[list[Row], list[str], list[str]]:
 def tables(real: list[Row], tiny: list[Row], refused: list[str], left_out: list[str]) -> str:
     """Write what was measured."""
     lines = [
-        "| model | items | requests | largest difference, nats | beyond 1e-3 | largest, those in float64 | way |",
+        "| model | items | requests | largest difference, nats | beyond 1e-3 | these, softmax in float64 | way |",
         "|---|---|---:|---:|---:|---:|---|",
     ]
     lines += [
-        f"| {row.model} | {row.items} | {row.requests:,} | {row.largest:.0e} | {row.beyond} | {row.exact:.0e} | "
-        f"{row.way} |"
+        f"| {row.model} | {row.items} | {row.requests:,} | {row.largest:.0e} | {row.beyond} | "
+        f"{f'{row.exact:.1e}' if row.beyond else '–'} | {row.way} |"
         for row in real
     ]
     lines.append(
         f"| {len(tiny)} families, tiny | own words | {sum(row.requests for row in tiny):,} | "
         f"{max((row.largest for row in tiny), default=0.0):.0e} | {sum(row.beyond for row in tiny)} | "
-        f"{max((row.exact for row in tiny), default=0.0):.0e} | see below |"
+        f"{max((f'{row.exact:.1e}' for row in tiny if row.beyond), default='–')} | see below |"
     )
     lines += ["", "| way, tiny models | families |", "|---|---|"]
     groups: dict[str, list[str]] = {}
