@@ -2,8 +2,8 @@
 
     python benchmarks/decoders.py [--models encoder,llama,qwen3] [--repeats 3]
 
-The encoder is the packaged MiniLM with a random head; the decoders are a Llama and a Qwen3 of about 100 million
-parameters with random weights, built here. Texts are random words of the packaged tokenizer. Processor time of one
+The encoder is the packaged MiniLM with a random head; the decoders are a Llama and a Qwen3 of about 120 million
+parameters with random weights, built here; those that classify have two of their twelve layers. Texts are random words of the packaged tokenizer. Processor time of one
 thread; in every repeat ours and its peer take turns in one process, and the median of the ratios counts, so that other
 work on the machine does not matter much. The model's trial is run before and timed by itself.
 
@@ -43,8 +43,9 @@ from rightreasons.models.scoring.classes import predict, predict_choices
 
 BATCH_SIZE = 32
 NODES = 4
-LENGTHS = (8, 40, 16, 30, 8, 24, 40, 16, 30, 12, 24, 12)
-"""Words of the texts that are explained, in the order of the data."""
+FEW_LAYERS = 2
+"""Layers of the decoders that are explained: attributions of all twelve take minutes, and what is beside the model's
+passes counts for more with fewer."""
 
 SIZES = {
     "hidden_size": 768,
@@ -96,7 +97,7 @@ def classifier_of(name: str, tokenizer, folder: Path) -> Classifier:
     if name == "encoder":
         model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=2)
     else:
-        config = DECODERS[name](vocab_size=len(tokenizer), num_labels=2, **SIZES)
+        config = DECODERS[name](vocab_size=len(tokenizer), num_labels=2, **{**SIZES, "num_hidden_layers": FEW_LAYERS})
         model = transformers.AutoModelForSequenceClassification.from_config(config)
     return load_classifier(save(folder, model, tokenizer), device="cpu")
 
@@ -129,22 +130,22 @@ def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str,
     bare()
     print(f"  trial {seconds(trial):.2f} s, a bare pass over the {len(texts)} texts {seconds(bare):.2f} s", flush=True)
     options = {"batch_size": BATCH_SIZE, "progress": False}
-    explained = texts[: len(LENGTHS)]
     nodes = {"steps": NODES, "method": "riemann_right"}
 
     def ours() -> None:
-        integrated_gradients(classifier, explained, baseline="pad", progress=False, **nodes)
+        integrated_gradients(classifier, texts, baseline="pad", progress=False, **nodes)
 
     table = classifier.model.get_input_embeddings()
-    alike = np.unique(encoded.lengths[: len(LENGTHS)], return_counts=True)
+    lengths = np.sort(encoded.lengths)
 
     def floor() -> None:
+        """Batches of one length, the mean of 16 texts of like length: all tokens, no padding."""
         with frozen(classifier.model) as model:
-            for length, count in zip(*alike, strict=True):
+            for part in np.array_split(lengths, -(-len(lengths) // 16)):
                 for _ in range(NODES):
-                    one_pass(model, table, torch.randint(1000, 5000, (int(count), int(length))))
+                    one_pass(model, table, torch.randint(1000, 5000, (len(part), round(part.mean()))))
 
-    first = integrated_gradients(classifier, explained, method="gauss_legendre", steps=1, progress=False).explained
+    first = integrated_gradients(classifier, texts, method="gauss_legendre", steps=1, progress=False).explained
     floor()
     return {
         "predict / bare forward passes": ratio(lambda: predict(classifier, texts, **options), bare, repeats),
@@ -152,7 +153,7 @@ def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str,
             lambda: fisher_information(classifier, texts, **options), bare, repeats
         ),
         "captum / ours, equal nodes": ratio(
-            lambda: captum_scores(classifier, explained, first, by_length=False, **nodes), ours, repeats
+            lambda: captum_scores(classifier, texts, first, by_length=False, **nodes), ours, repeats
         ),
         "integrated gradients / floor": ratio(ours, floor, repeats),
     }
@@ -202,6 +203,7 @@ def causal(scorer: CausalLM, prompts: list[str], choices: list[list[str]], repea
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="encoder,llama,qwen3", help="comma-separated models")
+    parser.add_argument("--parts", default="choices,classes", help="what is measured")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
@@ -211,23 +213,23 @@ def main() -> None:
     print(f"{platform.machine()}, one thread, torch {torch.__version__}, transformers {transformers.__version__}")
     for name in options.models.split(","):
         rng = np.random.default_rng(0)
-        texts = [words(count, rng, tokenizer) for count in LENGTHS]
-        n_choices = 24 if name == "encoder" else 6
-        if name == "encoder":
-            texts += [words(int(rng.integers(4, 61)), rng, tokenizer) for _ in range(148)]
+        n_texts, n_choices = (128, 24) if name == "encoder" else (48, 4)
+        texts = [words(int(rng.integers(4, 61 if name == "encoder" else 41)), rng, tokenizer) for _ in range(n_texts)]
         prompts = [words(int(rng.integers(40, 81)), rng, tokenizer) for _ in range(n_choices)]
         choices = [[words(int(rng.integers(8, 24)), rng, tokenizer) for _ in range(4)] for _ in prompts]
         print(f"{name}: {len(texts)} texts, {len(prompts)} items of 4 choices", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            if name == "encoder":
+            found: dict[str, float] = {}
+            if name == "encoder" and "choices" in options.parts:
                 found = encoder_choices(prompts, choices, options.repeats)
-            else:
+            elif "choices" in options.parts:
                 scorer = scorer_of(name, tokenizer, Path(folder) / "causal")
                 print(f"  {sum(p.numel() for p in scorer.model.parameters()) / 1e6:.0f} million parameters")
                 found = causal(scorer, prompts, choices, options.repeats)
                 del scorer
-            classifier = classifier_of(name, tokenizer, Path(folder) / "classes")
-            found |= classes(classifier, texts, options.repeats)
+            if "classes" in options.parts:
+                classifier = classifier_of(name, tokenizer, Path(folder) / "classes")
+                found |= classes(classifier, texts, options.repeats)
         for what, size in found.items():
             print(f"| {name} | {what} | {size:.2f} | {TARGETS[what]} |", flush=True)
 
