@@ -3,9 +3,10 @@
     python benchmarks/decoders.py [--models encoder,llama,qwen3] [--repeats 3]
 
 The encoder is the packaged MiniLM with a random head; the decoders are a Llama and a Qwen3 of about 120 million
-parameters with random weights, built here; those that classify have two of their twelve layers. Texts are random words of the packaged tokenizer. Processor time of one
-thread; in every repeat ours and its peer take turns in one process, and the median of the ratios counts, so that other
-work on the machine does not matter much. The model's trial is run before and timed by itself.
+parameters with random weights, built here; those that classify have two of their twelve layers. Texts are random words
+of the packaged tokenizer. Processor time of one thread; in every repeat ours and its peer take turns in one process,
+and the median of the ratios counts, so that other work on the machine does not matter much. The model's trial is run
+before and timed by itself.
 
 1. `predict` / bare forward passes over the same batches, tokenized, sorted by length and padded.
 2. Choices: `predict_choices` / the bare loop (encoder); a plain loop over all (prompt, choice) pairs, and
