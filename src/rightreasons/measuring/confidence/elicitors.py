@@ -1,0 +1,378 @@
+"""How sure a language model is of its own answers, asked in several ways: a table of confidence from a scorer.
+
+Whatever the way, the confidence is in the one answer that the scorer gives to an item, so that all ways are about the
+same answers and can be compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis.calibration.meaning import meaning_clusters, semantic_entropy
+from rightreasons.data.opening.judged.confidence import ConfidenceTable
+from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.options import takes
+from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.measuring.confidence.options import ElicitOptions
+from rightreasons.models.prompting.parsing import parse_answer
+from rightreasons.models.prompting.prompted import Prompted
+from rightreasons.models.prompting.rendering import Item
+from rightreasons.models.protocol import Ability, Message, Request, Scorer, lacking
+
+P_TRUE = "Proposed answer: {answer}\nIs the proposed answer:\n (A) True\n (B) False\n"
+"""The question of P(True), as Kadavath et al. (2022, section 3.1) word it."""
+
+VERBALIZED = (
+    "Provide the probability that your answer is correct. Give ONLY the probability, no other words or explanation.\n\n"
+    "For example:\n\nProbability: <the probability between 0.0 and 1.0 that your answer is correct, without any extra "
+    "commentary whatsoever; just the probability!>"
+)
+"""The question of the verbalized confidence, in the second turn of Tian et al. (2023, "Verb. 2S")."""
+
+_NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?|\.\d+)\s*(%|percent\b)?", re.IGNORECASE)
+_LABELED = re.compile(r"\b(?:probability|confidence)\b\W*(?:(?:is|of|that)\b[^\d.]*)?", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Elicited:
+    """How sure a model is of its answers, by every way in which it was asked.
+
+    Attributes:
+        table: The confidence of each source in the answers, and whether these are right; for `measure_confidence`.
+        answers: (N,) the answers: classes or choices; -1 for an item without one.
+        prompts: Source -> what was asked about the first item, verbatim.
+        said: Source -> N texts, or lists of texts, that the model wrote.
+        entropy: (N,) semantic entropy in nats of the drawn answers; None unless "meaning" is asked.
+    """
+
+    table: ConfidenceTable
+    answers: NDArray[np.int64]
+    prompts: Mapping[str, str]
+    said: Mapping[str, Sequence[Any]]
+    entropy: NDArray[np.float64] | None = None
+
+
+@takes(ElicitOptions)
+@checks_kinds
+def elicit_confidence(
+    scorer: Any,
+    rows: Mapping[str, Sequence[Any]],
+    *,
+    options: ElicitOptions,
+    nli: Any = None,
+    progress: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> Elicited:
+    r"""Ask a model how sure it is of its answers.
+
+    - "probability": the probability of the answer among the labels or choices, which is the confidence of the scorer;
+    - "p_true": \(p(A) / (p(A) + p(B))\) where the model is asked whether its answer is (A) true or (B) false;
+    - "verbalized": the number from 0 to 1, or percentage, that it says; no confidence where there is none, or several;
+    - "samples": the share of drawn answers that give the answer, of those that give any (self-consistency);
+    - "meaning": the share of drawn answers that mean the same as the answer, by a model of inference.
+
+    Args:
+        scorer: A `Scorer`; for all sources but "probability" a `Prompted` one. Its answers are what the confidence is
+            in.
+        rows: Columns `id`, `label`, and `text` (perhaps `text_pair`), or `prompt` and `choices`.
+        options: The fields of `ElicitOptions`: the sources, and how answers are drawn.
+        nli: A classifier with a label that begins with "entail", for "meaning".
+        progress: Whether to show a progress bar.
+        out: Folder in which the answers are kept, to go on from.
+
+    Returns:
+        The confidences, the answers, what was asked and what was said.
+
+    Raises:
+        TypeError: If the scorer is no scorer.
+        ValueError: If a source needs what the model cannot do, or there is no label, or no model of inference.
+
+    References:
+        Kadavath et al. (2022), Language Models (Mostly) Know What They Know, section 3. Tian et al. (2023), Just Ask
+        for Calibration. Wang et al. (2023), Self-Consistency Improves Chain of Thought Reasoning in Language Models.
+        Kuhn et al. (2023), Semantic Uncertainty.
+    """
+    prompted = scorer if isinstance(scorer, Prompted) else None
+    if not isinstance(scorer, Scorer):
+        raise TypeError(f"Expected a scorer, but got {type(scorer).__name__}.")
+    if prompted is None and set(options.sources) != {"probability"}:
+        raise ValueError(
+            f"Expected a prompted language model for {', '.join(options.sources)}, but {scorer.name} is none: it has "
+            "the probability alone."
+        )
+    if "meaning" in options.sources and nli is None:
+        raise ValueError("Expected a classifier of inference (`nli`) for meaning, but got none.")
+    folder = None if out is None else Path(out)
+    labels = np.asarray(rows["label"], dtype=np.int64)
+    names = [str(name) for name in rows["id"]]
+    if (labels < 0).any() or not len(labels):
+        raise ValueError("Expected a label of each item, to know which answers are right, but there are items without.")
+    if "choices" in rows:
+        scores = scorer.choose(
+            rows["prompt"], rows["choices"], ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
+        )
+    else:
+        pairs = rows.get("text_pair")
+        scores = scorer.predict(
+            rows["text"], text_pairs=pairs, ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
+        )
+    answers = np.full(len(names), -1)
+    place_of = {name: place for place, name in enumerate(names)}
+    places = np.array([place_of[name] for name in scores.ids], dtype=np.int64)
+    answers[places] = scores.predicted
+    confidence: dict[str, NDArray[np.float64]] = {}
+    prompts: dict[str, str] = {}
+    said: dict[str, Sequence[Any]] = {}
+    entropy = None
+    if "probability" in options.sources:
+        if prompted is not None and prompted.rendering.scoring == "generated" and prompted.prompt.samples == 1:
+            raise ValueError(
+                "Expected scored answers for the probability of an answer, but this model's are generated: leave "
+                "probability out, or ask it by another scoring."
+            )
+        confidence["probability"] = _spread(scores.confidence, places, len(names))
+    if prompted is not None:
+        prompts["probability"] = str(prompted.describe()["example"])
+        asked = [_item(prompted, rows, row) for row in places]
+        asking = _Asking(prompted, asked, answers[places], options, progress=progress)
+        for source in options.sources:
+            if source in ("p_true", "verbalized"):
+                values, prompts[source], said[source] = getattr(asking, source)(_part(folder, source))
+                confidence[source] = _spread(values, places, len(names))
+        if {"samples", "meaning"} & set(options.sources):
+            prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
+            said["samples"] = drawn
+            if "samples" in options.sources:
+                confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
+            if "meaning" in options.sources:
+                values, of_items = asking.meaning(drawn, nli)
+                confidence["meaning"] = _spread(values, places, len(names))
+                entropy = _spread(of_items, places, len(names))
+    right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
+    table = ConfidenceTable(
+        items=tuple(names),
+        confidence={source: confidence[source] for source in options.sources},
+        correct=dict.fromkeys(options.sources, right),
+        groups=tuple(map(str, rows["group"])) if "group" in rows else None,
+        used=f"asked of {scorer.name}",
+    )
+    return Elicited(table, answers, prompts, said, entropy)
+
+
+def parse_probability(text: str) -> float | None:
+    """Return the probability that a text gives: a number from 0 to 1, or a percentage; None where there is none.
+
+    What follows "probability" or "confidence" counts; without these words, a number that stands alone. Whole numbers
+    above 1 count only with "%" or "percent", and several different numbers are none.
+
+    Example:
+        >>> parse_probability("Probability: 0.85"), parse_probability("I am 90% sure."), parse_probability("85")
+        (0.85, 0.9, None)
+        >>> parse_probability("Between 0.2 and 0.4") is None
+        True
+    """
+    labeled = list(_LABELED.finditer(text))
+    found = [match for lead in labeled if (match := _NUMBER.match(text, lead.end()))] or list(_NUMBER.finditer(text))
+    values = {float(match[1]) / (100 if match[2] else 1) for match in found}
+    value = next(iter(values)) if len(values) == 1 else None
+    return value if value is not None and 0 <= value <= 1 else None
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+class _Asking:
+    """Further questions about items and the answers that a prompted model gave to them."""
+
+    def __init__(
+        self,
+        scorer: Prompted,
+        items: Sequence[Item],
+        answers: NDArray[np.int64],
+        options: ElicitOptions,
+        progress: bool,
+    ) -> None:
+        self.scorer, self.items, self.answers, self.options, self.progress = scorer, items, answers, options, progress
+        asked = scorer.rendering
+        self.requests = [asked.request(item, scorer.shots(item)) for item in items]
+        self.words = [asked.texts(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        self.given = [asked.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+
+    def p_true(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+        """Return the probability that the model calls its answer true."""
+        engine = self.scorer.engine
+        able: Ability = "likelihoods" if "likelihoods" in engine.abilities else "next_words"
+        self._check(able, "p_true")
+        chat = self.scorer.rendering.chat
+        end = "Answer with A or B alone." if chat else "The proposed answer is: ("
+        requests = [
+            dataclasses.replace(request, continuations=("A", "B"))
+            for request in self._follow(lambda words: P_TRUE.format(answer=words) + end)
+        ]
+        ask = engine.likelihoods if able == "likelihoods" else engine.next_words
+        found = ask(requests, progress=self.progress, out=out)
+        values = np.array(
+            [
+                np.nan if request.name in found.failures else 1 / (1 + np.exp(min(row[1] - row[0], 700.0)))
+                for request, row in zip(requests, found.values, strict=True)
+            ]
+        )
+        return values, self._render(requests), []
+
+    def verbalized(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
+        """Return the probability that the model says; NaN where none can be read."""
+        self._check("text", "verbalized")
+        end = "" if self.scorer.rendering.chat else "\n\nProbability:"
+        requests = self._follow(lambda words: VERBALIZED + end)
+        found = self.scorer.engine.generate(
+            requests,
+            max_new_tokens=self.options.max_new_tokens,
+            seed=self.options.seed,
+            progress=self.progress,
+            out=out,
+        )
+        texts = [own[0] if own else "" for own in found.texts]
+        # Outside a chat the model goes on writing: the first line that says something is its answer.
+        lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
+        values = [parse_probability(line) for line in lines]
+        return np.array([np.nan if value is None else value for value in values]), self._render(requests), texts
+
+    def draw(self, out: Path | None) -> tuple[str, list[list[str]]]:
+        """Return answers that are drawn at a temperature."""
+        self._check("text", "samples")
+        asked = self._drawing
+        requests = [
+            dataclasses.replace(asked.rendering.request(item, self.scorer.shots(item)), continuations=())
+            for item in self.items
+        ]
+        found = self.scorer.engine.generate(
+            requests,
+            n=self.options.n_samples,
+            temperature=self.options.temperature,
+            max_new_tokens=self.options.max_new_tokens,
+            seed=self.options.seed,
+            progress=self.progress,
+            out=out,
+        )
+        return self._render(requests), [list(own) for own in found.texts]
+
+    def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """Return the share of drawn answers that are the answer; NaN where none can be read."""
+        asked = self._drawing.rendering
+        shares = []
+        for item, answer, texts in zip(self.items, self.answers.tolist(), drawn, strict=True):
+            own = asked.answers(item)
+            others = () if asked.style == "words" else asked.texts(item)
+            read = [parse_answer(text, own, others=others, pattern=self.scorer.prompt.pattern) for text in texts]
+            known = [each for each in read if each >= 0]
+            shares.append(known.count(answer) / len(known) if known else np.nan)
+        return np.array(shares)
+
+    def meaning(self, drawn: Sequence[Sequence[str]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones."""
+        shares, entropies = [], []
+        entails = _Inference(nli)
+        for item, answer, texts in zip(self.items, self.words, drawn, strict=True):
+            question = str(item.fields.get("prompt") or item.fields.get("text") or "")
+            spoken = [text.strip() for text in texts if text.strip()]
+            if not spoken:
+                shares.append(np.nan)
+                entropies.append(np.nan)
+                continue
+            clusters = meaning_clusters(entails.table(question, [answer, *spoken]))
+            shares.append(float((clusters[1:] == clusters[0]).mean()))
+            entropies.append(semantic_entropy(meaning_clusters(entails.table(question, spoken))))
+        return np.array(shares), np.array(entropies)
+
+    @property
+    def _drawing(self) -> Prompted:
+        scorer = self.scorer
+        prompt = dataclasses.replace(scorer.prompt, scoring="generated", samples=1)
+        return Prompted(prompt, scorer.engine, scorer.label_names, examples=scorer.examples, seed=scorer.seed)
+
+    def _follow(self, question: Any) -> list[Request]:
+        return [
+            _followed(request, given, question(words))
+            for request, given, words in zip(self.requests, self.given, self.words, strict=True)
+        ]
+
+    def _render(self, requests: Sequence[Request]) -> str:
+        return self.scorer.engine.render(requests[0].prompt) if requests else ""
+
+    def _check(self, ability: Ability, source: str) -> None:
+        reason = lacking(self.scorer.engine, ability, source)
+        if reason:
+            raise ValueError(reason)
+
+
+class _Inference:
+    """Whether texts entail one another, by a classifier; each pair is asked once.
+
+    Args:
+        classifier: A classifier of pairs of texts.
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        names = list(classifier.label_names or ())
+        found = [place for place, name in enumerate(names) if name.casefold().startswith("entail")]
+        if len(found) != 1:
+            raise ValueError(
+                f"Expected one label of `nli` that begins with 'entail', but its labels are {listed(names)}."
+            )
+        self.classifier, self.label = classifier, found[0]
+        self.known: dict[tuple[str, str], bool] = {}
+
+    def table(self, question: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Return (n, n) whether text i entails text j; texts alike but for case and marks entail each other."""
+        from rightreasons.models import predict
+
+        plain = [" ".join(re.sub(r"[^\w\s]", " ", text).casefold().split()) for text in texts]
+        asked = [f"{question} {text}".strip() for text in texts]
+        pairs = sorted({(one, two) for one in asked for two in asked if one != two} - self.known.keys())
+        if pairs:
+            scores = predict(
+                self.classifier, [one for one, _ in pairs], text_pairs=[two for _, two in pairs], progress=False
+            )
+            self.known.update(zip(pairs, (scores.predicted == self.label).tolist(), strict=True))
+        return np.array(
+            [
+                [plain[i] == plain[j] or self.known.get((asked[i], asked[j]), True) for j in range(len(texts))]
+                for i in range(len(texts))
+            ]
+        )
+
+
+def _followed(request: Request, answer: str, question: str) -> Request:
+    """Return a request that goes on after the answer with another question."""
+    if isinstance(request.prompt, str):
+        gap = "" if request.prompt[-1:].isspace() else " "
+        return Request(request.name, f"{request.prompt}{gap}{answer}\n\n{question}")
+    turns: list[Message] = list(request.prompt)
+    if turns[-1]["role"] == "assistant":
+        start = turns.pop()["content"]
+        answer = f"{start}{'' if start[-1:].isspace() else ' '}{answer}"
+    turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
+    return Request(request.name, tuple(turns))
+
+
+def _item(scorer: Prompted, rows: Mapping[str, Sequence[Any]], row: int) -> Item:
+    fields = ("prompt", "choices") if scorer.label_names is None else ("text", "text_pair")
+    return Item(str(rows["id"][row]), {name: rows[name][row] if name in rows else None for name in fields})
+
+
+def _spread(values: NDArray[np.float64], places: NDArray[np.int64], n_items: int) -> NDArray[np.float64]:
+    spread = np.full(n_items, np.nan)
+    spread[places] = values
+    return spread
+
+
+def _part(out: Path | None, name: str) -> Path | None:
+    return None if out is None else out / name
