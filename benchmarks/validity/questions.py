@@ -611,6 +611,8 @@ EXEMPT = {
         for part in ("cues.effect", "removals")
         for figure in ("confidence_interval", "control_interval", "excess_interval", "interval", "p_value")
     },
+    ("judge_bias", "consistency.p_value"): "It is not tested.",
+    ("judge_bias", "own.p_value"): "It is not tested: its own answer may be better.",
     ("mcnemar", "interval"): "McNemar's test gives no interval.",
     ("worst_group_accuracy", "group.interval"): "It is one of `groups`; the interval of the worst is `interval`.",
 }

@@ -31,6 +31,8 @@ from .calibration.lint import ConfidenceVersusLabelWarning as ConfidenceVersusLa
 from .calibration.lint import PositiveVersusCorrectnessWarning as PositiveVersusCorrectnessWarning
 from .calibration.macro_ce import MacroCalibrationResult as MacroCalibrationResult
 from .calibration.macro_ce import macro_ce as macro_ce
+from .calibration.meaning import meaning_clusters as meaning_clusters
+from .calibration.meaning import semantic_entropy as semantic_entropy
 from .calibration.options import CalibrationErrorOptions as CalibrationErrorOptions
 from .calibration.proper_scores import BrierResult as BrierResult
 from .calibration.proper_scores import NllResult as NllResult
@@ -97,6 +99,9 @@ from .intervals import paired_bootstrap as paired_bootstrap
 from .intervals import wilson as wilson
 from .probes.choice_paralysis import ChoiceParalysis as ChoiceParalysis
 from .probes.choice_paralysis import choice_paralysis as choice_paralysis
+from .probes.judges import JudgeBias as JudgeBias
+from .probes.judges import Preference as Preference
+from .probes.judges import judge_bias as judge_bias
 from .probes.option_order import ChoicesOnly as ChoicesOnly
 from .probes.option_order import PositionBias as PositionBias
 from .probes.option_order import choices_only as choices_only
@@ -163,6 +168,7 @@ __all__ = [
     "HumanCalibration",
     "HumanPerformance",
     "Interval",
+    "JudgeBias",
     "KernelCalibration",
     "LmiCounts",
     "LmiResult",
@@ -173,6 +179,7 @@ __all__ = [
     "PairedTest",
     "PositionBias",
     "PositiveVersusCorrectnessWarning",
+    "Preference",
     "PriorBias",
     "Randomization",
     "RankCorrelation",
@@ -226,11 +233,13 @@ __all__ = [
     "generalization_score",
     "human_calibration",
     "human_performance",
+    "judge_bias",
     "kernel_calibration",
     "lmi",
     "macro_ce",
     "margin",
     "mcnemar",
+    "meaning_clusters",
     "negative_log_likelihood",
     "normalize_answer",
     "paired_bootstrap",
@@ -246,6 +255,7 @@ __all__ = [
     "recalibrate",
     "recalibration_report",
     "selective_scores",
+    "semantic_entropy",
     "shortcut_reliance",
     "shortcut_tradeoff",
     "smooth_ece",

@@ -16,7 +16,11 @@ from .opening.datasets import open_multiple_choice as open_multiple_choice
 from .opening.datasets import open_splits as open_splits
 from .opening.judged.confidence import ConfidenceTable as ConfidenceTable
 from .opening.judged.confidence import read_confidence as read_confidence
+from .opening.judged.judgments import JudgedPairs as JudgedPairs
+from .opening.judged.judgments import Judgments as Judgments
+from .opening.judged.judgments import read_judgments as read_judgments
 from .opening.options import ConfidenceOptions as ConfidenceOptions
+from .opening.options import JudgmentOptions as JudgmentOptions
 from .opening.options import PredictionOptions as PredictionOptions
 from .opening.predictions import ModelAnswers as ModelAnswers
 from .opening.predictions import Predictions as Predictions
@@ -68,6 +72,9 @@ __all__ = [
     "Config",
     "Functionality",
     "Hub",
+    "JudgedPairs",
+    "JudgmentOptions",
+    "Judgments",
     "ModelAnswers",
     "Perturbation",
     "Perturber",
@@ -109,6 +116,7 @@ __all__ = [
     "read_answers",
     "read_confidence",
     "read_hatecheck",
+    "read_judgments",
     "read_predictions",
     "read_rating_sheets",
     "read_runs",

@@ -13,6 +13,9 @@ from .causal_shortcuts import CausalMeasurement as CausalMeasurement
 from .causal_shortcuts import cue_groups as cue_groups
 from .causal_shortcuts import measure_causal_shortcuts as measure_causal_shortcuts
 from .causal_shortcuts import named_cues as named_cues
+from .confidence.elicitors import Elicited as Elicited
+from .confidence.elicitors import elicit_confidence as elicit_confidence
+from .confidence.options import ElicitOptions as ElicitOptions
 from .confidence.sources import ConfidenceMeasurement as ConfidenceMeasurement
 from .confidence.sources import SourceFigures as SourceFigures
 from .confidence.sources import measure_confidence as measure_confidence
@@ -26,6 +29,9 @@ from .difficulty import DifficultyMeasurement as DifficultyMeasurement
 from .difficulty import measure_difficulty as measure_difficulty
 from .difficulty import measure_flips as measure_flips
 from .estimates import Estimate as Estimate
+from .judges.bias import JudgesMeasurement as JudgesMeasurement
+from .judges.bias import judge_pairs as judge_pairs
+from .judges.bias import measure_judges as measure_judges
 from .option_order import OrderFigures as OrderFigures
 from .option_order import measure_option_order as measure_option_order
 from .options import BehaviorOptions as BehaviorOptions
@@ -68,10 +74,13 @@ __all__ = [
     "CuesOptions",
     "DifficultyMeasurement",
     "DifficultyOptions",
+    "ElicitOptions",
+    "Elicited",
     "Estimate",
     "JudgedCase",
     "JudgedExample",
     "JudgedItems",
+    "JudgesMeasurement",
     "OrderFigures",
     "ProbeFigures",
     "ProbeScores",
@@ -87,7 +96,9 @@ __all__ = [
     "SuiteAnswers",
     "choice_requests",
     "cue_groups",
+    "elicit_confidence",
     "failing_cases",
+    "judge_pairs",
     "judged_cases",
     "measure_behavior",
     "measure_calibration",
@@ -97,6 +108,7 @@ __all__ = [
     "measure_cues",
     "measure_difficulty",
     "measure_flips",
+    "measure_judges",
     "measure_option_order",
     "measure_probes",
     "measure_reading",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Resamples, Seed
-from rightreasons.data.opening.options import ConfidenceOptions
+from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Limit, Resamples, Seed, Split
+from rightreasons.data.opening.options import ConfidenceOptions, SourceOptions
+from rightreasons.measuring.confidence.options import SOURCES
+from rightreasons.models.prompting.prompt import Prompt
 
 if TYPE_CHECKING:
+    from rightreasons.measuring.confidence.elicitors import Elicited
+    from rightreasons.measuring.confidence.options import ElicitOptions
     from rightreasons.measuring.confidence.sources import ConfidenceMeasurement
 
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
@@ -23,19 +27,33 @@ app = command_line()
 EXAMPLES = (
     "rightreasons confidence answers.csv --source-column method --item-column question_id",
     "rightreasons confidence probability.jsonl verbalized.jsonl --out figures.json",
+    "rightreasons confidence MODEL piqa --elicit probability,p_true,verbalized,samples --limit 200",
 )
 
 
-@declared_command(app, "confidence", {"options": ConfidenceOptions})
+@declared_command(app, "confidence", {"options": ConfidenceOptions, "source": SourceOptions, "prompt": Prompt})
 def confidence(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Tables with a confidence and whether the answer was right; of several, each is a source.",
+            help="Tables with a confidence and whether the answer was right; of several, each is a source. With "
+            "--elicit: a causal language model (folder, hub id or URL of a server) and a dataset.",
             metavar="FILE",
             show_default=False,
         ),
     ],
+    elicit: Annotated[
+        str | None,
+        typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
+    ] = None,
+    task: Annotated[
+        str, typer.Option(help="With --elicit, what the dataset is: multiple_choice or classification.")
+    ] = "multiple_choice",
+    nli: Annotated[str | None, typer.Option(help="Classifier of inference, for --elicit meaning.")] = None,
+    n_samples: Annotated[int, typer.Option(help="Drawn answers per item, for --elicit samples.", min=1)] = 10,
+    temperature: Annotated[float, typer.Option(help="Temperature of drawn answers.")] = 1.0,
+    split: Split = None,
+    limit: Limit = None,
     n_bins: Annotated[int, typer.Option(help="Number of confidence bins.", min=1)] = 15,
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
@@ -43,20 +61,73 @@ def confidence(
     out: FiguresFile = None,
     *,
     options: ConfidenceOptions,
+    source: SourceOptions,
+    prompt: Prompt,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.judged.confidence import read_confidence
+    from rightreasons.foundations.options import listed
     from rightreasons.foundations.resampling import Resampling
+    from rightreasons.measuring.confidence.options import ElicitOptions
     from rightreasons.measuring.confidence.sources import measure_confidence
     from rightreasons.measuring.options import CalibrationOptions
 
     resampling = Resampling(confidence_level, n_resamples, seed)
-    table = read_confidence(list(files), options=options)
+    figures: dict[str, Any] = {}
+    if elicit is None:
+        table = read_confidence(list(files), options=options)
+    else:
+        asked = ElicitOptions(
+            tuple(listed(elicit) or ()), n_samples, temperature, max_new_tokens=prompt.max_new_tokens, seed=seed
+        )
+        if len(files) != 2:
+            raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
+        elicited = _elicited(files[0], files[1], task, split, limit, nli, source=source, prompt=prompt, options=asked)
+        table, figures["prompts"] = elicited.table, dict(elicited.prompts)
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
-    typer.secho(f"{', '.join(map(str, files))}: {measured.n_items:,} items ({table.used})", bold=True)
+    typer.secho(f"{', '.join(files)}: {measured.n_items:,} items ({table.used})", bold=True)
     show(measured)
-    write_figures(out, measured)
+    write_figures(out, {**measured.to_dict(), **figures})
+
+
+def _elicited(
+    model: str,
+    dataset: str,
+    task: str,
+    split: str | None,
+    limit: int | None,
+    nli: str | None,
+    *,
+    source: SourceOptions,
+    prompt: Prompt,
+    options: ElicitOptions,
+) -> Elicited:
+    """Ask a language model how sure it is of its answers to the labeled items of a split."""
+    from rightreasons.data import choose_split, labeled_items, open_splits
+    from rightreasons.data.opening.splits import TEST_SPLITS, limited
+    from rightreasons.foundations.validation import check_one_of
+    from rightreasons.measuring.confidence.elicitors import elicit_confidence
+    from rightreasons.models import Examples, LocalEngine, Prompted, load_causal, load_classifier
+    from rightreasons.models.servers.engine import open_server
+    from rightreasons.models.servers.options import ServerOptions
+
+    check_one_of(task, ("multiple_choice", "classification"), "task")
+    splits = open_splits(dataset, **source.source(task))
+    name = choose_split(splits, split, where=dataset, preferred=TEST_SPLITS, others=True)
+    items = limited(labeled_items(splits[name]), limit, options.seed)
+    rows = {column: items[column][:] for column in items.column_names}
+    examples, names = None, None if task == "multiple_choice" else items.features["label"].names
+    if prompt.shots and "train" in splits and name != "train":
+        train = labeled_items(splits["train"])
+        columns = ("prompt", "choices", "label") if names is None else ("text", "label")
+        make = Examples.of_choices if names is None else Examples.of_texts
+        examples = make(train["id"][:], *(train[column][:] for column in columns))
+    server = model.startswith(("http://", "https://"))
+    engine = open_server(model, options=ServerOptions()) if server else LocalEngine(load_causal(model))
+    scorer = Prompted(prompt, engine, names, examples=examples, seed=options.seed)
+    inference = None if nli is None else load_classifier(nli)
+    return elicit_confidence(scorer, rows, options=options, nli=inference)
 
 
 def show(measured: ConfidenceMeasurement) -> None:

@@ -1,0 +1,1 @@
+"""Judges of pairs: a chooser with two candidates, and what else than quality decides for it."""
