@@ -83,7 +83,8 @@ def elicit_confidence(
         scorer: A `Scorer`; for all sources but "probability" a `Prompted` one. Its answers are what the confidence is
             in.
         rows: Columns `id`, `label`, and `text` (perhaps `text_pair`), or `prompt` and `choices`.
-        options: The fields of `ElicitOptions`: the sources, and how answers are drawn.
+        options: The fields of `ElicitOptions`: sources (of those above), n_samples and temperature of drawn answers,
+            max_new_tokens of what is generated, and seed.
         nli: A classifier with a label that begins with "entail", for "meaning".
         progress: Whether to show a progress bar.
         out: Folder in which the answers are kept, to go on from.
