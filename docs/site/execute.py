@@ -1,9 +1,10 @@
 """Runs the tutorials and writes what they print below their code: `python docs/site/execute.py [--check] [PAGE ...]`.
 
-A tutorial is a page of Markdown. In a block of `console`, each line that begins with "$ " is run by the shell and the lines
-below it are what it printed; a block of `python` is run after those before it, and a block of `text` right below holds what it
-printed. A comment `<!-- figure: PATH -->` before an image names the file that the image is copied from. All pages share
-one folder of work, so that a later one goes on with the model of an earlier one, in the order of mkdocs.yml.
+A tutorial is a page of Markdown. In a block of `console`, each line that begins with "$ " is run by the shell, and
+the lines below it are what it printed; a block of `python` is run after those before it, and a block of `text`
+right below holds what it printed. A comment `<!-- figure: PATH -->` before an image names the file that the image
+is copied from. All pages share one folder of work, so that a later one goes on with the model of an earlier one, in
+the order of mkdocs.yml.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 DOCS = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
 FIGURE = re.compile(r"<!-- figure: (\S+) -->\n!\[[^\]]*\]\(([^)\s]+)\)")
@@ -30,7 +29,7 @@ FIGURE = re.compile(r"<!-- figure: (\S+) -->\n!\[[^\]]*\]\(([^)\s]+)\)")
 def tutorials() -> list[Path]:
     """Return the first page and the tutorials, in the order of the site."""
     text = DOCS.parent.joinpath("mkdocs.yml").read_text("utf-8")
-    pages = re.findall(r"(?:tutorials/[\w-]+|\bstart)\.md", str(yaml.load(text, yaml.BaseLoader)))
+    pages = re.findall(r"(?:tutorials/[\w-]+|\bstart)\.md", text)
     return [DOCS / page for page in pages if page != "tutorials/index.md"]
 
 

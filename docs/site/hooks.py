@@ -1,11 +1,11 @@
-"""What mkdocs does besides: links to files of the repository, formulas as MathML, and one page of reference per wing."""
+"""What mkdocs does besides: links to the repository, formulas as MathML, and a page of reference for each wing."""
 
 from __future__ import annotations
 
 import html
-import importlib.util
 import posixpath
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,18 @@ FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>',
 LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]*)((?:#[^)]*)?\))")
 
 
-def _api() -> Any:
-    """Load docs/api.py, which knows the public names."""
-    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "api.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _api() -> dict[str, Any]:
+    """Return what docs/api.py has, which knows the public names."""
+    return runpy.run_path(str(ROOT / "docs" / "api.py"))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page of reference for each wing."""
     api = _api()
-    for wing in api.WINGS:
+    for wing in api["WINGS"]:
         package = "rightreasons" + (f".{wing}" if wing else "")
         parts = [f"# {package}\n"]
-        for module, names in api.public_names(wing).items():
+        for module, names in api["public_names"](wing).items():
             parts.append(f"\n## {module.rsplit('.', 1)[-1].replace('_', ' ')}\n")
             home = package + "." + module.lstrip(".")
             parts += [f"\n::: {home}.{name}\n" for name in names]
@@ -53,7 +49,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         kind = "tree" if (ROOT / target).is_dir() else "blob"
         if not (ROOT / target).exists():
             raise ValueError(f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file.")
-        return f"{match.group(1)}{config.repo_url}/{kind}/main/{target}{match.group(3)}"
+        return f"{match.group(1)}{config.extra['repository']}/{kind}/main/{target}{match.group(3)}"
 
     return LINK.sub(outside, markdown)
 

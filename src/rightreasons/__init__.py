@@ -14,7 +14,7 @@ import lazy_loader
 
 from rightreasons.foundations.extras import explain_missing_packages
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from command_line import run
 from tiny_models import save_tiny_classifier, tiny_texts
 
