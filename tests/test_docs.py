@@ -17,7 +17,7 @@ import typer.main
 import rightreasons.cli
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted(path for pattern in ("*.md", "docs/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
+DOCUMENTS = sorted(path for pattern in ("*.md", "docs/**/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
 SUITE_FORMAT = "rightreasons.suite"
 """What the header of a suite file names its format; not a module."""
 
