@@ -101,7 +101,7 @@ def output(module: Any) -> str:
         for value in scope.values():
             if isinstance(value, dict) and primary in value:
                 printed = pprint.pformat(shortened(value), width=116, sort_dicts=False, compact=True)
-                return "```python\n" + printed.replace("Ellipsis", "...") + "\n```"
+                return "```text\n" + printed.replace("Ellipsis", "...") + "\n```"
     raise ValueError(f"Expected an example of {module.name} that keeps its result in a name, but there is none.")
 
 
@@ -114,7 +114,7 @@ def card(path: Path) -> str:
     )
     block = f"{_OUTPUT}\n\n{output(module)}"
     if _OUTPUT in text:
-        return re.sub(re.escape(_OUTPUT) + r"\n\n```python\n.*?\n```", lambda match: block, text, flags=re.DOTALL)
+        return re.sub(re.escape(_OUTPUT) + r"\n\n```text\n.*?\n```", lambda match: block, text, flags=re.DOTALL)
     return re.sub(r"\n\n(?=#### Values from Popular Papers)", lambda match: f"\n\n{block}\n\n", text)
 
 
