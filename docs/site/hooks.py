@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
-LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]*)((?:#[^)]*)?\))")
+LINK = re.compile(r"(!?\[[^\]]*\]\()((?:\.\./)+[^)#\s]*)((?:#[^)]*)?\))")
 
 
 def _api() -> dict[str, Any]:
@@ -39,16 +39,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links that leave docs/ lead to the repository."""
+    """Let links that leave docs/ lead to the repository, and take images from there."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def outside(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", folder, match.group(2)))
         if target.startswith("docs/") or target == "docs":
             return match.group(0)
-        kind = "tree" if (ROOT / target).is_dir() else "blob"
         if not (ROOT / target).exists():
             raise ValueError(f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file.")
+        if match.group(1).startswith("!"):
+            place = f"images/{Path(target).name}"
+            if files.get_file_from_path(place) is None:
+                files.append(File.generated(config, place, abs_src_path=str(ROOT / target)))
+            return f"{match.group(1)}{posixpath.relpath(place, folder or '.')}{match.group(3)}"
+        kind = "tree" if (ROOT / target).is_dir() else "blob"
         return f"{match.group(1)}{config.extra['repository']}/{kind}/main/{target}{match.group(3)}"
 
     return LINK.sub(outside, markdown)

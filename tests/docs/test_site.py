@@ -36,7 +36,7 @@ def site(tmp_path_factory):
 def test_every_document_is_a_page(site):
     pages = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
     documents = {
-        path.relative_to(ROOT / "docs").with_suffix("").as_posix().removesuffix("index").rstrip("/") or "."
+        (path.parent if path.name == "index.md" else path.with_suffix("")).relative_to(ROOT / "docs").as_posix()
         for path in ROOT.joinpath("docs").rglob("*.md")
     }
     assert documents - pages == set()
