@@ -131,6 +131,30 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
     assert {name: came[name] for name in StoredOptions.names()} == changed(StoredOptions)
 
 
+def test_the_options_of_a_class_come_before_those_that_it_shares():
+    names = AuditOptions.names()
+    assert max(map(names.index, ("split", "limit", "text_column"))) < min(map(names.index, ("config", "label_column")))
+    assert StoredOptions.names()[0] == "predictions"
+    words = AuditOptions(config="main", limit=5).flags()
+    assert words == ["--limit", "5", "--config", "main"]
+    assert list(AuditOptions(config="main", limit=5).to_dict()) == list(names)
+
+
+@pytest.mark.parametrize(
+    ("task", "other"),
+    [
+        ("classification", {"prompt_column": "stem"}),
+        ("classification", {"choices_column": "a,b"}),
+        ("multiple_choice", {"text_pair_column": "b"}),
+        ("multiple_choice", {"label_names": "a,b"}),
+    ],
+)
+def test_columns_of_the_other_task_are_refused(task, other):
+    (name,) = other
+    with pytest.raises(ValueError, match=f"Expected no `{name}` for {task}, but got '{other[name]}'"):
+        AuditOptions(**other).source(task)
+
+
 def test_the_questions_of_the_report_and_of_the_options_are_the_same():
     assert sorted(QUESTIONS) == available_questions()
 
