@@ -20,6 +20,11 @@ def test_figures_are_those_of_the_kernels():
     assert aggregation("smooth_ece")(ITEMS) == smooth_ece(rows, labels, scores="logits").smooth_ece
     # ((1/4)^2 + (3/5)^2 + (1/4)^2) / 3
     assert aggregation("brier")(ITEMS) == pytest.approx((0.0625 + 0.36 + 0.0625) / 3)
+    # Two confidences of 3/4, one right: (3/4 - 1/2)^2, nothing between bins, and 1/2 * 1/2; the sum is the score.
+    same = [((0.0, math.log(3)), 1), ((math.log(3), 0.0), 1)]
+    parts = [aggregation(f"brier_{part}")(same) for part in ("reliability", "resolution", "uncertainty")]
+    assert parts == pytest.approx([0.0625, 0, 0.25])
+    assert aggregation("brier")(same) == pytest.approx(0.3125)
     # Both right answers are surer than the wrong one.
     assert aggregation("auroc")(ITEMS) == 1
     assert aggregation("prior_bias")(ITEMS) == prior_bias(rows, scores="logits", n_permutations=0).prior_bias

@@ -80,6 +80,8 @@ from .difficulty.data_map import DataMap as DataMap
 from .difficulty.data_map import data_map as data_map
 from .difficulty.flips import FlipRates as FlipRates
 from .difficulty.flips import flip_rates as flip_rates
+from .difficulty.information import VInformation as VInformation
+from .difficulty.information import v_information as v_information
 from .difficulty.overlap import Overlap as Overlap
 from .difficulty.overlap import distribution_overlap as distribution_overlap
 from .difficulty.ranking import AccuracyByDifficulty as AccuracyByDifficulty
@@ -194,6 +196,7 @@ __all__ = [
     "TemperatureReport",
     "TopLabel",
     "TradeoffCounts",
+    "VInformation",
     "WorstGroup",
     "accuracy",
     "accuracy_by_difficulty",
@@ -261,6 +264,7 @@ __all__ = [
     "smooth_ece",
     "temperature_report",
     "top_label",
+    "v_information",
     "wilson",
     "words",
     "worst_group_accuracy",

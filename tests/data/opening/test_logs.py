@@ -294,3 +294,12 @@ def test_an_archive_needs_inspect_ai(tmp_path, monkeypatch):
     path.write_bytes(b"PK")
     with pytest.raises(ImportError, match=r"pip install 'rightreasons\[harness\]'"):
         read_columns(path)
+
+
+def test_the_collector_of_garbage_goes_on_after_reading(tmp_path):
+    import gc
+
+    (tmp_path / "broken.jsonl").write_text("{")
+    with pytest.raises(ValueError, match="Expected JSON"):
+        read_predictions(tmp_path / "broken.jsonl")
+    assert gc.isenabled()

@@ -28,6 +28,7 @@ from rightreasons.data.opening.stored_columns import (
     Columns,
     NamedLabels,
     check_columns,
+    collection_paused,
     parse_columns,
     read_columns,
 )
@@ -154,6 +155,7 @@ class ModelAnswers:
 
 @takes(PredictionOptions)
 @checks_kinds
+@collection_paused()
 def read_predictions(
     path: Any,
     *,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gc
 import io
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -50,6 +52,25 @@ class NamedLabels(list[str | None]):
         super().__init__(None if n is None or n < 0 else self.names[n] for n in numbers)
 
 
+@contextlib.contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause the collector of cyclic garbage, which walks through a growing table again and again and finds no cycle.
+
+    Example:
+        >>> with collection_paused():
+        ...     gc.isenabled()
+        False
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@collection_paused()
 def read_columns(source: Any, headings: Sequence[str] = (), *, log_filter: str | None = None) -> Columns:
     """Read the columns of a table, or of a file in the format of its suffix; the cells of a csv or tsv file stay texts.
 
