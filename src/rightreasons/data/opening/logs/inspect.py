@@ -148,7 +148,7 @@ def _choices(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> d
         columns["label"].append(_right(sample, n_choices, where))
         answer = str(_score(sample, scorer).get("answer") or "").strip()
         answers.append(LETTERS.index(answer) if len(answer) == 1 and answer in LETTERS[:n_choices] else None)
-        letters.append(_letters(sample, n_choices, answer))
+        letters.append(letter_log_probabilities(sample.get("output") or {}, n_choices, answer))
     if all(len(own) == len(choices) for own, choices in zip(letters, columns["choices"], strict=True)):
         return columns | {"logits": [[own[letter] for letter in sorted(own)] for own in letters]}
     columns["correct"] = [int(answer == label) for answer, label in zip(answers, columns["label"], strict=True)]
@@ -203,9 +203,17 @@ def _input(sample: Mapping[str, Any]) -> str:
     return "\n".join(map(str, messages))
 
 
-def _letters(sample: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
-    """Return the log-probability of each letter where the letter of the answer was generated: its last place."""
-    output = sample.get("output") or {}
+def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
+    """Return the log-probability of each letter where the letter of the answer was generated: its last place.
+
+    Args:
+        output: The output of a sample, with the log-probabilities of its tokens.
+        n_choices: How many letters there are.
+        answer: The letter that was answered; "" for none.
+
+    Returns:
+        Letter -> log-probability, for the letters that the model told.
+    """
     choices = output.get("choices") or [{}]
     tokens = ((choices[0] or {}).get("logprobs") or {}).get("content") or []
     for token in reversed(tokens):
