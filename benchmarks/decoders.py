@@ -106,7 +106,9 @@ def classifier_of(name: str, tokenizer, folder: Path) -> Classifier:
 def scorer_of(name: str, tokenizer, folder: Path) -> CausalLM:
     torch.manual_seed(0)
     model = transformers.AutoModelForCausalLM.from_config(DECODERS[name](vocab_size=len(tokenizer), **SIZES))
-    return load_causal(save(folder, model, tokenizer), device="cpu")
+    scorer = load_causal(save(folder, model, tokenizer), device="cpu")
+    scorer.tokenizer.backend_tokenizer.post_processor = None  # a text of a decoder has no [SEP] at its end
+    return scorer
 
 
 def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str, float]:

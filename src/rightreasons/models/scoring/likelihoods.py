@@ -44,6 +44,8 @@ WAYS = (SHARED, PADDED, UNMASKED, EQUAL_LENGTHS, ONE_BY_ONE)
 _PART = 512
 # About as many tokens of choices are scored in a trial.
 _TRIED = 256
+# Rows of a trial that are read again without their last tokens.
+_CUT = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +160,14 @@ def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
 
 def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
-    answers = []
+    answers: list[NDArray[np.float64]] = []
+    left = _CUT if name is not None else 0
     alone = (Asked("", asked.prompt, [choice], [], False) for asked in items for choice in asked.choices)
     for row in itertools.chain.from_iterable(plain_rows(asked, 0) for asked in alone):
         scores = _logits(model(input_ids=_tensor(model, row.tokens[None])), name or "the model")[0]
-        if name is not None and len(row) > 4:
-            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])), name)[0]
+        if left and len(row) > 4:
+            left -= 1
+            part = _logits(model(input_ids=_tensor(model, row.tokens[None, :-3])))[0]
             off = float((scores[: len(part)] - part).abs().max())
             if off > 10 * tolerance(model, float(scores.abs().max())):
                 raise RefusalError(
