@@ -8,7 +8,7 @@ import hashlib
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,13 @@ from rightreasons.foundations.validation import unknown_name
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.auditing.asking import Asked
     from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
     from rightreasons.measuring.calibration import JudgedItems
     from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
+    from rightreasons.models.prompting.prompted import Prompted
 
 Role = Literal["primary", "comparison", "validation", "train"]
 
@@ -55,6 +57,7 @@ class AuditSplit:
         n_available: How many items the split has.
         fingerprint: A digest of ids, texts and labels.
         groups_column: The column of the sets or pairs of items; None where none was named.
+        n_unanswered: How many items the model did not answer; they are left out.
     """
 
     name: str
@@ -67,6 +70,7 @@ class AuditSplit:
     n_available: int
     fingerprint: str
     groups_column: str | None = None
+    n_unanswered: int = 0
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -151,7 +155,7 @@ class AuditContext:
     def __init__(
         self,
         *,
-        classifier: Classifier | StoredModel,
+        classifier: Asked | StoredModel,
         dataset_name: str,
         splits: Sequence[AuditSplit],
         validation: AuditSplit | None,
@@ -206,7 +210,7 @@ class AuditContext:
         return self.source if isinstance(self.source, StoredModel) else None
 
     @property
-    def classifier(self) -> Classifier:
+    def scorer(self) -> Asked:
         """The model, for questions that ask it anew; stored predictions are none."""
         from rightreasons.auditing.stored import StoredModel
 
@@ -214,10 +218,56 @@ class AuditContext:
             raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
         return self.source
 
+    @functools.cached_property
+    def classifier(self) -> Classifier:
+        """The model as one with gradients: prompted classes are a classifier whose logits are those of label words."""
+        from rightreasons.models.gradients.label_words import label_word_classifier
+
+        if self.prompted is None or self.label_names is None:
+            return cast("Classifier", self.scorer)
+        return label_word_classifier(self.prompted)
+
+    @property
+    def prompted(self) -> Prompted | None:
+        """The prompted language model that is asked; None where it is another model."""
+        from rightreasons.models.prompting.prompted import Prompted
+
+        return self.source if isinstance(self.source, Prompted) else None
+
+    @property
+    def n_parameters(self) -> int | None:
+        """The number of the model's parameters; None where it is not here."""
+        model = getattr(self.source if self.prompted is None else self.prompted.engine, "model", None)
+        return None if self.stored is not None or model is None else int(model.num_parameters())
+
+    def leave_out_unanswered(self) -> None:
+        """Leave the items out that a model did not answer, in its own words or from afar; the splits say how many."""
+        if self.prompted is None or "gradients" in self.prompted.abilities:
+            return
+        for name, split in self._splits.items():
+            scores = self.scores(split)
+            if not scores.failures:
+                continue
+            if not len(scores):
+                raise ValueError(
+                    f"Expected answers of {self.model_name} to the items of “{name}”, but none of {len(split)} can be "
+                    f"read: {next(iter(scores.failures.values()))}."
+                )
+            rows = np.flatnonzero([item not in scores.failures for item in split.ids])
+            answered = dataclasses.replace(split.take(rows), n_unanswered=len(split) - len(rows))
+            self._splits[name] = answered
+        self.primary = self._splits[self.primary.name]
+        self.comparisons = tuple(self._splits[split.name] for split in self.comparisons)
+        self.validation = None if self.validation is None else self._splits[self.validation.name]
+
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
         from rightreasons.models.gradients.embedding_input import EmbeddingInput
 
+        if self.prompted is not None:
+            from rightreasons.models.gradients.label_words import why_no_gradients
+
+            return why_no_gradients(self.prompted)
         if not getattr(self.classifier.tokenizer, "is_fast", False):
             return "The tokenizer does not give the positions of its tokens in the text."
         try:
@@ -312,7 +362,7 @@ class AuditContext:
         from rightreasons.models.scoring.choices import choose
         from rightreasons.models.scoring.classes import predict
 
-        method = str(getattr(self.classifier, "method", ""))
+        method = str(getattr(self.scorer, "method", ""))
         shared: dict[str, Any] = {
             "ids": split.ids,
             "labels": split.labels,
@@ -321,8 +371,8 @@ class AuditContext:
             "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method])),
         }
         if split.choices is not None:
-            return choose(self.classifier, split.texts, split.choices, distinct=False, **shared)
-        return predict(self.classifier, split.texts, text_pairs=split.text_pairs, **shared)
+            return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)
+        return predict(self.scorer, split.texts, text_pairs=split.text_pairs, **shared)
 
 
 def take_split(
@@ -429,12 +479,13 @@ def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
     return digest.hexdigest()
 
 
-def _fingerprints_of(classifier: Classifier | StoredModel) -> tuple[str, str]:
+def _fingerprints_of(classifier: Asked | StoredModel) -> tuple[str, str]:
     """Digest the model, and its tokenizer where it has one of its own."""
     from rightreasons.auditing.stored import StoredModel
+    from rightreasons.models.prompting.prompted import Prompted
     from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_tokenizer
 
-    if isinstance(classifier, StoredModel):
+    if isinstance(classifier, (StoredModel, Prompted)):
         return classifier.fingerprint, ""
     tokenizer = getattr(classifier, "tokenizer", None)
     return fingerprint_model(classifier.model), "" if tokenizer is None else fingerprint_tokenizer(tokenizer)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rightreasons.data.opening.options import PredictionOptions, SourceOptions
-from rightreasons.foundations.choices import SCORING_METHODS, TASKS
+from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.options import Options, listed, option
 from rightreasons.measuring.options import QUESTIONS
 
@@ -23,7 +23,9 @@ class AuditOptions(SourceOptions):
     )
     limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
     task: str | None = option(
-        None, "classification or multiple_choice; by default what the model is built for.", choices=TASKS
+        None,
+        "classification or multiple_choice; by default what the model is built for, or the data of a causal model.",
+        choices=TASKS,
     )
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
@@ -36,11 +38,6 @@ class AuditOptions(SourceOptions):
         "there is one.",
     )
     revision: str | None = option(None, "Revision of the model on the hub.")
-    method: str | None = option(
-        None,
-        "How a causal language model scores choices: mean, sum, unconditional, or letters (all choices together).",
-        choices=SCORING_METHODS,
-    )
     device: str | None = option(None, "Device of the model, such as cpu or cuda:0; by default a GPU if there is one.")
     dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
     batch_size: int = option(32, "Items per batch.", minimum=1)

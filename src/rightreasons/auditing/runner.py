@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import os
 import platform
 import shlex
@@ -12,11 +11,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import rightreasons
+from rightreasons.auditing.asking import open_asked
 from rightreasons.auditing.context import (
     VALIDATION_SPLITS,
     AuditContext,
@@ -25,9 +25,10 @@ from rightreasons.auditing.context import (
     take_split,
 )
 from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
+from rightreasons.auditing.page.asked import asked_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import short_name
+from rightreasons.auditing.page.words import fraction, short_name
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
@@ -36,14 +37,18 @@ from rightreasons.foundations.atomic_write import check_folder, json_text, write
 from rightreasons.foundations.options import Options
 from rightreasons.foundations.sentences import checks_kinds, in_one_sentence
 from rightreasons.foundations.validation import check_options
+from rightreasons.models.prompting.prompt import Prompt
+from rightreasons.models.prompting.prompted import Prompted
+from rightreasons.models.servers.options import ServerOptions
 
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.models.loading import Classifier
+    from rightreasons.auditing.asking import Asked
     from rightreasons.models.scoring.choices import AnyScorer
 
 PAGE = "index.html"
+_COUNTS = ("n_items", "n_available", "n_unanswered", "n_truncated")
 _ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
 
 OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "ranking.csv")
@@ -111,7 +116,7 @@ def audit(
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
-            loaded `Classifier`, or a scorer of choices from `load_chooser`; None with `predictions`.
+            loaded `Classifier`, a scorer of choices from `load_chooser`, or a `Prompted`; None with `predictions`.
         dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data; None where a file of
             predictions has all that is asked about its items.
         out: The folder of the report; an earlier report in it is replaced.
@@ -124,8 +129,10 @@ def audit(
         command: What the report names as the command that makes it again; None to compose it.
         tell: Called before the model reads anything with what a person should know then, such as which label is which
             class; None to leave it to the report.
-        **settings: The fields of `AuditOptions`; and those of `StoredOptions`, to audit stored predictions instead of a
-            model. Questions that a model would have to answer anew then say so.
+        **settings: The fields of `AuditOptions`; those of `Prompt` and of `ServerOptions`, which say how a language
+            model is asked; and
+            those of `StoredOptions`, to audit stored predictions instead of a model. Questions that a model would have
+            to answer anew then say so.
 
     Returns:
         An `AuditResult`: the folder, the audit as plain values, and the outcomes.
@@ -140,8 +147,12 @@ def audit(
     asked = [section.question for section in sections]
     if not isinstance(settings.get("split", ""), (str, type(None))):  # a list, as code names splits
         settings["split"] = ",".join(settings["split"])
-    check_options(settings, (*AuditOptions.names(), *StoredOptions.names()), "audit")
+    check_options(
+        settings, (*AuditOptions.names(), *StoredOptions.names(), *Prompt.names(), *ServerOptions.names()), "audit"
+    )
     stored = StoredOptions.read({key: settings.pop(key) for key in StoredOptions.names() if key in settings}, "audit")
+    prompt = Prompt.read({key: settings.pop(key) for key in Prompt.names() if key in settings}, "audit")
+    server = ServerOptions.read({key: settings.pop(key) for key in ServerOptions.names() if key in settings}, "audit")
     given = AuditOptions.read(settings, "audit")
     chosen = question_options(asked, options)
     _check_source(model, dataset, stored)
@@ -149,35 +160,41 @@ def audit(
     if name is None:
         own = stored.predictions if dataset is None else dataset
         name = os.fspath(own) if isinstance(own, (str, os.PathLike)) else "the data"
-    classifier: Classifier | StoredModel
+    classifier: Asked | StoredModel
     if stored.predictions is not None:
+        if prompt.changed():
+            raise ValueError(
+                f"Expected no `{next(iter(prompt.changed()))}` for {stored.predictions}, which is answered."
+            )
         opened = open_stored(stored, given, dataset, name)
         classifier, data, splits, spare = opened.model, opened.data, [opened.chosen], opened.spare
     else:
-        from rightreasons.data.opening.datasets import open_splits
-
-        task = _task(model, given)
-        require_labels = any(section.needs_labels for section in sections)
-        data = open_splits(dataset, require_labels=require_labels, **given.source(task))
+        needs_labels = any(section.needs_labels for section in sections)
+        data, classifier = open_asked(model, dataset, given, prompt, server, require_labels=needs_labels)
         splits = choose_splits(data, given.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
-        classifier = _load(model, task, given)
     context = _context(classifier, name, data, splits, spare, given, out=folder, progress=progress)
     if tell is not None and _is_main():
         for line in (*_labels_told(context), *_padding_told(classifier)):
             tell(line)
+    context.leave_out_unanswered()
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
     applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
     outcomes = tuple(
         _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
     )
     _check_answered(outcomes)
-    record = _record(context, outcomes, {**given.to_dict(), **stored.to_dict()}, chosen)
+    record = _record(
+        context,
+        outcomes,
+        {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()},
+        chosen,
+    )
     check_audit(record)
     is_main = _is_main()
     if is_main:
         if command is None:
-            command = audit_command(model, dataset, given, questions, chosen, stored)
+            command = audit_command(model, dataset, given, questions, chosen, stored, prompt, server)
         _write(context, record, outcomes, command)
     return AuditResult(folder, record, outcomes, is_main)
 
@@ -189,6 +206,7 @@ def audit_command(
     questions: Sequence[str] | None,
     options: Mapping[str, Options],
     stored: StoredOptions | None = None,
+    *asked: Options,
 ) -> str:
     """Compose the command line that makes a report again; "" where model or data are objects."""
     sources = [value for value in (model, dataset) if value is not None]
@@ -198,6 +216,7 @@ def audit_command(
     words += stored.flags() if stored is not None else []
     words += ["--questions", ",".join(questions)] if questions else []
     words += settings.flags()
+    words += [word for options_ in asked for word in options_.flags()]
     for question, its in options.items():
         words += its.flags(f"{question}-")
     return shlex.join(words)
@@ -206,44 +225,8 @@ def audit_command(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _task(model: Any, given: AuditOptions) -> str:
-    if given.task is not None:
-        return given.task
-    if hasattr(model, "label_names"):
-        return "multiple_choice" if model.label_names is None else "classification"
-    config = Path(model) / "config.json" if isinstance(model, (str, os.PathLike)) else None
-    if config is not None and config.is_file():
-        try:
-            architectures = json.loads(config.read_text("utf-8")).get("architectures") or []
-        except (ValueError, AttributeError):  # whatever is wrong with it, the loader says it better
-            architectures = []
-        if any(str(name).endswith(("ForMultipleChoice", "ForCausalLM", "LMHeadModel")) for name in architectures):
-            return "multiple_choice"
-    if isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".gguf"):
-        return "multiple_choice"
-    return "classification"
-
-
-def _load(model: Any, task: str, given: AuditOptions) -> Classifier:
-    from rightreasons.models.loading import Classifier, load_classifier
-    from rightreasons.models.scoring.choices import load_chooser
-
-    # A scorer of choices from `load_chooser` has what the audit asks of a classifier: model, name and no classes.
-    how = {name: getattr(given, name) for name in ("revision", "device", "dtype")}
-    if isinstance(model, Classifier) or hasattr(model, "label_names"):
-        for name, value in how.items():
-            if value is not None:
-                raise ValueError(f"Expected no `{name}` with a model that is loaded, but got {value!r}.")
-        return cast("Classifier", model)
-    if task == "multiple_choice":
-        return cast("Classifier", load_chooser(model, method=given.method, **how))
-    if given.method is not None:
-        raise ValueError(f"Expected no `method` for classification, but got {given.method!r}.")
-    return load_classifier(model, **how)
-
-
 def _context(
-    classifier: Classifier | StoredModel,
+    classifier: Asked | StoredModel,
     name: str,
     data: Mapping[str, datasets.Dataset],
     chosen: Sequence[str],
@@ -350,8 +333,9 @@ def _record(
             "task": context.task,
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
-            "n_parameters": None if context.stored else int(context.classifier.model.num_parameters()),
+            "n_parameters": context.n_parameters,
             "batching": (context.scores().way or None) if _has_scores(context, context.primary) else None,
+            "prompt": None if context.prompted is None else context.prompted.describe(),
         },
         "dataset": {
             "name": context.dataset_name,
@@ -391,6 +375,7 @@ def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
         "role": split.role,
         "n_items": len(split),
         "n_available": split.n_available,
+        "n_unanswered": split.n_unanswered,
         "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
         "fingerprint": split.fingerprint,
         "predictions": predictions_file(split.name) if scored else None,
@@ -437,7 +422,8 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
     if context.stored is not None:
         source = [("Stored predictions", model), ("Columns", context.stored.used)]
     else:
-        source = [("Model", f"{model} ({record['model']['n_parameters']:,} parameters)")]
+        n_parameters = record["model"]["n_parameters"]
+        source = [("Model", model if n_parameters is None else f"{model} ({n_parameters:,} parameters)")]
         if batching := record["model"]["batching"]:
             source.append(("Batches, as a trial of the model found exact", batching))
     made = [
@@ -459,11 +445,15 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             Column("role", "Part", "text"),
             Column("n_items", "Items audited", "count"),
             Column("n_available", "Items in the split", "count"),
+            Column("n_unanswered", "Without an answer", "count"),
             Column("n_truncated", "Cut to the model's length", "count"),
             Column("fingerprint", "Fingerprint", "text"),
         ),
         rows=tuple(
-            (s["name"], s["role"], s["n_items"], s["n_available"], s["n_truncated"], s["fingerprint"][:12])
+            (
+                *(s[name] for name in ("name", "role", "n_items", "n_available", "n_unanswered", "n_truncated")),
+                s["fingerprint"][:12],
+            )
             for s in record["dataset"]["splits"]
         ),
     )
@@ -478,6 +468,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,
+        asked=None if context.prompted is None else asked_of(context.prompted.describe(), _right(context)),
         made=made,
         made_tables=(splits,),
         command=command,
@@ -496,15 +487,28 @@ def _labels_told(context: AuditContext) -> list[str]:
     return lines
 
 
-def _padding_told(classifier: Classifier | StoredModel) -> list[str]:
+def _padding_told(classifier: Asked | StoredModel) -> list[str]:
     """Say what pads the texts of a model without a padding token."""
-    if isinstance(classifier, StoredModel):
+    if isinstance(classifier, (StoredModel, Prompted)):
         return []
     tokenizer, config = classifier.tokenizer, classifier.model.config
     if tokenizer.pad_token_id is not None or getattr(config, "pad_token_id", None) is not None:
         return []
     token = "its first token" if tokenizer.eos_token is None else f"its end token {tokenizer.eos_token!r}"
     return [f"{classifier.name} has no padding token: texts are padded with {token}, which it does not attend to."]
+
+
+def _right(context: AuditContext) -> str:
+    """Say how many generated answers are right, where no section does, as they have no confidence."""
+    split = context.primary
+    if context.prompted is None or not context.prompted.answers_once or not split.labeled.any():
+        return ""
+    right = (context.scores(split).predicted == split.labels)[split.labeled]
+    total = len(right) + split.n_unanswered
+    return (
+        f"Of {total:,} items of “{split.name}”, {len(right):,} are answered and {int(right.sum()):,} rightly: "
+        f"{fraction(right.sum() / total)} of all, {fraction(right.mean())} of the answered."
+    )
 
 
 def _labels_in_words(context: AuditContext) -> str:

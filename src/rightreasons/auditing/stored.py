@@ -125,7 +125,7 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     path = str(stored.predictions)
-    unread = ("method", "revision", *(("split", "config", "data_dir") if dataset is None else ()))
+    unread = ("revision", *(("split", "config", "data_dir") if dataset is None else ()))
     odd = next((name for name in unread if getattr(settings, name) is not None), None)
     if odd is not None:
         alone = " alone" if dataset is None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +29,14 @@ from rightreasons.foundations.label_names import BY_NUMBER, listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.suites import SuiteTable, skips_first
 from rightreasons.foundations.validation import SCORE_KINDS, check_scores, check_vector
 
 if TYPE_CHECKING:
     from rightreasons.models.loading import Classifier
+    from rightreasons.models.protocol import Scorer
 
 TEST_TYPES = ("MFT", "INV", "DIR")
 
@@ -136,7 +138,7 @@ class JudgedCase:
 
 @checks_kinds
 def measure_behavior(
-    classifier: Classifier,
+    classifier: Classifier | Scorer,
     suite: Suite,
     *,
     batch_size: int = 32,
@@ -150,7 +152,8 @@ def measure_behavior(
     only numbers them. A model of two sentiments on a suite of three is spread over three (`neutral_probabilities`).
 
     Args:
-        classifier: From `load_classifier`.
+        classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`. No answer is
+            an answer of its own, which no label is.
         suite: A suite with one or two texts per example.
         batch_size: Maximum number of items per batch.
         resampling: Level of the intervals.
@@ -183,7 +186,25 @@ def measure_behavior(
         out=out,
     )
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    return _classified(classifier.name, suite, probabilities, match, resampling)
+    return _classified(classifier.name, suite, *_completed(scores, examples, probabilities), match, resampling)
+
+
+def label_words(suite: Suite) -> tuple[str, ...]:
+    """Return the words that a language model chooses from where it is asked a suite: the names of its labels.
+
+    A suite of sentiments that does not name them has two, or three where one is neutral.
+
+    Raises:
+        ValueError: If the labels have no names and are no sentiments.
+    """
+    if suite.label_names is not None:
+        return suite.label_names
+    if asks_for_neutral(suite.table()):
+        return SENTIMENTS
+    raise ValueError(
+        f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
+        "none: label_names gives them."
+    )
 
 
 @checks_kinds
@@ -221,7 +242,7 @@ def score_stored(
         probabilities = _probabilities(answers)
         match = _match_classes(suite, answers.label_names or probabilities.shape[1], where)
         match = dataclasses.replace(match, matched=match.matched + read_as)
-        return _classified(name, suite, probabilities, match, resampling, answers=answers.answers)
+        return _classified(name, suite, probabilities, None, match, resampling, answers=answers.answers)
     given = answers.answers if answers.answers is not None else []
     labels = label_answers(given, table, where=where)
     if labels is None:
@@ -362,12 +383,16 @@ def _classified(
     name: str,
     suite: Suite,
     probabilities: NDArray[np.float64],
+    missing: NDArray[np.bool_] | None,
     match: _ClassMatch,
     resampling: Resampling,
     *,
     answers: NDArray[np.int64] | list[str] | None = None,
 ) -> SuiteAnswers:
-    """Score the given answers, or else the most probable classes; two sentiments may be spread over three."""
+    """Score the given answers, or else the most probable classes; two sentiments may be spread over three.
+
+    An answer that is missing is a class of its own.
+    """
     probabilities, class_names = probabilities[:, match.order], match.names
     if match.spread:
         if answers is not None:
@@ -378,8 +403,28 @@ def _classified(
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
     labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
+    matched = match.matched
+    if missing is not None and missing.any():
+        n_classes = probabilities.shape[1]
+        numbers = np.where(missing, n_classes, numbers)
+        probabilities = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
+        class_names = (*(class_names or map(str, range(n_classes))), "no answer")
+        matched += f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
     result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, confidence_level=resampling.level)
-    return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, match.matched)
+    return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, matched)
+
+
+def _completed(
+    scores: Scores, examples: Sequence[Mapping[str, Any]], probabilities: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Return the probabilities of every example, even where it has no answer, and which have none."""
+    if not scores.failures:
+        return probabilities, None
+    answered = {each: row for row, each in enumerate(scores.ids)}
+    whole = np.full((len(examples), probabilities.shape[1]), 1 / probabilities.shape[1])
+    missing = np.array([row["id"] not in answered for row in examples])
+    whole[~missing] = probabilities[[answered[row["id"]] for row in examples if row["id"] in answered]]
+    return whole, missing
 
 
 def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:

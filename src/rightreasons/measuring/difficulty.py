@@ -29,6 +29,7 @@ from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
 from rightreasons.models.gradients.fisher import FisherInformation, fisher_information
 from rightreasons.models.loading import Classifier
+from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.scoring.causal import CausalLM
 
 Floats = NDArray[np.float64]
@@ -285,7 +286,7 @@ class DifficultyMeasurement:
 
 @checks_kinds
 def measure_difficulty(
-    classifier: Classifier | CausalLM,
+    classifier: Classifier | CausalLM | Prompted,
     texts: Sequence[str],
     *,
     labels: NDArray[np.int64] | None = None,
@@ -294,7 +295,8 @@ def measure_difficulty(
     """Compute how fragile the prediction of each item is.
 
     Args:
-        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`.
+        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`, or a
+            `Prompted`.
         texts: N texts, or prompts.
         labels: (N,) gold labels, -1 for none; None where there are none at all.
         **options: Options of `fisher_information`, such as `text_pairs`, `choices`, `ids`, `eigenvector`, `unit`,

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any, Literal
 
 import rightreasons
+from rightreasons.auditing.page.asked import Asked
 from rightreasons.auditing.page.parts import Example, Headline, SectionResult, Table
 from rightreasons.auditing.page.words import fraction, p_value
 from rightreasons.foundations.results import Result
@@ -64,6 +65,7 @@ def render_page(
     command: str = "",
     answers_title: str = "The answers",
     made_title: str = "How this was made",
+    asked: Asked | None = None,
 ) -> str:
     """Render a page.
 
@@ -77,6 +79,7 @@ def render_page(
         command: The command that makes it again; "" where there is none.
         answers_title: The title of the overview.
         made_title: The title of the last section.
+        asked: How a language model was asked; None for other models.
 
     Returns:
         The HTML.
@@ -93,6 +96,7 @@ def render_page(
         command=command,
         answers_title=answers_title,
         made_title=made_title,
+        asked=asked,
         version=rightreasons.__version__,
         footer=f"Made by rightreasons {rightreasons.__version__}. This page loads nothing from elsewhere.",
     )

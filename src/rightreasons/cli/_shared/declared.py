@@ -11,7 +11,7 @@ import typer
 
 from rightreasons.foundations.options import Options, listed
 
-UNPREFIXED = ("settings", "stored", "source", "options")
+UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options")
 """Names of arguments whose options have no prefix on the command line."""
 
 

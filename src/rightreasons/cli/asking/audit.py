@@ -16,26 +16,35 @@ from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import Dataset, Model, Open, OptionalDataset, OptionalModel, Out
 from rightreasons.foundations.options import Options, listed
 from rightreasons.measuring.options import QUESTIONS
+from rightreasons.models.prompting.prompt import Prompt
+from rightreasons.models.servers.options import ServerOptions
 
 if TYPE_CHECKING:
     from rightreasons.auditing.runner import AuditResult
 
 app = command_line()
 
+ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
+"""What can be set about the way in which a language model is asked."""
+
 EXAMPLES = (
     "rightreasons audit my-model my_reviews.csv --text-column review --label-column stars",
     "rightreasons audit my-model sst2 --limit 500 --questions calibration,shortcuts --open",
+    "rightreasons audit HuggingFaceTB/SmolLM2-135M-Instruct sst2 --label-words negative,positive --shots 4",
+    "rightreasons audit http://localhost:8000/v1 piqa --limit 200 --style letters",
     "rightreasons audit --predictions samples_piqa.jsonl --out report",
 )
 
 
-@declared_command(app, "audit", {"settings": AuditOptions, "stored": StoredOptions, **QUESTIONS})
+@declared_command(app, "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **QUESTIONS})
 def audit(
     *,
     model: OptionalModel = None,
     dataset: OptionalDataset = None,
     settings: Any,
     stored: Any,
+    prompt: Any,
+    server: Any,
     questions: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +67,7 @@ def audit(
         dataset,
         out,
         asked,
-        {**settings.changed(), **files},
+        {**settings.changed(), **files, **prompt.changed(), **server.changed()},
         {name: options[name] for name in QUESTIONS if asked is None or name in asked or options[name].changed()},
         open_page=open_page,
     )
@@ -75,9 +84,16 @@ def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.
     app = command_line()
 
     def ask(
-        model: Model, dataset: Dataset, settings: Any, options: Any, out: Out = Path("report"), open_page: Open = False
+        model: Model,
+        dataset: Dataset,
+        settings: Any,
+        prompt: Any,
+        server: Any,
+        options: Any,
+        out: Out = Path("report"),
+        open_page: Open = False,
     ) -> None:
-        asked = {**fixed, **settings.changed()}
+        asked = {**fixed, **settings.changed(), **prompt.changed(), **server.changed()}
         run_audit(model, dataset, out, [question], asked, {question: options}, open_page=open_page)
 
     def ask_either(
@@ -86,17 +102,20 @@ def question_app(question: str, *, stored: bool = False, **fixed: Any) -> typer.
         dataset: OptionalDataset = None,
         settings: Any,
         stored: Any,
+        prompt: Any,
+        server: Any,
         options: Any,
         out: Out = Path("report"),
         open_page: Open = False,
     ) -> None:
         model, dataset, files = sources(model, dataset, stored)
-        asked = {**fixed, **settings.changed(), **files}
+        asked = {**fixed, **settings.changed(), **files, **prompt.changed(), **server.changed()}
         run_audit(model, dataset, out, [question], asked, {question: options}, open_page=open_page)
 
     declared = {
         "settings": AuditOptions,
         **({"stored": StoredOptions} if stored else {}),
+        **ASKED,
         "options": QUESTIONS[question],
     }
     command = ask_either if stored else ask

@@ -5,24 +5,26 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import BatchSize, ConfidenceLevel, DataDir, Resamples, Seed, SuiteName
+from rightreasons.cli.asking.audit import ASKED
 from rightreasons.measuring.options import SuiteOptions
 
 app = command_line()
 
 EXAMPLES = (
     "rightreasons behavior my-model my_suite.jsonl --out behavior",
+    "rightreasons behavior HuggingFaceTB/SmolLM2-135M-Instruct my_suite.jsonl --scoring generated",
     "rightreasons behavior suite.pkl --predictions preds.txt",
 )
 
 
-@declared_command(app, "behavior", {"options": SuiteOptions})
+@declared_command(app, "behavior", {**ASKED, "options": SuiteOptions})
 def behavior(
     *,
     models: Annotated[
@@ -31,6 +33,8 @@ def behavior(
     ] = None,
     suite: SuiteName,
     options: SuiteOptions,
+    prompt: Any,
+    server: Any,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(
@@ -53,12 +57,13 @@ def behavior(
     seed: Seed = 0,
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
+    from rightreasons.auditing.asking import is_asked, prompted_model
     from rightreasons.auditing.questions.behavior.report import check_report_folder, write_behavior_report
     from rightreasons.cli._shared.show import show_pass_rates
     from rightreasons.data.opening.suite_answers import read_suite_answers
     from rightreasons.data.suites.opening import open_suite
     from rightreasons.foundations.resampling import Resampling
-    from rightreasons.measuring.behavior import measure_behavior, score_stored
+    from rightreasons.measuring.behavior import label_words, measure_behavior, score_stored
     from rightreasons.measuring.behavior_spans import is_reading, measure_reading
     from rightreasons.models.loading import load_classifier, load_question_answering
 
@@ -77,7 +82,10 @@ def behavior(
             reader = load_question_answering(model)
             answered = measure_reading(reader, opened, batch_size=batch_size, out=answers, resampling=resampling)
         else:
-            classifier = load_classifier(model)
+            if is_asked(model):
+                classifier: Any = prompted_model(model, prompt, server, label_words(opened), seed=seed)
+            else:
+                classifier = load_classifier(model)
             answered = measure_behavior(classifier, opened, batch_size=batch_size, out=answers, resampling=resampling)
         tested.append(answered)
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=_typed())

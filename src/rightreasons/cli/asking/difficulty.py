@@ -14,7 +14,7 @@ from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model, Open, Out
-from rightreasons.cli.asking.audit import run_audit
+from rightreasons.cli.asking.audit import ASKED, run_audit
 from rightreasons.foundations.atomic_write import write_text
 from rightreasons.measuring.options import DifficultyOptions
 
@@ -33,11 +33,13 @@ LONGEST = 90
 """Characters of a text that are printed."""
 
 
-@declared_command(app, "difficulty", {"settings": AuditOptions, "options": DifficultyOptions})
+@declared_command(app, "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions})
 def difficulty(
     model: Model,
     dataset: Dataset,
     settings: Any,
+    prompt: Any,
+    server: Any,
     options: Any,
     out: Out = Path("report"),
     top: Annotated[int, typer.Option(help="Number of the hardest items to print.", min=0)] = 10,
@@ -45,9 +47,8 @@ def difficulty(
 ) -> None:
     """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
     show = functools.partial(_show, top=top)
-    run_audit(
-        model, dataset, out, ["difficulty"], settings.changed(), {"difficulty": options}, show, open_page=open_page
-    )
+    asked = {**settings.changed(), **prompt.changed(), **server.changed()}
+    run_audit(model, dataset, out, ["difficulty"], asked, {"difficulty": options}, show, open_page=open_page)
 
 
 def _show(result: AuditResult, top: int) -> None:

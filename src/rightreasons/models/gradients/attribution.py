@@ -19,10 +19,12 @@ from rightreasons.models.gradients.attribution_options import AttributionOptions
 from rightreasons.models.gradients.baseline import Baseline
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.integration import Integral, integrate
+from rightreasons.models.gradients.label_words import PromptTokenizer, label_word_classifier
 from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.gradients.path import Path
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
+from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
@@ -129,7 +131,7 @@ class Attributions:
 
 @takes(AttributionOptions)
 def integrated_gradients(
-    classifier: Classifier,
+    classifier: Classifier | Prompted,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -157,7 +159,8 @@ def integrated_gradients(
     meanwhile and afterwards as it was.
 
     Args:
-        classifier: From `load_classifier` or `load_multiple_choice`.
+        classifier: From `load_classifier` or `load_multiple_choice`, or a `Prompted` scorer of classes by likelihood:
+            then the baseline keeps the template, and the words of the text alone are scored.
         texts: N texts; for a multiple-choice model N prompts.
         text_pairs: N second texts for a task of pairs.
         choices: N lists of at least two texts, for a multiple-choice model and only there.
@@ -218,6 +221,8 @@ def integrated_gradients(
         (('a', 'good', 'film'),)
     """
     check_count(max_tokens, "max_tokens")
+    if isinstance(classifier, Prompted):
+        classifier = label_word_classifier(classifier)
     items = Items.of(
         classifier, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, places=True
     )
@@ -227,6 +232,7 @@ def integrated_gradients(
     explained = gold if options.label == "gold" else None
     embedding_input = EmbeddingInput(classifier.model, layer=options.layer)
     baseline = Baseline.of(classifier, embedding_input, options)
+    keep = options.keep_special or isinstance(classifier.tokenizer, PromptTokenizer)
     typed = options.token_type is not None and _has_types(classifier, options.token_type)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -240,7 +246,7 @@ def integrated_gradients(
         path = Path(
             embedding_input,
             inputs,
-            baseline=baseline.embeddings(embedding_input, inputs, special & options.keep_special),
+            baseline=baseline.embeddings(embedding_input, inputs, special & keep),
             target=options.target,
             # Where rows of one pass affect one another, each has a pass of its own.
             max_tokens=1 if items.way.name == ONE_BY_ONE else max_tokens,

@@ -21,9 +21,11 @@ from rightreasons.foundations.validation import check_number
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher_causal import CausalFisher
 from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
+from rightreasons.models.gradients.label_words import label_word_classifier
 from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
+from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
 from rightreasons.models.scoring.causal import CausalLM
@@ -115,7 +117,7 @@ class FisherOptions(Options):
 
 @takes(FisherOptions)
 def fisher_information(
-    classifier: Classifier | CausalLM,
+    classifier: Classifier | CausalLM | Prompted,
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
@@ -139,7 +141,8 @@ def fisher_information(
     With many classes (method="power") each product G v takes one backward and one double-backward pass, whatever K is.
 
     Args:
-        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`.
+        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`, or a
+            `Prompted` by likelihood, of which x is all that is asked.
         texts: N texts, or the prompts of a multiple-choice or a causal language model.
         text_pairs: N second texts for a task of pairs.
         choices: N lists of choices, for a multiple-choice model, where x is all choices' embeddings together, or for a
@@ -180,7 +183,9 @@ def fisher_information(
         >>> fisher_information(classifier, ["a good film"]).eigenvalues  # doctest: +SKIP
         array([0.0213])
     """
-    if isinstance(classifier, CausalLM):
+    if isinstance(classifier, Prompted) and classifier.label_names is not None:
+        classifier = label_word_classifier(classifier)
+    if isinstance(classifier, (CausalLM, Prompted)):
         if choices is None or text_pairs is not None or max_length is not None:
             came = "none" if choices is None else "`text_pairs`" if text_pairs is not None else "`max_length`"
             raise ValueError(
@@ -192,7 +197,7 @@ def fisher_information(
             columns = causal.run(
                 solver, _columns, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out
             )
-        definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {classifier.method}; ")
+        definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {causal.method}; ")
         return dataclasses.replace(_fisher_information(causal.items, columns, options), definition=definition)
     items = Items.of(
         classifier,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import itertools
 import os
@@ -17,12 +18,16 @@ from rightreasons.foundations.ragged import offsets_of
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
 from rightreasons.models.items import Items
+from rightreasons.models.prompting.prompted import Prompted
+from rightreasons.models.prompting.rendering import Item
+from rightreasons.models.protocol import lacking
 from rightreasons.models.running.batching import Encoded, Places, check_fast
 from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
 from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, with_letters
 from rightreasons.models.scoring.likelihoods import PADDED, causal_way, groups_of, plain_rows, width
+from rightreasons.models.scoring.local import LocalEngine
 from rightreasons.models.scoring.requests import Asked, tokenize_choices
 
 _TOGETHER = 16
@@ -42,7 +47,8 @@ class CausalFisher:
     which all choices share; with "letters" that includes the choices.
 
     Args:
-        scorer: From `load_causal` or `load_chooser`.
+        scorer: From `load_causal` or `load_chooser`, or a `Prompted` scorer of choices by likelihood: then all that is
+            asked is moved, its template included.
         prompts: N prompts.
         choices: N lists of at least two texts.
         ids: N unique ids; by default "0", "1", …
@@ -54,14 +60,59 @@ class CausalFisher:
 
     def __init__(
         self,
-        scorer: CausalLM,
+        scorer: CausalLM | Prompted,
         prompts: Sequence[str],
         choices: Sequence[Sequence[str]],
         *,
         ids: Iterable[object] | None = None,
     ) -> None:
-        check_fast(scorer.tokenizer)
         asked = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
+        self.counts = asked.counts
+        self._offsets = offsets_of(self.counts)
+        self._constants = np.zeros(int(self.counts.sum()))
+        if isinstance(scorer, Prompted):
+            self._ask(scorer, asked)
+        else:
+            self._ask_bare(scorer, asked)
+        self._divisors = np.ones(len(self._constants))
+        if self.method == "mean":
+            self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
+
+    def _ask(self, prompted: Prompted, asked: ChoiceItems) -> None:
+        """Take what a prompted model is asked."""
+        engine, rendering = prompted.engine, prompted.rendering
+        if not isinstance(engine, LocalEngine) or "gradients" not in prompted.abilities:
+            raise ValueError(lacking(prompted, "gradients", "difficulty"))
+        check_fast(engine.tokenizer)
+        self._scorer, self.method = engine.scorer, rendering.scoring
+        rows = zip(asked.ids, asked.prompts, asked.choices, strict=True)
+        items = [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
+        requests = [rendering.request(item, prompted.shots(item)) for item in items]
+        self._asked = [_joined(item) for item in engine.tokens(requests)]
+        if self.method == "next_words":
+            self._asked = [
+                dataclasses.replace(item, choices=[tokens[:1] for tokens in item.choices]) for item in self._asked
+            ]
+        places = []
+        for item, request, text in zip(self._asked, requests, asked.prompts, strict=True):
+            whole = engine.render(request.prompt)
+            start = whole.rfind(text.rstrip()) if text.strip() else -1
+            tokens = engine.tokenizer(
+                whole, add_special_tokens=isinstance(request.prompt, str), verbose=False
+            ).encodings[0]  # fmt: skip
+            places.append(_within(tokens, item.prompt, start, text))
+        self.items = self._items(asked, places)
+        if self.method in ("unconditional", "calibrated"):
+            # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
+            likely, own = (
+                each.choose(asked.prompts, asked.choices, ids=asked.ids, progress=False).logits
+                for each in (prompted.by_sum(), prompted)
+            )
+            self._constants = np.concatenate([a - b for a, b in zip(likely, own, strict=True)])
+
+    def _ask_bare(self, scorer: CausalLM, asked: ChoiceItems) -> None:
+        """Take prompts as they are, with choices or letters behind them."""
+        check_fast(scorer.tokenizer)
         heads, rows = with_letters(asked) if scorer.method == "letters" else (asked.prompts, asked.choices)
         parts = tokenize_choices(
             scorer.tokenizer,
@@ -72,15 +123,13 @@ class CausalFisher:
             max_length=scorer.max_length,
             model_name=scorer.name,
         )
-        self._scorer = scorer
+        self._scorer, self.method = scorer, scorer.method
         self._asked = [_joined(item) for item in parts]
-        self.counts = asked.counts
-        self.items = self._items(asked, heads)
-        self._divisors = np.ones(int(self.counts.sum()))
-        self._offsets = offsets_of(self.counts)
-        self._constants = np.zeros(len(self._divisors))
-        if scorer.method == "mean":
-            self._divisors = np.array([len(choice) for item in self._asked for choice in item.choices], dtype=float)
+        places = [
+            _places(scorer.tokenizer, item.prompt, head.rstrip(), prompt)
+            for item, head, prompt in zip(self._asked, heads, asked.prompts, strict=True)
+        ]
+        self.items = self._items(asked, places)
         if scorer.method == "unconditional":
             self._constants = self._alone([text for row in rows for text in row])
 
@@ -97,13 +146,9 @@ class CausalFisher:
         }
         return np.array([known[text] for text in texts])
 
-    def _items(self, asked: ChoiceItems, heads: Sequence[str]) -> Items:
+    def _items(self, asked: ChoiceItems, places: Sequence[NDArray[np.int64]]) -> Items:
         """Return the prompts as items of one sequence, with the places of their tokens in the prompts of the user."""
         tokens = [np.array(item.prompt, dtype=np.int32) for item in self._asked]
-        places = [
-            _places(self._scorer.tokenizer, item.prompt, head.rstrip(), prompt)
-            for item, head, prompt in zip(self._asked, heads, asked.prompts, strict=True)
-        ]
         table = np.concatenate(places)
         encoded = Encoded(
             columns={"input_ids": np.concatenate(tokens)},
@@ -165,7 +210,8 @@ class CausalFisher:
                         "choices": self.counts,
                     }
                 ),
-                "method": scorer.method,
+                "method": self.method,
+                "constants": fingerprint_arrays({"constants": self._constants}),
                 "options": vars(solver),
             },
             progress=progress,
@@ -246,6 +292,18 @@ def _joined(parts: list[Asked]) -> Asked:
     shortest = min((part.prompt for part in parts), key=len)
     choices = sorted((place, choice) for part in parts for place, choice in zip(part.places, part.choices, strict=True))
     return Asked(parts[0].name, shortest, [choice for _, choice in choices], [place for place, _ in choices], True)
+
+
+def _within(encoding: Any, tokens: list[int], start: int, text: str) -> NDArray[np.int64]:
+    """Return the first and one past the last character of each token in a text that starts at a place; else -1."""
+    places = np.full((len(tokens), 2), -1, dtype=np.int64)
+    first = len(encoding.ids) - len(tokens)
+    if start < 0 or first < 0 or encoding.ids[first:] != tokens:
+        return places
+    for place, (low, high) in enumerate(encoding.offsets[first:]):
+        if max(low, start) < min(high, start + len(text)):
+            places[place] = max(low, start) - start, min(high, start + len(text)) - start
+    return places
 
 
 def _places(tokenizer: Any, tokens: list[int], head: str, prompt: str) -> NDArray[np.int64]:

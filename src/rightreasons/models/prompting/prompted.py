@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -84,6 +85,7 @@ class Prompted:
     ) -> None:
         self.prompt = prompt
         self.engine = engine
+        self.name = engine.name
         self.label_names = None if label_names is None else tuple(label_names)
         self.examples = examples
         self.seed = check_seed(seed)
@@ -98,15 +100,15 @@ class Prompted:
         self._way = ""
 
     @property
-    def name(self) -> str:
-        """What the user called the model."""
-        return self.engine.name
-
-    @property
     def abilities(self) -> frozenset[Ability]:
         """What the engine can do; gradients only of likelihoods."""
         able = self.engine.abilities
-        return able if self.rendering.scoring in ("sum", "mean", "next_words") else able - {"gradients"}
+        return able - {"gradients"} if self.rendering.scoring == "generated" else able
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether an item has one generated answer, and so no confidence."""
+        return self.rendering.scoring == "generated" and self.prompt.samples == 1
 
     @property
     def joint(self) -> bool:
@@ -202,13 +204,21 @@ class Prompted:
         items = [Item(n, {"prompt": text, "choices": row}) for n, text, row in zip(names, texts, rows, strict=True)]
         return self._scored(items, gold, progress=progress, out=out)
 
-    # --------------------------------------------------------------------------------------------------------- private
+    def by_sum(self) -> Prompted:
+        """Return a scorer that asks the same, and scores answers by the sum of their log-likelihood."""
+        prompt = dataclasses.replace(self.prompt, scoring="sum")
+        other = Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
+        # What was left open stays as it was settled.
+        other.rendering = dataclasses.replace(self.rendering, prompt=prompt, scoring="sum")
+        return other
 
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
         if not self.prompt.shots or self.examples is None:
             return []
         return self.examples.draw(item, self.prompt.shots, seed=self.seed, shared=self.prompt.draw == "run")
+
+    # --------------------------------------------------------------------------------------------------------- private
 
     def _placeholder(self) -> Item:
         if self.label_names is not None:

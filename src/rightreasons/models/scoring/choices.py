@@ -61,8 +61,7 @@ def load_chooser(
     """
     if method is not None:
         check_one_of(method, (HEAD, *SCORING_METHODS), "method")
-    kind = "causal" if gguf_path(name_or_path) else _kind(check_model(name_or_path), revision)
-    if kind == "choice":
+    if _kind(name_or_path, revision) == "choice":
         head = load_multiple_choice(name_or_path, revision=revision, device=device, dtype=dtype)
         _method(head, method)
         return head
@@ -211,8 +210,22 @@ def _method(scorer: Classifier | CausalLM, method: str | None) -> str:
     return HEAD
 
 
-def _kind(name: str, revision: str | None) -> str:
-    """Return what a model folder or a hub repository holds: "choice" or "causal"."""
+def kind_of_model(name_or_path: str | os.PathLike[str], revision: str | None = None) -> str:
+    """Return what a model folder, a hub repository or a GGUF file holds, as its configuration says.
+
+    Args:
+        name_or_path: The model.
+        revision: A branch, tag or commit of the hub repository.
+
+    Returns:
+        "choice", "causal", or the name of another architecture.
+
+    Raises:
+        ValueError: If there is no configuration that can be read.
+    """
+    if gguf_path(name_or_path):
+        return "causal"
+    name = check_model(name_or_path)
     with quiet():
         try:
             config = transformers.AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=False)
@@ -226,8 +239,15 @@ def _kind(name: str, revision: str | None) -> str:
         return "choice"
     if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):
         return "causal"
-    what = built[0] if built else f"a model of type {config.model_type} without a head"
-    raise ValueError(
-        f"Expected {name} to be a multiple-choice model or a causal language model, but it is {what}: fine-tune it as "
-        "a multiple-choice model first."
-    )
+    return built[0] if built else f"a model of type {config.model_type} without a head"
+
+
+def _kind(name_or_path: str | os.PathLike[str], revision: str | None) -> str:
+    """Return "choice" or "causal"; a model of another kind is refused."""
+    kind = kind_of_model(name_or_path, revision)
+    if kind not in ("choice", "causal"):
+        raise ValueError(
+            f"Expected {os.fspath(name_or_path)} to be a multiple-choice model or a causal language model, but it is "
+            f"{kind}: fine-tune it as a multiple-choice model first."
+        )
+    return kind

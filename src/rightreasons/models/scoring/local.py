@@ -118,7 +118,7 @@ class LocalEngine:
         Raises:
             ValueError: If a continuation has no tokens, or more than the model reads, or a score is not finite.
         """
-        return self._scored(self._tokens(requests), kind="answers by likelihood", progress=progress, out=out)
+        return self._scored(self.tokens(requests), kind="answers by likelihood", progress=progress, out=out)
 
     def next_words(
         self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
@@ -128,7 +128,7 @@ class LocalEngine:
         Raises:
             ValueError: If two continuations of a request begin with the same token.
         """
-        asked = self._tokens(requests)
+        asked = self.tokens(requests)
         for request, parts in zip(requests, asked, strict=True):
             seen: dict[int, str] = {}
             for part in parts:
@@ -187,7 +187,7 @@ class LocalEngine:
             )
         # Any continuation will do: what is taken are the tokens before it, uncut.
         asked = [Request(request.name, request.prompt, (" a",)) for request in requests]
-        whole = [parts[0].prompt for parts in self._tokens(asked, max_length=1 << 30)]
+        whole = [parts[0].prompt for parts in self.tokens(asked, max_length=1 << 30)]
         prompts = [tokens[-room:] for tokens in whole]
         check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
         way = _generation_way(self.scorer, max(map(len, prompts)), room)
@@ -235,7 +235,7 @@ class LocalEngine:
             way=str(way),
         )
 
-    def _tokens(self, requests: Sequence[Request], *, max_length: int | None = None) -> list[list[Asked]]:
+    def tokens(self, requests: Sequence[Request], *, max_length: int | None = None) -> list[list[Asked]]:
         """Return the tokens of requests; those of a chat have all of their special tokens."""
         items: list[list[Asked]] = [[] for _ in requests]
         for chat in (False, True):

@@ -55,7 +55,7 @@ class Behavior:
         if suite is None:
             raise ValueError("Expected a behavioral suite, but none was named.")
         answers = measure_behavior(
-            context.classifier,
+            context.scorer,
             suite,
             batch_size=context.batch_size,
             resampling=context.resampling,

@@ -72,6 +72,11 @@ class Calibration:
         """Ask for labels on the primary split."""
         if not context.primary.labeled.any():
             return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
+        if context.prompted is not None and context.prompted.answers_once:
+            return p.applies_not(
+                "One generated answer has no confidence: `--samples 10` takes the shares of several answers, and "
+                "`--scoring sum` or `next_words` asks for the likelihood of each answer."
+            )
         return p.APPLIES
 
     def run(self, context: AuditContext, options: CalibrationOptions) -> p.SectionResult:

@@ -88,6 +88,11 @@ class Probes:
                 "Confusion probes change the items and ask the model again, which stored predictions cannot answer; "
                 "`rightreasons data export` writes what to ask."
             )
+        if context.prompted is not None and context.prompted.rendering.scoring == "generated":
+            return p.applies_not(
+                "Confusion probes need scores of the choices, which a generated answer does not have: "
+                "`--scoring next_words` asks for the letter alone."
+            )
         labeled = int(split.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
@@ -145,7 +150,7 @@ def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
     """Return (what is asked, what it depends on) -> a scorer that stores its answers, and whether it is a joint one."""
     from rightreasons.models.scoring.choices import choose, is_joint
 
-    scorer, fingerprint = context.classifier, context.primary.fingerprint
+    scorer, fingerprint = context.scorer, context.primary.fingerprint
     method = str(getattr(scorer, "method", ""))
     settings: dict[str, Any] = {"batch_size": context.batch_size, "progress": context.progress}
 

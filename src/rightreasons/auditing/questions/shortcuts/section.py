@@ -255,7 +255,7 @@ def _cue_groups(context: AuditContext, cues: list[Cue]) -> WorstGroup:
 
 def _records(context: AuditContext) -> list[ShortcutRecord]:
     """What a callback has recorded over training, if that is in the folder of the model."""
-    file = Path(context.classifier.name) / RECORDS
+    file = Path(context.scorer.name) / RECORDS
     if not file.is_file():
         return []
     return [ShortcutRecord.of(row) for row in read_json(file)]

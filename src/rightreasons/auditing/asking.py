@@ -1,0 +1,208 @@
+"""The model that an audit asks: a head of its own kind, or a language model with a prompt; and the data it is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from rightreasons.auditing.options import AuditOptions
+from rightreasons.models.prompting.prompt import Prompt
+from rightreasons.models.servers.options import ServerOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.prompting.prompted import Prompted
+    from rightreasons.models.prompting.rendering import Examples
+    from rightreasons.models.protocol import Engine
+
+    Asked: TypeAlias = Classifier | Prompted
+
+_HOW = ("revision", "device", "dtype")
+"""The settings of a model that is opened by its name."""
+
+
+def open_asked(
+    model: Any, dataset: Any, given: AuditOptions, prompt: Prompt, server: ServerOptions, *, require_labels: bool
+) -> tuple[Mapping[str, datasets.Dataset], Asked]:
+    """Open the data and the model of an audit.
+
+    Args:
+        model: A folder, a hub id, a GGUF file, the address of a server, or a scorer that is loaded.
+        dataset: What `open_splits` opens.
+        given: The settings of the audit.
+        prompt: How a causal language model is asked.
+        server: How a server is asked.
+        require_labels: Whether data without labels is refused.
+
+    Returns:
+        The items of each split, and what is asked about them.
+
+    Raises:
+        ValueError: If the model is none that can be asked, a setting is not of its kind, or the data does not fit.
+    """
+    loaded = hasattr(model, "label_names")
+    kind = "" if loaded else _kind(model, given)
+    for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
+        name = next(iter(options.changed()), None)
+        if name is None or kind in kinds:
+            continue
+        raise ValueError(
+            f"Expected a {'server' if kinds == ('server',) else 'causal language model'} to open where `{name}` says "
+            f"how it is asked, but got "
+            f"{getattr(model, 'name', model)}."
+        )
+    if loaded:
+        changed = next((name for name in _HOW if getattr(given, name) is not None), None)
+        if changed is not None:
+            raise ValueError(
+                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}."
+            )
+        task = given.task or ("multiple_choice" if model.label_names is None else "classification")
+        return _items(dataset, task, given, require_labels=require_labels), cast("Asked", model)
+    if kind in ("causal", "server"):
+        task, data = _task_of_data(dataset, given, prompt, require_labels)
+        return data, _prompted(model, task, data, given, prompt, server)
+    task = given.task or ("multiple_choice" if kind == "choice" else "classification")
+    return _items(dataset, task, given, require_labels=require_labels), _head(model, task, given)
+
+
+def prompted_model(
+    model: str | os.PathLike[str],
+    prompt: Prompt,
+    server: ServerOptions,
+    label_names: tuple[str, ...] | None,
+    *,
+    examples: Examples | None = None,
+    seed: int = 0,
+    **how: Any,
+) -> Prompted:
+    """Open a causal language model, here or behind a server, and ask it through a prompt.
+
+    Args:
+        model: A folder, a hub id, a GGUF file or the address of a server.
+        prompt: How it is asked.
+        server: How a server is asked.
+        label_names: The names of the classes; None for multiple choice.
+        examples: What few-shot examples are drawn from.
+        seed: Decides them.
+        **how: `revision`, `device` and `dtype` of the model.
+    """
+    from rightreasons.models.prompting.prompted import Prompted
+
+    engine: Engine
+    if is_address(model):
+        from rightreasons.models.servers.engine import open_server
+
+        odd = next((name for name, value in how.items() if value is not None), None)
+        if odd is not None:
+            raise ValueError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.")
+        engine = open_server(str(model), options=server, chat=prompt.chat)
+    else:
+        from rightreasons.models.scoring.causal import load_causal
+        from rightreasons.models.scoring.local import LocalEngine
+
+        engine = LocalEngine(load_causal(model, **how))
+    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+
+
+def is_address(model: object) -> bool:
+    """Return whether a model is the address of a server."""
+    return isinstance(model, str) and model.startswith(("http://", "https://"))
+
+
+def is_asked(model: Any, revision: str | None = None) -> bool:
+    """Return whether a model is asked through a prompt: a causal language model, or one behind a server."""
+    from rightreasons.models.scoring.choices import kind_of_model
+
+    if is_address(model):
+        return True
+    try:
+        return kind_of_model(model, revision) == "causal"
+    except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
+        return False
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool) -> Mapping[str, datasets.Dataset]:
+    """Open every split of the data in the common schema of a task."""
+    from rightreasons.data.opening.datasets import open_splits
+
+    return open_splits(dataset, require_labels=require_labels, **given.source(task))
+
+
+def _kind(model: Any, given: AuditOptions) -> str:
+    from rightreasons.models.scoring.choices import kind_of_model
+
+    if is_address(model):
+        return "server"
+    try:
+        return kind_of_model(model, given.revision)
+    except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
+        return "choice" if given.task == "multiple_choice" else ""
+
+
+def _head(model: Any, task: str, given: AuditOptions) -> Classifier:
+    from rightreasons.models.loading import load_classifier
+    from rightreasons.models.scoring.choices import load_chooser
+
+    how = {name: getattr(given, name) for name in _HOW}
+    if task == "multiple_choice":
+        return cast("Classifier", load_chooser(model, **how))
+    return load_classifier(model, **how)
+
+
+def _task_of_data(
+    dataset: Any, given: AuditOptions, prompt: Prompt, require_labels: bool
+) -> tuple[str, Mapping[str, datasets.Dataset]]:
+    """Find out whether data has choices, and open it."""
+    task = given.task
+    if task is None and (given.prompt_column or given.choices_column):
+        task = "multiple_choice"
+    if task is None and (given.text_pair_column or given.label_names or prompt.label_words):
+        task = "classification"
+    if task is not None:
+        return task, _items(dataset, task, given, require_labels=require_labels)
+    try:
+        return "multiple_choice", _items(dataset, "multiple_choice", given, require_labels=require_labels)
+    except ValueError as no_choices:
+        try:
+            return "classification", _items(dataset, "classification", given, require_labels=require_labels)
+        except ValueError as no_texts:
+            raise ValueError(f"{no_texts} As multiple choice: {no_choices}") from no_texts
+
+
+def _prompted(
+    model: Any,
+    task: str,
+    data: Mapping[str, datasets.Dataset],
+    given: AuditOptions,
+    prompt: Prompt,
+    server: ServerOptions,
+) -> Prompted:
+    names = None
+    if task == "classification":
+        labeled = [rows for rows in data.values() if "label" in rows.column_names]
+        if not labeled:
+            raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
+        names = tuple(labeled[0].features["label"].names)
+    how = {name: getattr(given, name) for name in _HOW}
+    return prompted_model(model, prompt, server, names, examples=_examples(data, task, prompt), seed=given.seed, **how)
+
+
+def _examples(data: Mapping[str, datasets.Dataset], task: str, prompt: Prompt) -> Examples | None:
+    """Return what few-shot examples are drawn from: the training split."""
+    from rightreasons.models.prompting.rendering import Examples
+
+    train = data.get("train")
+    if not prompt.shots or train is None or "label" not in train.column_names:
+        return None
+    ids, labels = train["id"][:], train["label"][:]
+    if task == "multiple_choice":
+        return Examples.of_choices(ids, train["prompt"][:], train["choices"][:], labels)
+    pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
+    return Examples.of_texts(ids, train["text"][:], labels, text_pairs=pairs)
