@@ -49,17 +49,18 @@ def small_outcomes():
 
 def small_audit(folder, *, name="org/model", dataset="reviews", outcomes=None):
     """Write an audit.json into a folder, and return the folder."""
-    split = {"name": "test", "role": "primary", "n_items": 150, "n_available": 150, "n_truncated": 0,
+    split = {"name": "test", "role": "primary", "n_items": 150, "n_available": 150, "n_unanswered": 0, "n_truncated": 0,
              "fingerprint": "f" * 32, "predictions": None}  # fmt: skip
     audit = {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": "0.0",
         "created": "2030-01-02T03:04:05+00:00",
         "model": {"name": name, "task": "classification", "label_names": ["no", "yes"], "fingerprint": "m" * 32,
-                  "n_parameters": 7, "batching": None},
+                  "n_parameters": 7, "batching": None, "prompt": None},
         "dataset": {"name": dataset, "label_names": ["no", "yes"], "label_mapping": "by name",
                     "label_classes": {"no": "no", "yes": "yes"}, "primary": "test", "splits": [split]},
-        "settings": {**AuditOptions().to_dict(), **StoredOptions().to_dict(), "questions": [], "options": {}},
+        "settings": {**AuditOptions().to_dict(), **StoredOptions().to_dict(),
+                     "prompt": {}, "server": {}, "questions": [], "options": {}},
         "environment": {"python": "3"},
         "questions": [outcome.to_dict() for outcome in (outcomes or small_outcomes())],
     }  # fmt: skip

@@ -230,7 +230,7 @@ def test_scores_meet_the_labels_of_a_data_set_by_name(tmp_path):
         ({"model": "m", "predictions": "p.csv"}, "a model or `predictions`, but got both: m and p.csv"),
         ({"predictions": "p.xlsx"}, "a file that ends in .csv"),
         ({"predictions": "p.csv", "split": "test"}, "Expected no `split` for p.csv alone, but got 'test'"),
-        ({"predictions": "p.csv", "dataset": "d", "method": "sum"}, "Expected no `method` for p.csv, but got 'sum'"),
+        ({"predictions": "p.csv", "dataset": "d", "revision": "r"}, "Expected no `revision` for p.csv, but got 'r'"),
         ({"prediction": "p.csv"}, "Did you mean 'predictions'"),
     ],
 )

@@ -216,7 +216,7 @@ def audit_command(
     words += stored.flags() if stored is not None else []
     words += ["--questions", ",".join(questions)] if questions else []
     words += settings.flags()
-    words += [word for options_ in asked for word in options_.flags()]
+    words += [word for each in asked for word in each.flags()]
     for question, its in options.items():
         words += its.flags(f"{question}-")
     return shlex.join(words)

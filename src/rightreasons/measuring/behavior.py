@@ -405,6 +405,11 @@ def _classified(
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
     matched = match.matched
     if missing is not None and missing.any():
+        if asks_for_neutral(suite.table()):
+            raise ValueError(
+                f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
+                f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label."
+            )
         n_classes = probabilities.shape[1]
         numbers = np.where(missing, n_classes, numbers)
         probabilities = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])

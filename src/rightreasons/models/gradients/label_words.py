@@ -36,9 +36,7 @@ def why_no_gradients(prompted: Prompted) -> str:
     if not isinstance(prompted.engine, LocalEngine):
         return f"{prompted.name} is not a model of transformers in this process."
     if prompted.prompt.shots and prompted.prompt.draw == "item":
-        return (
-            "Each item has few-shot examples of its own: draw='run' gives all items the same, and gradients with them."
-        )
+        return "Each item has few-shot examples of its own, and no gradients: `--draw run` gives all items the same."
     if not getattr(prompted.engine.tokenizer, "is_fast", False):
         return "The tokenizer does not give the positions of its tokens in the text."
     try:
@@ -184,6 +182,7 @@ class PromptTokenizer:
         parts = engine.tokens([sample])[0]
         self.answers = [tokens for part in parts for tokens in part.choices]
         self._chat = not isinstance(sample.prompt, str)
+        self._rendered("a", None)  # a template that changes texts is refused at once
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
@@ -200,7 +199,7 @@ class PromptTokenizer:
         max_length: int | None = None,
         **options: Any,
     ) -> Any:
-        """Tokenize texts inside the prompt; without special tokens, as they stand."""
+        """Tokenize texts inside the prompt; without special tokens, the texts alone."""
         if not add_special_tokens or isinstance(texts, str):
             return self._own(texts, pairs, add_special_tokens=add_special_tokens, **options)
         seconds: Sequence[str | None] = [None] * len(texts) if pairs is None else pairs
