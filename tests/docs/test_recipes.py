@@ -1,7 +1,6 @@
-"""Every block of the recipes runs: in a folder that has what they name, with models of a few thousand weights."""
+"""Every block of the recipes runs."""
 
 import contextlib
-import csv
 import io
 import re
 import shlex
@@ -11,25 +10,10 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from tiny_models import save_tiny_classifier, tiny_texts
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECIPES = sorted(DOCS.glob("recipes/*.md"))
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """A folder with a model, another one, and reviews, under the names that the recipes use."""
-    folder = tmp_path_factory.mktemp("recipes")
-    save_tiny_classifier(folder / "my-model", seed=0)
-    save_tiny_classifier(folder / "my-other-model", seed=1)
-    texts, labels = tiny_texts(40)
-    with folder.joinpath("my_reviews.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["review", "stars"])
-        rows.writerows(zip(texts, (("negative", "positive")[label] for label in labels), strict=True))
-    return folder
 
 
 def commands_of(block: str) -> list[list[str]]:

@@ -1,0 +1,33 @@
+"""A folder that has what the documents name, with models of a few thousand weights."""
+
+import csv
+
+import pytest
+
+from tiny_causal import save_tiny_causal
+from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """Models and reviews under the names that the recipes and the pages use."""
+    folder = tmp_path_factory.mktemp("documents")
+    save_tiny_classifier(folder / "my-model", seed=0)
+    save_tiny_classifier(folder / "my-other-model", seed=1)
+    save_tiny_encoder(folder / "my-encoder")
+    save_tiny_multiple_choice(folder / "my-choice-model")
+    save_tiny_causal(folder / "my-language-model")
+    texts, labels = tiny_texts(40)
+    with folder.joinpath("my_reviews.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["review", "stars"])
+        rows.writerows(zip(texts, (("negative", "positive")[label] for label in labels), strict=True))
+    with folder.joinpath("answers.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "source", "confidence", "correct"])
+        rows.writerows(
+            [item, source, (item * 7 + shift) % 10 / 10, int(item % 3 > 0)]
+            for item in range(30)
+            for source, shift in (("stated", 1), ("samples", 4))
+        )
+    return folder

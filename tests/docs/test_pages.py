@@ -1,0 +1,88 @@
+"""Every block of Python in README and the pages runs, with what a reader has at hand under the names that they use."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+
+import rightreasons
+from choice_items import good_items
+from rightreasons.models import load_chooser
+from tiny_models import tiny_texts
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def reviews_in_pairs() -> datasets.Dataset:
+    """Texts and revisions of them, in the place of a data set that is downloaded."""
+    texts, labels = tiny_texts(20)
+    names = datasets.ClassLabel(names=["negative", "positive"])
+    columns = {"text": texts, "label": labels, "pair_id": [str(i // 2) for i in range(20)]}
+    return datasets.Dataset.from_dict({**columns, "role": ["original", "perturbed"] * 10}).cast_column("label", names)
+
+
+@pytest.fixture
+def at_hand(world, monkeypatch):
+    """The names that a reader has, and data sets that come from the network."""
+    monkeypatch.chdir(world)
+    rows = good_items(12)
+    items = datasets.Dataset.from_list([{**row, "id": f"item-{row['id'][1:]}"} for row in rows[1:] + rows[:1]])
+    if not world.joinpath("report").exists():
+        named = {"text_column": "review", "label_column": "stars", "questions": ["calibration"]}
+        rightreasons.audit("my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named)
+    mirrored = rightreasons.data.mirror_dataset(items, {"item-1": "The man hid his feet."})
+    sheets = rightreasons.data.write_rating_sheets(mirrored, world / "empty-sheets", n_raters=3)
+    for rater, sheet in enumerate(sheets, start=1):
+        heading, *rows = Path(sheet).read_text("utf-8").splitlines()
+        answered = [f"{row}{(index + (rater == 3)) % 2 + 1}" for index, row in enumerate(rows)]
+        world.joinpath(f"rater-{rater}.csv").write_text("\n".join([heading, *answered]), "utf-8")
+    elsewhere = {"imdb_contrast": reviews_in_pairs(), "socialiqa": items}
+    load = rightreasons.load_dataset
+
+    def load_dataset(name, *given, **named):
+        return elsewhere[name] if name in elsewhere else load(name, *given, **named)
+
+    monkeypatch.setattr(rightreasons, "load_dataset", load_dataset)
+    monkeypatch.setattr(rightreasons.data, "load_dataset", load_dataset)
+    texts, labels = tiny_texts(8)
+    return {
+        "__name__": "__main__",
+        "texts": texts,
+        "prompts": list(items["prompt"]),
+        "choices": list(items["choices"]),
+        "chooser": load_chooser("my-choice-model"),
+        "my_items": items,
+        "balanced": mirrored,
+        "train": {"id": [str(i) for i in range(8)], "text": texts, "label": labels},
+        "predicted_classes": np.arange(20) % 2,
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_blocks_of_a_page_run(page, at_hand):
+    for block in BLOCK.findall(page.read_text("utf-8")):
+        if ">>>" in block:
+            continue
+        code = compile(block, str(page), "exec")
+        if "..." in block:  # a call that is abridged is only read
+            continue
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, at_hand)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=lambda page: page.stem
+)
+def test_doctests_of_a_page(page):
+    text = re.sub(r"^```.*$", "", page.read_text("utf-8"), flags=re.MULTILINE)  # a fence is not expected output
+    example = doctest.DocTestParser().get_doctest(text, {}, page.stem, str(page), None)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
