@@ -51,7 +51,7 @@ subpattern at position 0.
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
     draw: str = option(
         "item",
-        "Whether few-shot examples are drawn for each item or once for the run, which then reads them once.",
+        "Whether few-shot examples are drawn for each item or once for the run.",
         choices=DRAWS,
     )
     style: str = option(
