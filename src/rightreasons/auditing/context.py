@@ -235,6 +235,12 @@ class AuditContext:
         return self.source if isinstance(self.source, Prompted) else None
 
     @property
+    def server(self) -> dict[str, Any] | None:
+        """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
+        describe = None if self.prompted is None else getattr(self.prompted.engine, "describe", None)
+        return None if describe is None else dict(describe())
+
+    @property
     def n_parameters(self) -> int | None:
         """The number of the model's parameters; None where it is not here."""
         model = getattr(self.source if self.prompted is None else self.prompted.engine, "model", None)

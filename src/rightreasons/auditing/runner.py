@@ -336,6 +336,7 @@ def _record(
             "n_parameters": context.n_parameters,
             "batching": (context.scores().way or None) if _has_scores(context, context.primary) else None,
             "prompt": None if context.prompted is None else context.prompted.describe(),
+            "server": context.server,
         },
         "dataset": {
             "name": context.dataset_name,
@@ -468,7 +469,9 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,
-        asked=None if context.prompted is None else asked_of(context.prompted.describe(), _right(context)),
+        asked=None
+        if context.prompted is None
+        else asked_of(context.prompted.describe(), _right(context), context.server),
         made=made,
         made_tables=(splits,),
         command=command,

@@ -180,7 +180,7 @@ def test_the_model_is_the_only_one_or_named(server):
     server.names = ["large", "small"]
     with pytest.raises(ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."):
         opened(server)
-    assert opened(server, server_model="small").model == "small"
+    assert opened(server, server_model="small").model_name == "small"
     # Some servers list other models than the one that they were started with.
     other = opened(server, server_model="other")
     assert finding(other, "models").words == "The server does not list other; its models are large, small."

@@ -27,6 +27,7 @@ class Asked:
         system: The system prompt; "" for none.
         example: One item, as the model reads it.
         answers: The answers of that item, in words.
+        server: The server that was asked, what its trial found, and what it cost; none for a model that is here.
     """
 
     summary: str
@@ -34,14 +35,16 @@ class Asked:
     system: str
     example: str
     answers: str
+    server: tuple[str, ...] = ()
 
 
-def asked_of(told: Mapping[str, Any], right: str = "") -> Asked:
+def asked_of(told: Mapping[str, Any], right: str = "", server: Mapping[str, Any] | None = None) -> Asked:
     """Put what `Prompted.describe` returns into sentences.
 
     Args:
         told: The description.
         right: How many answers are right, in a sentence; "" where a section says it.
+        server: What `ServerEngine.describe` returns; None for a model that is here.
     """
     chat = "through its chat template" if told["chat"] else "without a chat template"
     shots = told["shots"]
@@ -69,4 +72,22 @@ def asked_of(told: Mapping[str, Any], right: str = "") -> Asked:
         system=told["system"] or "",
         example=told["example"],
         answers=f"Its answers are {answers}, exactly as they follow.",
+        server=() if server is None else _lines(server),
+    )
+
+
+def _lines(server: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a report says about a server, a sentence each."""
+    able = ", ".join(ability.replace("_", " ") for ability in server["abilities"])
+    usage = server["usage"]
+    cost = "" if usage["price"] is None else f", at a price of {usage['price']:,.4f}"
+    spent = (
+        f"{usage['requests']:,} requests were answered, of {usage['prompt_tokens']:,} prompt tokens and "
+        f"{usage['answer_tokens']:,} generated tokens{cost}."
+    )
+    return (
+        f"{server['server']} with the model {server['model']}; its trial found that it can be asked for {able}.",
+        *(f"{'Yes' if one['passed'] else 'No'}: {one['part']}. {one['words']}" for one in server["trial"]),
+        *filter(None, [server["changes"]]),
+        spent,
     )

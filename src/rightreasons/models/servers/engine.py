@@ -101,7 +101,7 @@ class ServerEngine:
     def __init__(self, client: Client, model: str, trial: Trial, *, chat: bool) -> None:
         self.name = f"{client.url} ({model})"
         self.client = client
-        self.model = model
+        self.model_name = model
         self.trial = trial
         self.chat = chat
         self.earlier = Usage()
@@ -116,7 +116,7 @@ class ServerEngine:
     def fingerprint(self) -> str:
         """A digest of the address, the model's name, and the parameters that it refuses."""
         ways = (self.trial.chat, self.trial.text)
-        asked = [self.client.url, self.model, *([way.works, sorted(way.refused)] for way in ways)]
+        asked = [self.client.url, self.model_name, *([way.works, sorted(way.refused)] for way in ways)]
         return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
     @property
@@ -132,7 +132,7 @@ class ServerEngine:
         """Return the server, its model, what was tried and found, what changed meanwhile, and what was asked so far."""
         return {
             "server": self.client.url,
-            "model": self.model,
+            "model": self.model_name,
             "chat": self.chat,
             "abilities": sorted(self.abilities),
             "trial": [{"part": one.part, "passed": one.passed, "words": one.words} for one in self.trial.findings],

@@ -105,12 +105,14 @@ def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens:
         new_tokens: Maximum generated tokens per request.
     """
     usage, options = client.usage, client.options
-    calls = sum(len(request.continuations) for request in requests) if kind == "likelihoods" else len(requests)
-    characters = sum(
-        characters_of(request.prompt) * (len(request.continuations) if kind == "likelihoods" else 1)
-        + sum(map(len, request.continuations))
+    # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
+    times = [
+        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else 1
         for request in requests
-    )
+    ]
+    calls = sum(times)
+    characters = sum(characters_of(request.prompt) * n for request, n in zip(requests, times, strict=True))
+    characters += sum(len(text) for request in requests for text in request.continuations if kind == "likelihoods")
     per_token = usage.characters / usage.prompt_tokens if usage.prompt_tokens else CHARACTERS_PER_TOKEN
     prompts, answers = round(characters / per_token), calls * new_tokens
     return (
