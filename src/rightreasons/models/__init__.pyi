@@ -24,6 +24,7 @@ from .prompting.parsing import parse_answer as parse_answer
 from .prompting.prompt import Prompt as Prompt
 from .prompting.prompted import Prompted as Prompted
 from .prompting.rendering import Examples as Examples
+from .protocol import Request as Request
 from .scoring.causal import CausalLM as CausalLM
 from .scoring.causal import load_causal as load_causal
 from .scoring.choices import choose as choose
@@ -54,6 +55,7 @@ __all__ = [
     "LocalEngine",
     "Prompt",
     "Prompted",
+    "Request",
     "ServerEngine",
     "ServerOptions",
     "SpanAnswers",
