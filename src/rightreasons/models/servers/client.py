@@ -258,16 +258,6 @@ def check_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def is_url(model: object) -> bool:
-    """Return whether what a user calls a model is the address of a server.
-
-    Example:
-        >>> is_url("https://api.example.com/v1"), is_url("org/model")
-        (True, False)
-    """
-    return isinstance(model, str) and model.startswith(("http://", "https://"))
-
-
 def _message(error: openai.APIStatusError) -> str:
     """Return what a server says of an error."""
     body: Any = error.body
