@@ -71,7 +71,7 @@ def requests() -> list[Request]:
     asked = []
     for question, choices in QUESTIONS:
         lines = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
-        text = f"{question}\n{lines}\nAnswer:"
+        text = f"Question: {question}\n{lines}\nThe letter is"
         asked.append(Request(question, text, tuple(f" {letter}" for letter in LETTERS)))
     return asked
 

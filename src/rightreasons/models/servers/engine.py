@@ -205,6 +205,8 @@ class ServerEngine:
             completion = endpoint.next_tokens(request.prompt, endpoint.top)
             top = completion.tops[0] if completion.tops else {}
             values = first_words(top, request.continuations)
+            if not top:
+                raise BadReplyError("no likeliest tokens, as the model ends its answer at once")
             if not np.isfinite(values).any():
                 raise BadReplyError(f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, top)))}")
             return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
