@@ -34,7 +34,7 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
     words = ("probes", files / "model", files / "items.jsonl", *COLUMNS, "--ks", "1,2", "--n-resamples", 50)
     code, said, _ = run(capsys, *words, "--out", tmp_path / "report")
     assert code == 0
-    assert "Does it choose without a reason to?" in said
+    assert "Does it pick an answer before reading the question?" in said
     assert (
         "Without the question it picks the old answer" in said or "With the question of another item it picks" in said
     )

@@ -15,7 +15,7 @@ import rightreasons
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import fraction, p_equals, short_name
+from rightreasons.auditing.page.words import p_equals, percent, short_name, written
 from rightreasons.auditing.predictions import Predictions, read_predictions
 from rightreasons.auditing.runner import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit
@@ -367,7 +367,8 @@ def _section(
         xlabel="fraction",
     )
     values = "; ".join(
-        f"{f.name}: {fraction(f.first.value or 0.0)} and {fraction(f.second.value or 0.0)}" for f in compared.figures
+        f"{f.name}: {written(f.first, FIGURES[f.key].unit)} and {written(f.second, FIGURES[f.key].unit)}"
+        for f in compared.figures
     )
     return p.SectionResult(
         verdict=_verdict(comparison, compared, figures["accuracy"]),
@@ -396,7 +397,7 @@ def _section(
 
 
 def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: ComparedFigure) -> p.Verdict:
-    first, second = fraction(accuracy.first.value or 0.0), fraction(accuracy.second.value or 0.0)
+    first, second = percent(accuracy.first.value or 0.0), percent(accuracy.second.value or 0.0)
     summary = (
         f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
         f"{comparison.second} in {second}; {compared.first_right:,} items only the first gets right, "
@@ -434,13 +435,16 @@ def _figure_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
             p.Column("test", "Test", "text"),
             p.Column("better", "Better", "text"),
         ),
-        rows=tuple(
-            (f.name, f.first, f.second, f.difference, f.p_value, f.test, f.better or "") for f in compared.figures
-        ),
+        rows=tuple((f.name, *_amounts(f), f.p_value, f.test, f.better or "") for f in compared.figures),
         note=f"On {compared.n_items:,} items that both reports hold ({compared.n_only_first:,} are in the first alone, "
         f"{compared.n_only_second:,} in the second alone).",
         source="McNemar 1947; Efron & Tibshirani 1993; Fisher 1935; definitions as in the audits",
     )
+
+
+def _amounts(figure: ComparedFigure) -> tuple[p.Amount, ...]:
+    unit = FIGURES[figure.key].unit
+    return tuple(p.Amount(each, unit) for each in (figure.first, figure.second, figure.difference))
 
 
 def _count_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
@@ -487,7 +491,7 @@ def _examples(comparison: Comparison, pair: _Pair, audits: Sequence[dict[str, An
                         label=name(int(worse.top.labels[row])),
                         prediction=name(int(worse.top.predicted[row])),
                         confidence=min(float(worse.top.confidence[row]), 1.0),
-                        note=f"the other: {fraction(float(better.top.confidence[row]))}",
+                        note=f"the other: {percent(float(better.top.confidence[row]))}",
                     )
                     for row in rows
                 ),

@@ -26,9 +26,10 @@ from rightreasons.auditing.context import (
 )
 from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
 from rightreasons.auditing.page.asked import asked_of
+from rightreasons.auditing.page.items import items_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import fraction, short_name
+from rightreasons.auditing.page.words import percent, short_name
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
@@ -432,11 +433,10 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         ("Fingerprint of the model", record["model"]["fingerprint"]),
         ("Dataset", data),
         ("Labels", _labels_in_words(context)),
-        ("Intervals", f"{100 * context.confidence_level:g} %, {context.n_resamples:,} resamples where bootstrapped"),
+        ("Intervals", f"{100 * context.confidence_level:g}%, {context.n_resamples:,} resamples where bootstrapped"),
         ("Seed", str(context.seed)),
         ("Software", environment),
         ("Made", record["created"]),
-        ("Beside this page", "audit.json (all figures), figures/ (PNG), predictions/ (parquet, one row per item)"),
     ]
     splits = Table(
         key="splits",
@@ -475,6 +475,17 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         made=made,
         made_tables=(splits,),
         command=command,
+        subject=shown,
+        items=items_of(context),
+        files=[
+            (AUDIT_FILE, "all figures (audit.json)"),
+            ("figures/", "pictures (PNG)"),
+            *(
+                (s["predictions"], f"predictions of {s['name']}")
+                for s in record["dataset"]["splits"]
+                if s["predictions"]
+            ),
+        ],
     )
 
 
@@ -510,7 +521,7 @@ def _right(context: AuditContext) -> str:
     total = len(right) + split.n_unanswered
     return (
         f"Of {total:,} items of “{split.name}”, {len(right):,} are answered and {int(right.sum()):,} rightly: "
-        f"{fraction(right.sum() / total)} of all, {fraction(right.mean())} of the answered."
+        f"{percent(right.sum() / total)} of all, {percent(right.mean())} of the answered."
     )
 
 

@@ -99,7 +99,7 @@ class ShortcutsOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class CuesOptions(Options):
-    """Does the data hand it cues?"""
+    """Do the answer options give the answer away?"""
 
     features: tuple[str, ...] = option(
         ("unigram", "length", "overlap", "negation"),

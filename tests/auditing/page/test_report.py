@@ -1,5 +1,6 @@
 """The page: every part of a section, hostile texts, and what a browser makes of it."""
 
+import base64
 import itertools
 import re
 
@@ -9,12 +10,15 @@ import pytest
 
 from rightreasons.auditing import audit
 from rightreasons.auditing.page import plots
+from rightreasons.auditing.page.first_screen import first_screen
 from rightreasons.auditing.page.parts import (
     APPLIES,
+    Action,
     Column,
     Estimate,
     Example,
     ExampleList,
+    Finding,
     Headline,
     Mark,
     Part,
@@ -25,6 +29,7 @@ from rightreasons.auditing.page.parts import (
     applies_not,
 )
 from rightreasons.auditing.page.report import Outcome, render_page, scale_of
+from rightreasons.auditing.page.sources import WORKS
 from tiny_models import save_tiny_classifier
 
 EVIL = "<script>document.title='gone'</script><img src=x onerror=alert(1)>\" ' & $x^2$ \u202egnol {{ 7 * 7 }}"
@@ -135,12 +140,13 @@ def test_every_kind_of_part_is_shown():
     text = text_of(html)
     for said in (
         "First paragraph. Second paragraph.",
-        "0.800 95 % interval 0.700 to 0.900",
+        "80.0% 95% interval 70.0% to 90.0%",
         "Share of right items.",
         "Source: Somebody 1999.",
         "0.500 [0.400, 0.600]",
         "&lt; 0.001",
         "A note. Value : A value.",
+        "Source: Counted. CSV",
         "There is no suite.",
         "rightreasons audit a b",
     ):
@@ -148,6 +154,78 @@ def test_every_kind_of_part_is_shown():
     assert '<mark class="cue">copper</mark>' in html
     assert 'role="img" aria-label="Alternative."' in html
     assert html.count("<svg") == html.count("</svg>") >= 2
+
+
+def outcome_of(question, tone, finding=None, **more):
+    verdict = Verdict(tone, f"{question} verdict", "It is so.")
+    result = SectionResult(verdict, (headline(**more),), (), finding=finding)
+    return Outcome(question, f"Is it {question}?", "answered", "", result)
+
+
+def finding(size, *actions, **more):
+    return Finding(claim=f"is {size} wrong", evidence="By hand.", size=size, actions=actions, **more)
+
+
+def test_the_first_screen_has_the_worst_finding_first():
+    pair = (Example("1", "a copper hat", "yes", "yes", 0.75), Example("2", "a marble hat", "yes", "no", 0.625))
+    asked = [
+        outcome_of("fine", "good", finding(0.9, Action("Nothing."))),
+        outcome_of("small", "bad", finding(0.1, Action("One."), Action("Two."), Action("Three.", "run three"))),
+        outcome_of("open", "neutral"),
+        outcome_of("large", "bad", finding(0.3, Action("Read.", link="#items"), Action("x"), Action("y"), pair=pair)),
+        Outcome("absent", "Is it absent?", "skipped", "There is nothing."),
+        Outcome("broken", "Is it broken?", "failed", "It broke."),
+    ]
+    first = first_screen("m", asked)
+    assert (first.claim, first.tone, first.question, first.pair) == ("m is 0.3 wrong.", "bad", "large", pair)
+    assert [row.question for row in first.rows] == ["large", "small", "open", "fine"]
+    assert [action.text for _, action in first.actions] == ["Read.", "x", "y", "One.", "Two."]
+    assert first.skipped == (("absent", "Is it absent?", "There is nothing."),)
+    assert first.failed == (("Is it broken?", "It broke."),)
+    assert first_screen("m", asked[-2:]) is None
+    text = text_of(render_page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m"))
+    for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent", "It broke.",
+                 "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
+        assert said in text, said
+    assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
+
+
+@pytest.mark.parametrize(
+    ("figure", "bar"),
+    [
+        (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.6}),
+        (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.6, "dot": 99.2}),
+        (headline(-0.2, -0.3, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.0}),
+        (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.6, "dot": 24.6}),
+        (headline(None, None, None, no_interval="undefined"), None),
+        (headline(0.25, 0.2, 0.5, unit="nats"), None),
+    ],
+)
+def test_rows_share_one_scale(figure, bar):
+    result = SectionResult(Verdict("bad", "Bad", "So."), (figure,), ())
+    (row,) = first_screen("m", [Outcome("q", "Q?", "answered", "", result)]).rows
+    assert row.bar == bar
+
+
+def test_sources_terms_and_tables_are_links():
+    table = Table(
+        "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
+        (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
+    )  # fmt: skip
+    html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
+    assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
+    assert re.search(
+        r'<a class="term" href="#term-calibration-error" title="Mean distance[^"]*">calibration error</a>', html
+    )
+    (content,) = re.findall(r'download="t.csv" href="data:text/csv;base64,([^"]+)"', html)
+    assert base64.b64decode(content).decode() == 'a,b,b_low,b_high\n"x, y",0.5,0.4,0.6\nz,,,\n'
+    terms = re.findall(r'href="#(term-[a-z-]+)"', html)
+    assert set(terms) <= set(re.findall(r'id="(term-[a-z-]+)"', html))
+
+
+def test_every_address_is_one():
+    for work, address in WORKS.items():
+        assert re.fullmatch(r"https://[a-z.]+/[^\s<>]+", address), work
 
 
 def test_texts_of_users_stay_texts(tmp_path):
@@ -187,11 +265,11 @@ def test_a_drawing_is_the_same_each_time():
 
 def test_scales_hold_figure_and_interval():
     assert scale_of(headline(0.03, 0.01, 0.04, better="lower")) == {
-        "low": 20.0, "width": 60.0, "dot": 59.5, "from": "0", "to": "0.05",
+        "low": 20.0, "width": 60.0, "dot": 59.5, "from": "0%", "to": "5%",
     }  # fmt: skip
-    assert scale_of(headline(0.03, 0.01, 0.04, better="higher"))["to"] == "1"
+    assert scale_of(headline(0.03, 0.01, 0.04, better="higher"))["to"] == "100%"
     signed = scale_of(headline(0.0, -0.02, 0.02))
-    assert (signed["from"], signed["to"], signed["low"], signed["width"]) == ("−0.05", "0.05", 30.0, 40.0)
+    assert (signed["from"], signed["to"], signed["low"], signed["width"]) == ("−5%", "5%", 30.0, 40.0)
     assert scale_of(headline(1.5, 1.2, 1.8, unit="nats")) is None
     assert scale_of(headline(None, None, None, no_interval="undefined")) is None
 
@@ -236,7 +314,9 @@ def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, sche
     page.emulate_media(color_scheme=scheme)
     assert problems_of(page, report.page) == []
     assert page.locator("h1").count() == 1
-    assert "right for the right reasons" in page.locator("h1").inner_text()
+    assert "where a planted cue is turned against the label" in page.locator("h1").inner_text()
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
     # No table is cut at its right edge without a way to scroll, and every picture has words.
     assert page.evaluate(
         "[...document.querySelectorAll('[role=img]')].every(e => e.getAttribute('aria-label').length > 20)"
@@ -254,11 +334,37 @@ def test_links_and_folded_tables_work(page, report):
     problems_of(page, report.page)
     page.get_by_role("link", name="Does its confidence match its accuracy?").first.click()
     assert page.url.endswith("#calibration")
+    page.locator("#calibration details.more > summary").click()
     summary = page.get_by_text("The bins behind the diagram").first
     table = page.get_by_role("table", name="The bins behind the diagram")
     assert not table.is_visible()
     summary.click()
     assert table.is_visible()
+
+
+@pytest.mark.browser
+def test_items_are_filtered_without_a_script(page, report):
+    problems_of(page, report.page)
+    page.get_by_role("link", name="wrong answers on").click()
+    page.get_by_text("Table of").click()
+    rows = page.locator("#items tbody tr")
+    n_rows, n_wrong = rows.count(), page.locator("#items tr.w").count()
+    assert 0 < n_wrong < n_rows
+    assert rows.filter(visible=True).count() == n_rows
+    page.get_by_label("right", exact=True).check()
+    assert rows.filter(visible=True).count() == n_rows - n_wrong
+    page.get_by_label("wrong", exact=True).check()
+    page.get_by_label("less than 90%").check()
+    assert rows.filter(visible=True).count() == page.locator("#items tr.w.u").count()
+
+
+@pytest.mark.browser
+def test_print_opens_what_is_folded(page, report):
+    problems_of(page, report.page)
+    table = page.get_by_role("table", name="The bins behind the diagram")
+    page.emulate_media(media="print")
+    assert table.evaluate("each => each.getBoundingClientRect().height") > 50
+    assert not page.get_by_role("group", name="Answers").is_visible()
 
 
 @pytest.mark.browser

@@ -108,7 +108,7 @@ def test_invariance_shows_the_original_and_marks_the_change():
     assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
     assert (example.prediction, example.confidence, example.label) == ("bad", 0.7, "")
     assert example.note == (
-        "Original: “Ann liked it.”, answered good (0.900). P(good) from 0.900 to 0.300. "
+        "Original: “Ann liked it.”, answered good (90.0%). P(good) from 90.0% to 30.0%. "
         "1 of the 2 examples of this case fails."
     )
     assert shown.note == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."

@@ -45,8 +45,8 @@ def answers(expectation, labels=None, scores=SCORES):
             "Every changed text must get the original's answer, or keep the confidence in it within 0.2.",
             [
                 "the original",
-                "expected positive again; P(positive) from 0.700 to 0.300",
-                "expected positive again; P(positive) from 0.700 to 0.800",
+                "expected positive again; P(positive) from 70.0% to 30.0%",
+                "expected positive again; P(positive) from 70.0% to 80.0%",
             ],
         ),
         (
@@ -55,8 +55,8 @@ def answers(expectation, labels=None, scores=SCORES):
             "The confidence in the original's answer must not rise by more than 0.1.",
             [
                 "the original",
-                "P(positive) from 0.700 to 0.300; it must not rise by more than 0.1",
-                "P(positive) from 0.700 to 0.800; it must not rise by more than 0.1",
+                "P(positive) from 70.0% to 30.0%; it must not rise by more than 0.1",
+                "P(positive) from 70.0% to 80.0%; it must not rise by more than 0.1",
             ],
         ),
         (
@@ -65,8 +65,8 @@ def answers(expectation, labels=None, scores=SCORES):
             "P(positive) − P(negative) must not fall by more than 0.1.",
             [
                 "the original",
-                "P(positive) − P(negative) from 0.600 to −0.300; it must not fall by more than 0.1",
-                "P(positive) − P(negative) from 0.600 to 0.650; it must not fall by more than 0.1",
+                "P(positive) − P(negative) from 60.0% to −30.0%; it must not fall by more than 0.1",
+                "P(positive) − P(negative) from 60.0% to 65.0%; it must not fall by more than 0.1",
             ],
         ),
         (
@@ -87,8 +87,8 @@ def answers(expectation, labels=None, scores=SCORES):
             "The probability of negative must not fall.",
             [
                 "the original",
-                "P(negative) from 0.100 to 0.600; it must not fall",
-                "P(negative) from 0.100 to 0.150; it must not fall",
+                "P(negative) from 10.0% to 60.0%; it must not fall",
+                "P(negative) from 10.0% to 15.0%; it must not fall",
             ],
         ),
         (

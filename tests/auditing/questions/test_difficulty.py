@@ -263,8 +263,8 @@ class TestContrastSets:
         code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
                             "--out", tmp_path / "out")  # fmt: skip
         assert code == 0
-        assert "On 2 contrast sets it is right on 1.000" in " ".join(said.split())
-        assert "right throughout on 0.500" in " ".join(said.split())
+        assert "On 2 contrast sets it is right on 100.0%" in " ".join(said.split())
+        assert "right throughout on 50.0%" in " ".join(said.split())
 
     def test_pairs_of_multiple_choice(self, tmp_path):
         model = save_tiny_multiple_choice(tmp_path / "model")

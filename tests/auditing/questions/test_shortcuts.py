@@ -184,7 +184,7 @@ def test_verdicts(conclusion, excess_low, removal_low, planted, follows, tone, l
     assert (verdict.tone, verdict.label) == (tone, label)
     assert "The test." in verdict.summary
     assert ("“copper” (yes)" in verdict.summary) == (tone in ("bad", "warn"))
-    assert ("0.100 [" in verdict.summary) == (tone == "bad" and follows is not None)
+    assert ("10.0% [" in verdict.summary) == (tone == "bad" and follows is not None)
 
 
 @pytest.fixture

@@ -109,17 +109,34 @@ class Column(Result):
     Attributes:
         key: Its name in audit.json.
         name: Its heading.
-        kind: "text", "number" (three decimals), "count" or "p_value".
+        kind: "text", "share" (a fraction, in percent), "number" (three decimals), "count" or "p_value".
         definition: What it holds, shown under the table; "" where the heading says it.
     """
 
     key: str
     name: str
-    kind: Literal["text", "number", "count", "p_value"] = "number"
+    kind: Literal["text", "share", "number", "count", "p_value"] = "number"
     definition: str = ""
 
 
-Cell = str | int | float | Estimate | None
+@dataclasses.dataclass(frozen=True)
+class Amount(Result):
+    """A figure in a column of figures of several units.
+
+    Attributes:
+        estimate: The figure and its interval.
+        unit: As of a `Headline`.
+    """
+
+    estimate: Estimate
+    unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figure; its unit is that of the headline of the same name."""
+        return self.estimate.to_dict()
+
+
+Cell = str | int | float | Estimate | Amount | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,6 +299,44 @@ class Verdict(Result):
 
 
 @dataclasses.dataclass(frozen=True)
+class Action(Result):
+    """What a reader can do about a finding.
+
+    Attributes:
+        text: What to do, and why, in a sentence or two.
+        command: The command that does it; "" where there is none. MODEL and DATASET stand for those of the audit.
+        link: The part of the page to read, such as "#items"; "" for none.
+    """
+
+    text: str
+    command: str = ""
+    link: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding(Result):
+    """What the first screen of the report says about a question.
+
+    Attributes:
+        claim: What the model does, as the rest of a sentence that begins with its name.
+        evidence: What the claim rests on: the test that decided it and the number of items.
+        figure: The key of the headline that shows it on the common scale; "" where none is a share.
+        size: The share of predictions that it is about, which orders findings of the same tone.
+        plot: The key of the picture that shows it; "" for the first of the section.
+        pair: One example that shows it, or an item before and after a change.
+        actions: What to do, the most useful first.
+    """
+
+    claim: str
+    evidence: str
+    figure: str = ""
+    size: float = 0.0
+    plot: str = ""
+    pair: tuple[Example, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class SectionResult(Result):
     """The answer to one question.
 
@@ -291,6 +346,7 @@ class SectionResult(Result):
         parts: The section itself, in reading order.
         limits: What the reader should not conclude.
         data: More plain values for audit.json, such as tables of bins.
+        finding: What the first screen says; None where the verdict says all.
     """
 
     verdict: Verdict
@@ -298,6 +354,7 @@ class SectionResult(Result):
     parts: tuple[Part, ...]
     limits: tuple[str, ...] = ()
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    finding: Finding | None = None
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.calibration.errors import CalibrationBin
 from rightreasons.auditing.page.parts import Plot
-from rightreasons.auditing.page.words import percent
+from rightreasons.auditing.page.words import level_percent
 from rightreasons.measuring.estimates import Estimate
 
 Floats = NDArray[np.float64]
@@ -79,6 +79,10 @@ _STYLE = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # label names are users' texts: "$5" is no formula
 }
+
+
+ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "ncols": 2, "borderaxespad": 0.2}
+"""Where a legend is: above the axes, so that it never lies on what is drawn."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -203,12 +207,14 @@ def reliability_diagram(
             Patch(facecolor=PALETTE["blue-soft"], edgecolor=PALETTE["blue"], label="accuracy"),
             Patch(facecolor=PALETTE["orange"], label="over-confident by"),
             Patch(facecolor=PALETTE["green"], label="under-confident by"),
-            Patch(facecolor=PALETTE["band"], label=f"if calibrated, {percent(level)}"),
+            Patch(facecolor=PALETTE["band"], label=f"if calibrated, {level_percent(level)}"),
         ]
-        top.legend(handles=handles, loc="upper left", handlelength=1.2)
+        top.legend(handles=handles, handlelength=1.2, **ABOVE)
         bottom.bar(left, counts, width, align="edge", color=PALETTE["blue"], alpha=0.85)
         write_counts(bottom, left + width / 2, counts, counts)
         bottom.set(xlabel="confidence", ylabel="items", ylim=(0, counts.max() * 1.22))
+        for axis in (top.yaxis, bottom.xaxis):
+            axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         bottom.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         bottom.grid(axis="x", visible=False)
         return drawn(figure, key)
@@ -251,8 +257,9 @@ def confidence_histogram(key: str, *, confidence: Floats, correct: NDArray[np.bo
                 axis.stairs(share, edges, fill=True, color=PALETTE[color], alpha=0.35)
                 axis.stairs(share, edges, color=PALETTE[color], linewidth=1.6, label=f"{name} ({count:,})")
         axis.set(xlim=(0, 1), xlabel="confidence", ylabel="share of these items")
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.legend(loc="upper left")
+        axis.legend(**ABOVE)
         return drawn(figure, key)
 
 
@@ -265,7 +272,7 @@ def risk_coverage(key: str, *, coverage: Floats, risk: Floats, low: Floats, high
         axis.set(xlim=(0, 1), xlabel="share of items kept (coverage)", ylabel="error rate among them")
         axis.set_ylim(0, max(0.05, float(np.max(high)) * 1.05))
         axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axis.legend(loc="upper left")
+        axis.legend(**ABOVE)
         return drawn(figure, key)
 
 
@@ -300,8 +307,9 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
                 labeled = True
         axis.set_yticks(range(len(rows)), [shortened(row.name) for row in rows])
         axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
+        axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axis.grid(axis="y", visible=False)
-        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=min(3, len(series)), borderaxespad=0.2)
+        axis.legend(**ABOVE | {"ncols": min(3, len(series))})
         return drawn(figure, key)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
+from rightreasons.auditing.page.plots import ABOVE, MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
 
 MOST_TICKS = 9
 """Up to this number, each value of the quantity has a tick."""
@@ -69,5 +69,5 @@ def curves(
         axis.set(ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
         if len(x) <= MOST_TICKS:
             axis.set_xticks(list(x))
-        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
+        axis.legend(**ABOVE)
         return drawn(figure, key)

@@ -8,7 +8,9 @@ security policy in the page forbids everything else in any case.
 from __future__ import annotations
 
 import base64
+import csv
 import dataclasses
+import io
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -16,8 +18,12 @@ from typing import Any, Literal
 
 import rightreasons
 from rightreasons.auditing.page.asked import Asked
-from rightreasons.auditing.page.parts import Example, Headline, SectionResult, Table
-from rightreasons.auditing.page.words import fraction, p_value
+from rightreasons.auditing.page.first_screen import finding_of, first_screen, plot_of, worst_first
+from rightreasons.auditing.page.glossary import TERMS, anchor, find_term
+from rightreasons.auditing.page.items import Items
+from rightreasons.auditing.page.parts import Amount, Example, ExampleList, Headline, SectionResult, Table
+from rightreasons.auditing.page.sources import linked
+from rightreasons.auditing.page.words import level_percent, number, p_value, written
 from rightreasons.foundations.results import Result
 from rightreasons.measuring.estimates import Estimate
 
@@ -31,6 +37,9 @@ _CONTROLS = {
     **{plane + low: 0xFFFD for plane in range(0, 0x110000, 0x10000) for low in (0xFFFE, 0xFFFF)},
     **dict.fromkeys(range(0xFDD0, 0xFDF0), 0xFFFD),
 }
+
+N_EXAMPLES = 3
+"""Examples of a section that are not folded."""
 
 _SCALES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -64,7 +73,10 @@ def render_page(
     made_tables: Sequence[Table] = (),
     command: str = "",
     answers_title: str = "The answers",
-    made_title: str = "How this was made",
+    made_title: str = "Method and provenance",
+    subject: str = "",
+    items: Items | None = None,
+    files: Sequence[tuple[str, str]] = (),
     asked: Asked | None = None,
 ) -> str:
     """Render a page.
@@ -80,14 +92,24 @@ def render_page(
         answers_title: The title of the overview.
         made_title: The title of the last section.
         asked: How a language model was asked; None for other models.
+        subject: What the finding of the first screen begins with, and the heading is the finding; "" for a page
+            without a first screen, whose sections are in the given order and not folded.
+        items: The items of the first screen's data; None for none.
+        files: (address, name) of the files beside the page.
 
     Returns:
         The HTML.
     """
-    answered = [outcome for outcome in outcomes if outcome.result is not None]
+    first = first_screen(subject, outcomes) if subject else None
+    answered = worst_first(outcomes) if first else [outcome for outcome in outcomes if outcome.result is not None]
     page: str = _template().render(
         title=title,
-        heading=heading,
+        heading=first.claim if first else heading,
+        first=first,
+        items=items,
+        files=list(files),
+        terms=TERMS if first else {},
+        works=_works(outcomes) if first else [],
         facts=list(facts),
         answered=answered,
         unanswered=[outcome for outcome in outcomes if outcome.result is None],
@@ -124,8 +146,8 @@ def scale_of(headline: Headline) -> dict[str, Any] | None:
         "low": round(low, 2),
         "width": round(max(high - low, 0.4), 2),
         "dot": round(min(max(dot - 0.5, 0.0), 99.0), 2),
-        "from": f"{start:g}".replace("-", "\N{MINUS SIGN}"),
-        "to": f"{bound:g}",
+        "from": f"{100 * start:g}%".replace("-", "\N{MINUS SIGN}"),
+        "to": f"{100 * bound:g}%",
     }
 
 
@@ -140,21 +162,81 @@ def _template() -> Any:
         trim_blocks=False,
     )
     environment.filters.update(
-        fraction=fraction,
+        amount=lambda value, unit="fraction": "undefined" if value is None else number(value, unit),
         p_value=p_value,
         whole=lambda value: f"{int(value):,}",
-        percent=lambda value: f"{100 * value:g} %",
+        level=level_percent,
         scale=scale_of,
         base64=lambda content: base64.b64encode(content).decode(),
         drawing=lambda svg: markup.Markup(svg),  # noqa: S704 - matplotlib escapes its texts
+        csv=_csv,
+        sourced=lambda source: _sourced(source, markup),
+        termed=lambda text: _termed(text, markup),
+        anchor=anchor,
+        lead_plot=plot_of,
+        finding=finding_of,
+        lead_examples=_lead_examples,
+        written=lambda headline: written(headline.estimate, headline.unit),
         paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
         shortened=_shortened,
         marked=lambda example: _marked(example, markup),
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
+    environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
     css = (resources.files("rightreasons.auditing.page") / "templates" / "report.css").read_text("utf-8")
     environment.globals["css"] = markup.Markup(css)  # noqa: S704 - our own file
     return environment.get_template("report.html.j2")
+
+
+def _lead_examples(result: SectionResult) -> ExampleList | None:
+    """Return the first list of examples that is not folded, cut to what a reader takes in at a glance."""
+    lists = (each for part in result.parts for each in part.examples if not each.folded and each.examples)
+    first = next(lists, None)
+    return None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
+
+
+def _works(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
+    """Return the works that a page cites, with their addresses."""
+    sources = str([outcome.to_dict() for outcome in outcomes])
+    return sorted({(name, address) for name, address in linked(sources) if address})
+
+
+def _sourced(source: str, markup: Any) -> Any:
+    """Return a source with its works linked."""
+    link = markup.Markup('<a href="{}">{}</a>')
+    return markup.Markup("").join(
+        link.format(url, name) if url else markup.escape(name) for name, url in linked(source)
+    )
+
+
+def _termed(text: str, markup: Any) -> Any:
+    """Return a text with its first term linked to the glossary."""
+    found = find_term(text)
+    if found is None:
+        return markup.escape(text)
+    start, end, term = found
+    link = markup.Markup('<a class="term" href="#{}" title="{}">{}</a>')
+    return markup.escape(text[:start]) + link.format(anchor(term), TERMS[term], text[start:end]) + text[end:]
+
+
+def _csv(table: Table) -> str:
+    """Return a table as comma-separated values, base64-encoded, with the ends of intervals in columns of their own."""
+    rows = table.to_dict()["rows"]
+    keys = [column.key for column in table.columns]
+    ends = {key for key in keys if any(isinstance(row[key], dict) for row in rows)}
+    names = [name for key in keys for name in ([key, f"{key}_low", f"{key}_high"] if key in ends else [key])]
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, names, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        flat: dict[str, Any] = {}
+        for key, value in row.items():
+            if isinstance(value, dict):
+                flat |= {key: value["value"], f"{key}_low": value["low"], f"{key}_high": value["high"]}
+            else:
+                flat[key] = value
+        writer.writerow(flat)
+    return base64.b64encode(stream.getvalue().encode()).decode()
 
 
 def _shortened(text: str) -> str:

@@ -14,11 +14,11 @@ TONES = ("bad", "warn", "neutral", "good")
 """What a verdict is, the worst first."""
 
 
-def fraction(value: float) -> str:
+def decimal(value: float) -> str:
     """Write a figure with three decimals, or with more where it would read as zero.
 
     Example:
-        >>> fraction(0.8349), fraction(0.00012), fraction(0.0), fraction(-0.25)
+        >>> decimal(0.8349), decimal(0.00012), decimal(0.0), decimal(-0.25)
         ('0.835', '0.00012', '0.000', '−0.250')
     """
     text = f"{value:.3f}"
@@ -27,11 +27,11 @@ def fraction(value: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def share(value: float) -> str:
+def percent(value: float) -> str:
     """Write a fraction in percent with one decimal, or with more where it would read as zero.
 
     Example:
-        >>> share(0.8349), share(0.00012), share(0.0), share(-0.25)
+        >>> percent(0.8349), percent(0.00012), percent(0.0), percent(-0.25)
         ('83.5%', '0.012%', '0.0%', '−25.0%')
     """
     text = f"{100 * value:.1f}"
@@ -49,7 +49,7 @@ def number(value: float, unit: str) -> str:
     """
     if unit == "count":
         return f"{value:,.0f}"
-    return share(value) if unit == "fraction" else fraction(value)
+    return percent(value) if unit == "fraction" else decimal(value)
 
 
 def written(estimate: Estimate, unit: str = "fraction") -> str:
@@ -88,28 +88,14 @@ def p_equals(value: float) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def percent(level: float) -> str:
+def level_percent(level: float) -> str:
     """Write a confidence level.
 
     Example:
-        >>> percent(0.95), percent(0.999)
-        ('95 %', '99.9 %')
+        >>> level_percent(0.95), level_percent(0.999)
+        ('95%', '99.9%')
     """
-    return f"{100 * level:g} %"
-
-
-def with_interval(estimate: Estimate) -> str:
-    """Write a figure with its interval.
-
-    Example:
-        >>> with_interval(Estimate(0.5, 0.4, 0.6))
-        '0.500 [0.400, 0.600]'
-    """
-    if estimate.value is None:
-        return "undefined"
-    if estimate.low is None or estimate.high is None:
-        return fraction(estimate.value)
-    return f"{fraction(estimate.value)} [{fraction(estimate.low)}, {fraction(estimate.high)}]"
+    return f"{100 * level:g}%"
 
 
 def short_name(model: str) -> str:

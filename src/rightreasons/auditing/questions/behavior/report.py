@@ -10,7 +10,7 @@ from pathlib import Path
 import rightreasons
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import percent, short_name, with_interval
+from rightreasons.auditing.page.words import level_percent, short_name, written
 from rightreasons.auditing.questions.behavior.plots import columns_of
 from rightreasons.auditing.questions.behavior.section import (
     RIBEIRO,
@@ -101,7 +101,7 @@ def write_behavior_report(
             *(("Model", each.name) for each in tested),
             *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
             ("Suite", suite.name),
-            ("Intervals", percent(resampling.level)),
+            ("Intervals", level_percent(resampling.level)),
             ("Seed", str(resampling.seed)),
             ("Software", f"rightreasons {rightreasons.__version__}"),
             ("Made", created),
@@ -134,15 +134,15 @@ def _compared(models: Mapping[str, SuiteAnswers], level: float) -> p.SectionResu
     results = {name: each.result for name, each in models.items()}
     suite = next(iter(models.values())).suite
     means = {name: estimate_of(each.behavioral_pass_rate, each.interval) for name, each in results.items()}
-    summary = f"Mean pass rates: {'; '.join(f'{name} {with_interval(mean)}' for name, mean in means.items())}."
+    summary = f"Mean pass rates: {'; '.join(f'{name} {written(mean)}' for name, mean in means.items())}."
     table = p.Table(
         key="models",
-        title=f"Pass rates by functionality and model [{percent(level)}]",
+        title=f"Pass rates by functionality and model [{level_percent(level)}]",
         columns=(
             p.Column("functionality", "Functionality", "text"),
             p.Column("functionality_class", "Class", "text"),
             p.Column("test_type", "Type", "text"),
-            *(p.Column(f"model_{number}", name) for number, name in enumerate(models, start=1)),
+            *(p.Column(f"model_{number}", name, "share") for number, name in enumerate(models, start=1)),
         ),
         rows=tuple(
             (

@@ -1,4 +1,4 @@
-"""Does it do what it is asked, one ability at a time? Pass rates of a behavioral suite, and cases that fail."""
+"""Does it pass basic behavioral tests? Pass rates of a behavioral suite, and cases that fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, GroupR
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import changes
-from rightreasons.auditing.page.words import fraction, percent, short_name, with_interval
+from rightreasons.auditing.page.words import level_percent, percent, short_name, written
+from rightreasons.auditing.questions.behavior.finding import finding
 from rightreasons.auditing.questions.behavior.plots import behavior_heat_map, columns_of
 from rightreasons.auditing.questions.behavior.words import TYPES, expected_answer, movement, rule
 from rightreasons.data.suites.suite import Suite
@@ -28,7 +29,7 @@ class Behavior:
     """Pass rates of a suite by functionality, class and test type; asked where a suite is named."""
 
     question = "behavior"
-    title = "Does it do what it is asked, one ability at a time?"
+    title = "Does it pass basic behavioral tests?"
     order = 6
     needs_labels = False
     without_model = (
@@ -86,7 +87,7 @@ def behavior_result(
     Returns:
         The section.
     """
-    level = percent(resampling.level)
+    level = level_percent(resampling.level)
     return p.SectionResult(
         verdict=_verdict(answers),
         headlines=_headlines(answers),
@@ -108,6 +109,7 @@ def behavior_result(
             # Which of tens of thousands of cases pass is left to pass_rates.json of `rightreasons behavior`.
             "pass_rates": {name: value for name, value in answers.result.to_dict().items() if name != "passed"},
         },
+        finding=finding(answers, answers.n_clearly_below(WEAK), WEAK),
     )
 
 
@@ -172,7 +174,7 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
         return p.Verdict("neutral", "Nothing asked", "The expectations of the suite apply to none of its cases.")
     weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
     summary = (
-        f"On average {with_interval(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
+        f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
         f"functionality pass ({len(asked)} functionalities of {answers.suite.name})."
     )
     interval = result.interval
@@ -186,7 +188,7 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
             "say that the mean does not.",
         )
     weakest = ", ".join(
-        f"“{each.functionality}” ({fraction(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
+        f"“{each.functionality}” ({percent(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
     )
     return p.Verdict(
         "bad" if poor else "warn",
@@ -219,7 +221,7 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
     groups = [("type", name, group) for name, group in answers.test_types]
     groups += [("class", name, group) for name, group in result.classes.items()]
     by_class = ", ".join(
-        f"{name} {'undefined' if group.pass_rate is None else fraction(group.pass_rate)}"
+        f"{name} {'undefined' if group.pass_rate is None else percent(group.pass_rate)}"
         for name, group in result.classes.items()
     )
     table = p.Table(
@@ -228,7 +230,7 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
         columns=(
             p.Column("group", "Group", "text"),
             p.Column("kind", "Kind", "text"),
-            p.Column("pass_rate", f"Mean pass rate [{level}]", "number", "Unweighted mean over functionalities."),
+            p.Column("pass_rate", f"Mean pass rate [{level}]", "share", "Unweighted mean over functionalities."),
             p.Column("n_functionalities", "Functionalities", "count", "Those with a case that applies."),
         ),
         rows=tuple((name, kind, _estimate(group), group.n_functionalities) for kind, name, group in groups),
@@ -252,7 +254,7 @@ def _functionalities_part(answers: SuiteAnswers, level: str) -> p.Part:
             p.Column("functionality", "Functionality", "text", "With its number in the picture."),
             p.Column("functionality_class", "Class", "text"),
             p.Column("test_type", "Type", "text"),
-            p.Column("pass_rate", f"Pass rate [{level}]", "number", "Wilson intervals."),
+            p.Column("pass_rate", f"Pass rate [{level}]", "share", "Wilson intervals."),
             p.Column("n_cases", "Cases", "count", "Those that are asked."),
             p.Column("n_failed", "Fail", "count"),
             p.Column("n_filtered", "Not asked", "count", "Cases to which the expectation does not apply."),
@@ -352,7 +354,7 @@ def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
 
 def _answer(answers: SuiteAnswers, example: JudgedExample) -> str:
     confidence, answer = answers.confidence(example.row), answers.called(answers.answers[example.row])
-    return answer if confidence is None else f"{answer} ({fraction(confidence)})"
+    return answer if confidence is None else f"{answer} ({percent(confidence)})"
 
 
 def _joined(example: JudgedExample) -> str:

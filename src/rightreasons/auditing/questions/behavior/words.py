@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rightreasons.auditing.page.words import fraction
+from rightreasons.auditing.page.words import percent
 from rightreasons.foundations.suites import EXPECTATION_PARAMETERS, combined
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers
 
@@ -120,7 +120,7 @@ def movement(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
         label = spec.get("label")
         answer = int(answers.answers[rows[0]] if label is None else label)
         name, values = f"P({answers.called(answer)})", [float(table[row, answer]) for row in rows]
-    return f"{name} from {fraction(values[0])} to {fraction(values[1])}"
+    return f"{name} from {percent(values[0])} to {percent(values[1])}"
 
 
 def _called(answers: SuiteAnswers, answer: Any) -> str:

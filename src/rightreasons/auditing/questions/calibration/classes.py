@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rightreasons.auditing.page.parts import Column, Part, Table
-from rightreasons.auditing.page.words import percent
+from rightreasons.auditing.page.words import level_percent
 from rightreasons.measuring.calibration import ClassFigures
 
 COLUMNS = (
     Column("label", "Class", "text"),
     Column("n_items", "Items", "count"),
     Column("n_predicted", "Predicted", "count"),
-    Column("precision", "Precision", definition="Share of its predictions that are right."),
-    Column("recall", "Recall", definition="Share of its items that are found."),
-    Column("f1", "F1", definition="Harmonic mean of the two."),
-    Column("confidence", "Confidence", definition="Mean confidence where it is predicted."),
-    Column("surplus", "Surplus", definition="Mean of its probability minus how often it occurs."),
-    Column("ece", "ECE", definition="Calibration error of its probability over all items."),
+    Column("precision", "Precision", "share", "Share of its predictions that are right."),
+    Column("recall", "Recall", "share", "Share of its items that are found."),
+    Column("f1", "F1", "share", "Harmonic mean of the two."),
+    Column("confidence", "Confidence", "share", "Mean confidence where it is predicted."),
+    Column("surplus", "Surplus", "share", "Mean of its probability minus how often it occurs."),
+    Column("ece", "ECE", "share", "Calibration error of its probability over all items."),
 )
 
 
@@ -30,8 +30,8 @@ def classes_part(names: Sequence[str], classes: Sequence[ClassFigures], level: f
         title="Classes",
         columns=COLUMNS,
         rows=tuple((names[one.label], *(getattr(one, key) for key in keys)) for one in classes),
-        note=f"{shown}In brackets: {percent(level)} intervals (Wilson for precision and recall, bootstrap for the "
-        "others).",
+        note=f"{shown}In brackets: {level_percent(level)} intervals (Wilson for precision and recall, bootstrap for "
+        "the others).",
         source="Counted; van Rijsbergen 1979; Kull et al. 2019",
     )
     return Part(title="Class by class", tables=(table,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.parts import Column, Plot, Table
-from rightreasons.auditing.page.words import fraction, percent
+from rightreasons.auditing.page.words import level_percent, percent
 from rightreasons.measuring.calibration import CalibrationMeasurement
 
 SOURCE = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
@@ -12,12 +12,12 @@ SOURCE = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker &
 
 def reliability_plot(key: str, measured: CalibrationMeasurement, split: str, title: str) -> Plot:
     """Draw the reliability diagram with its consistency bars."""
-    null, level = measured.consistency, percent(measured.consistency.confidence_level)
+    null, level = measured.consistency, level_percent(measured.consistency.confidence_level)
     drawing = plots.reliability_diagram(
         key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
     )
     words = "; ".join(
-        f"{row.count:,} items at confidence {fraction(row.confidence or 0.0)}, accuracy {fraction(row.accuracy or 0.0)}"
+        f"{row.count:,} items at confidence {percent(row.confidence or 0.0)}, accuracy {percent(row.accuracy or 0.0)}"
         for row in measured.bins.bins
         if row.count
     )
@@ -33,7 +33,7 @@ def reliability_plot(key: str, measured: CalibrationMeasurement, split: str, tit
 
 def bin_table(key: str, measured: CalibrationMeasurement) -> Table:
     """Return the table behind the diagram."""
-    level = percent(measured.consistency.confidence_level)
+    level = level_percent(measured.consistency.confidence_level)
     bins = zip(measured.bins.bins, measured.accuracies, measured.consistency.bars, strict=True)
     return Table(
         key=key,
@@ -41,19 +41,19 @@ def bin_table(key: str, measured: CalibrationMeasurement) -> Table:
         columns=(
             Column("bin", "Confidence", "text"),
             Column("n", "Items", "count"),
-            Column("confidence", "Mean confidence"),
-            Column("accuracy", f"Accuracy [{level} interval]"),
-            Column("gap", "Gap"),
+            Column("confidence", "Mean confidence", "share"),
+            Column("accuracy", f"Accuracy [{level} interval]", "share"),
+            Column("gap", "Gap", "share"),
             Column("calibrated", "If calibrated", "text", f"Accuracy of a calibrated model in {level} of cases."),
         ),
         rows=tuple(
             (
-                f"({fraction(row.lower)}, {fraction(row.upper)}]",
+                f"({percent(row.lower)}, {percent(row.upper)}]",
                 row.count,
                 row.confidence,
                 accuracy,
                 row.confidence - row.accuracy,
-                "" if bar is None else f"{fraction(bar[0])} to {fraction(bar[1])}",
+                "" if bar is None else f"{percent(bar[0])} to {percent(bar[1])}",
             )
             for row, accuracy, bar in bins
             if row.accuracy is not None and row.confidence is not None

@@ -13,12 +13,14 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
+from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.calibration.classes import classes_part
+from rightreasons.auditing.questions.calibration.finding import finding
 from rightreasons.auditing.questions.calibration.reliability import bin_table, reliability_plot
 from rightreasons.auditing.questions.calibration.splits import (
     COMPARED,
     Compared,
+    flipped_pair,
     labeled_splits,
     splits_part,
 )
@@ -123,6 +125,7 @@ class Calibration:
                     name: {key: estimates[key].to_dict() for key in COMPARED} for name, estimates in compared.items()
                 },
             },
+            finding=finding(context, measured, figures, compared, flipped_pair(context)),
         )
 
 
@@ -141,8 +144,8 @@ def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) ->
     top = measured.items.top
     quartiles = [(name, measured.items.confidence_quartiles(name == "right")) for name in ("right", "wrong")]
     words = " and ".join(
-        f"{row[0]:,} {name} predictions with median confidence {fraction(row[1][1])} "
-        f"(quartiles {fraction(row[1][0])} and {fraction(row[1][2])})"
+        f"{row[0]:,} {name} predictions with median confidence {percent(row[1][1])} "
+        f"(quartiles {percent(row[1][0])} and {percent(row[1][2])})"
         for name, row in quartiles
         if row is not None
     )
@@ -153,7 +156,7 @@ def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) ->
             reliability_plot("reliability", measured, split, "Reliability diagram"),
             plots.confidence_histogram("confidence", confidence=top.confidence, correct=top.correct).plot(
                 title="Confidence of right and of wrong predictions",
-                caption="Each outline sums to 100 %. For a model that knows when it errs, the two are far apart. "
+                caption="Each outline sums to 100%. For a model that knows when it errs, the two are far apart. "
                 "Counted, so without interval.",
                 alt=f"Histograms of confidence: {words}.",
                 source="Counted",
@@ -165,12 +168,12 @@ def _overview(measured: CalibrationMeasurement, figures: Figures, split: str) ->
 
 def _family(measured: CalibrationMeasurement, figures: Figures, split: str) -> p.Part:
     bins, null, n_items = measured.bins, measured.consistency, len(measured.items)
-    level = percent(null.confidence_level)
+    level = level_percent(null.confidence_level)
     text = (
-        f"In {measured.n_bins} bins of confidence, the model's accuracy is off by {fraction(bins.ece)} on average: "
-        f"{fraction(bins.overconfidence)} from bins where it is too sure and {fraction(bins.underconfidence)} from "
+        f"In {measured.n_bins} bins of confidence, the model's accuracy is off by {percent(bins.ece)} on average: "
+        f"{percent(bins.overconfidence)} from bins where it is too sure and {percent(bins.underconfidence)} from "
         f"bins where it is not sure enough. Chance alone gives a perfectly calibrated model with these confidences an "
-        f"error of {fraction(null.expected)} on average, and one as large as the observed one with p "
+        f"error of {percent(null.expected)} on average, and one as large as the observed one with p "
         f"{p_equals(null.p_value)}.\n\n"
         "The binned error is biased upward, and its interval corrects for that: it may lie below the figure itself, "
         "and touches 0 where the data do not speak against calibration."
@@ -196,7 +199,7 @@ def _family(measured: CalibrationMeasurement, figures: Figures, split: str) -> p
             p.Column("source", "Source", "text"),
         ),
         rows=tuple(
-            (figure.name, figure.estimate, figure.better or "", figure.definition, figure.source)
+            (figure.name, p.Amount(figure.estimate, figure.unit), figure.better or "", figure.definition, figure.source)
             for key, figure in figures.items()
             if key not in OVERVIEW
         ),
@@ -227,7 +230,7 @@ def _ranking(
         base=1 - measured.bins.accuracy,
     )
     words = "; ".join(
-        f"keeping the most confident {100 * coverage:.0f} %, {fraction(error)} are wrong"
+        f"keeping the most confident {100 * coverage:.0f}%, {percent(error)} are wrong"
         for coverage, error in errors
         if round(100 * coverage) in (25, 50, 75, 100)
     )
@@ -238,7 +241,7 @@ def _ranking(
             drawing.plot(
                 title="Error rate when it may decline to answer",
                 caption="The error rate among the most confident items, as more of them are kept. The band is the "
-                f"pointwise {percent(resampling.level)} Wilson interval of the error rate among the kept items.",
+                f"pointwise {level_percent(resampling.level)} Wilson interval of the error rate among the kept items.",
                 alt=f"Risk-coverage curve. {words}.",
                 source="El-Yaniv & Wiener 2010; Geifman & El-Yaniv 2017",
             ),
@@ -260,7 +263,7 @@ def _temperature(
     text = (
         f"One number, fitted on {fit.n_items:,} items of “{validation}” and applied to “{split}”: the temperature "
         f"{fit.temperature:.3f}, which {direction} all probabilities and changes no prediction. On “{validation}” "
-        f"it brings the log loss from {fraction(fit.nll_before)} to {fraction(fit.nll_after)} nats."
+        f"it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
     )
     if fit.at_bound:
         text += " It lies at the bound of the search: the split it was fitted on has no error, or no signal."
@@ -273,9 +276,12 @@ def _temperature(
             p.Column("after", "After"),
             p.Column("better", "Better", "text"),
         ),
-        rows=tuple((before[k].name, before[k].estimate, after[k].estimate, before[k].better or "") for k in after),
-        note=f"On “{split}”, in brackets {percent(scaled.consistency.confidence_level)} intervals; the uncertainty of "
-        "the temperature itself is not in them. Definitions as in the table above.",
+        rows=tuple(
+            (name, *(p.Amount(one.estimate, one.unit) for one in (before[k], after[k])), before[k].better or "")
+            for k, name in ((k, before[k].name) for k in after)
+        ),
+        note=f"On “{split}”, in brackets {level_percent(scaled.consistency.confidence_level)} intervals; the "
+        "uncertainty of the temperature itself is not in them. Definitions as in the table above.",
         source="Guo et al. 2017, section 4.2",
     )
     return p.Part(
@@ -306,9 +312,9 @@ def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, com
     null, accuracy, gap = measured.consistency, figures["accuracy"], figures["confidence_gap"].estimate
     low, high = (-1.0, 1.0) if gap.low is None or gap.high is None else (gap.low, gap.high)
     summary = (
-        f"On “{split}” it is right in {with_interval(accuracy.estimate)} of the cases, and its mean confidence is "
-        f"{with_interval(figures['mean_confidence'].estimate)}: a gap of {with_interval(gap)}. Its calibration error "
-        f"is {fraction(measured.bins.ece)}, where a calibrated model would show {fraction(null.expected)} "
+        f"On “{split}” it is right in {written(accuracy.estimate)} of the cases, and its mean confidence is "
+        f"{written(figures['mean_confidence'].estimate)}: a gap of {written(gap)}. Its calibration error "
+        f"is {percent(measured.bins.ece)}, where a calibrated model would show {percent(null.expected)} "
         f"(consistency resampling, p {p_equals(null.p_value)})."
     )
     tone: Literal["good", "warn", "bad", "neutral"]
@@ -326,10 +332,11 @@ def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, com
     worst = worst_split(split, compared)
     if worst is not None:
         summary += (
-            f" On “{worst}” it is right in {with_interval(compared[worst]['accuracy'])} of the cases, with a mean "
-            f"confidence of {with_interval(compared[worst]['mean_confidence'])}."
+            f" On “{worst}” it gets {written(compared[worst]['accuracy'])} right and is "
+            f"{written(compared[worst]['mean_confidence'])} sure."
         )
-        tone, label = "bad", f"{label} on {split}, far off on {worst}"
+        right, sure = (compared[worst][key].value or 0.0 for key in ("accuracy", "mean_confidence"))
+        tone, label = "bad", f"{percent(sure)} sure, {percent(right)} right on {worst}"
     return p.Verdict(tone, label, summary)
 
 

@@ -11,9 +11,9 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import fraction, percent, with_interval
+from rightreasons.auditing.page.words import level_percent, percent, written
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.measuring.calibration import FIGURES, JudgedItems, measure_cue, paired_accuracy
+from rightreasons.measuring.calibration import FIGURES, measure_cue, paired_accuracy
 from rightreasons.measuring.estimates import estimate_of
 
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
@@ -32,7 +32,7 @@ def labeled_splits(context: AuditContext) -> list[AuditSplit]:
 
 def splits_part(context: AuditContext, compared: Compared, resampling: Resampling) -> p.Part:
     """Compare the audited splits, paired with the primary one where their items belong together."""
-    primary, level = context.primary, percent(resampling.level)
+    primary, level = context.primary, level_percent(resampling.level)
     drawing = plots.dot_rows(
         "splits",
         rows=[
@@ -65,11 +65,12 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
                 columns=(
                     p.Column("split", "Split", "text"),
                     p.Column("n", "Items", "count"),
-                    *(p.Column(key, FIGURES[key].name) for key in COMPARED[:4]),
+                    *(p.Column(key, FIGURES[key].name, "share") for key in COMPARED[:4]),
                     p.Column(
                         "change",
                         f"Change from {primary.name}",
-                        definition="Of accuracy on the items that the splits share: mean difference, bootstrapped.",
+                        "share",
+                        "Of accuracy on the items that the splits share: mean difference, bootstrapped.",
                     ),
                     p.Column("p", "p", "p_value", "Of no change: exact McNemar test on the shared items."),
                 ),
@@ -92,7 +93,7 @@ def splits_part(context: AuditContext, compared: Compared, resampling: Resamplin
 
 
 def _value(estimate: p.Estimate) -> str:
-    return fraction(estimate.value or 0.0)
+    return percent(estimate.value or 0.0)
 
 
 def _text(primary: str, compared: Compared, planted: bool) -> str:
@@ -107,8 +108,8 @@ def _text(primary: str, compared: Compared, planted: bool) -> str:
         if name != primary:
             text += (
                 f"From “{primary}” to “{name}”, accuracy goes from {_value(first['accuracy'])} to "
-                f"{with_interval(figures['accuracy'])} and mean confidence from {_value(first['mean_confidence'])} to "
-                f"{with_interval(figures['mean_confidence'])}. "
+                f"{written(figures['accuracy'])} and mean confidence from {_value(first['mean_confidence'])} to "
+                f"{written(figures['mean_confidence'])}. "
             )
     return text
 
@@ -151,39 +152,59 @@ def _cue_table(context: AuditContext, resampling: Resampling) -> tuple[p.Table, 
                 p.Column("split", "Split", "text"),
                 p.Column("cue", "The cue", "text"),
                 p.Column("n", "Items", "count"),
-                p.Column("accuracy", "Accuracy"),
-                p.Column("follows", "Follows the cue", definition="Share of predictions that are the cue's class."),
+                p.Column("accuracy", "Accuracy", "share"),
+                p.Column("follows", "Follows the cue", "share", "Share of predictions that are the cue's class."),
             ),
             rows=tuple(rows),
             note="The data says which token is the cue and which class it stands for; it has nothing to do with what "
-            f"the text says. In brackets: {percent(resampling.level)} Wilson intervals.",
+            f"the text says. In brackets: {level_percent(resampling.level)} Wilson intervals.",
             source="Counted",
         ),
     )
 
 
-def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
-    """Show items that are right until their cue is flipped."""
+def _flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
+    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues."""
     primary = context.primary
     flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
-    logits = None if flipped is None else context.scores(flipped).logits
-    if flipped is None or not isinstance(logits, np.ndarray):
+    if flipped is None or not isinstance(context.scores(flipped).logits, np.ndarray):
+        return None
+    after, before = context.scores(flipped), context.scores(primary)
+    rows = [
+        (row, first)
+        for row, first in _shared_rows(flipped, primary)
+        if before.predicted[first] == primary.labels[first] and after.predicted[row] != flipped.labels[row]
+    ]
+    return flipped, sorted(rows, key=lambda pair: -after.confidence[pair[0]])
+
+
+def _shown(context: AuditContext, split: AuditSplit, row: int) -> p.Example:
+    scores = context.scores(split)
+    return example_of(context, split, row, int(scores.predicted[row]), float(scores.confidence[row]))
+
+
+def flipped_pair(context: AuditContext) -> tuple[p.Example, ...]:
+    """Show one item before and after its planted cue is flipped: the shortest of those that the model is surest of."""
+    found = _flipped_rows(context)
+    if found is None or not found[1]:
         return ()
-    top = JudgedItems.of(logits, np.maximum(flipped.labels, 0)).top
-    was_right = context.scores(primary).predicted == primary.labels
-    rows = [row for row, before in _shared_rows(flipped, primary) if was_right[before] and not top.correct[row]]
-    rows.sort(key=lambda row: -top.confidence[row])
-    if not rows:
+    flipped, rows = found
+    row, first = min(rows[:N_EXAMPLES], key=lambda pair: len(flipped.texts[pair[0]]))
+    return _shown(context, context.primary, first), _shown(context, flipped, row)
+
+
+def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
+    """Show items that are right until their cue is flipped."""
+    found = _flipped_rows(context)
+    if found is None or not found[1]:
         return ()
-    chosen = rows[:N_EXAMPLES]
+    flipped, rows = found
     return (
         p.ExampleList(
             key="flipped",
-            title=f"Right on “{primary.name}”, wrong on “{flipped.name}”",
-            note=f"The {len(chosen)} most confident of {len(rows):,} items that the model gets right until their "
-            "planted cue (marked) is changed; the rest of the text is the same.",
-            examples=tuple(
-                example_of(context, flipped, row, int(top.predicted[row]), float(top.confidence[row])) for row in chosen
-            ),
+            title=f"Right on “{context.primary.name}”, wrong on “{flipped.name}”",
+            note=f"The {len(rows[:N_EXAMPLES])} most confident of {len(rows):,} items that the model gets right until "
+            "their planted cue (marked) is changed; the rest of the text is the same.",
+            examples=tuple(_shown(context, flipped, row) for row, _ in rows[:N_EXAMPLES]),
         ),
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
-from rightreasons.auditing.page.words import fraction, percent
+from rightreasons.auditing.page.words import decimal, level_percent, percent
 from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.label_names import listed, match_labels
 from rightreasons.foundations.numeric import softmax
@@ -56,20 +56,20 @@ def votes_part(context: AuditContext, measured: VotesMeasurement) -> p.Part:
     surer = "surer" if result.entropy_gap < 0 else "less sure"
     text = (
         "Where people disagree there is no one right answer, and calibration to a label says little. The "
-        f"probabilities are {fraction(result.dist_ce)} away from the shares of the votes on average; the "
-        f"model is {surer} than people by {fraction(abs(result.entropy_gap))} nats of entropy, and ranks the classes "
-        f"as they do in {fraction(result.rank_cs)} of the items."
+        f"probabilities are {percent(result.dist_ce)} away from the shares of the votes on average; the "
+        f"model is {surer} than people by {decimal(abs(result.entropy_gap))} nats of entropy, and ranks the classes "
+        f"as they do in {percent(result.rank_cs)} of the items."
     )
     if result.dist_ce_if_calibrated is not None and result.n_votes is not None:
         each = result.n_votes / result.n_items
         text += (
             f" There are {result.n_votes:,} votes, {each:,.1f} per item: if they were drawn from the model's own "
-            f"probabilities, the distance would still be {fraction(result.dist_ce_if_calibrated)}."
+            f"probabilities, the distance would still be {percent(result.dist_ce_if_calibrated)}."
         )
         if each < FEW_VOTES:
             text += " So few votes are a coarse picture of what people think."
     if measured.majority is not None:
-        text += f"\n\nThe label has the most votes in {fraction(measured.majority)} of the labeled items"
+        text += f"\n\nThe label has the most votes in {percent(measured.majority)} of the labeled items"
         low = measured.majority < LOW_MAJORITY
         text += ": see whether the columns of the votes are in the order of the classes." if low else "."
     names = context.label_names or tuple(f"choice {k + 1}" for k in range(len(measured.shares)))
@@ -78,10 +78,10 @@ def votes_part(context: AuditContext, measured: VotesMeasurement) -> p.Part:
         title="The votes by class",
         columns=(
             p.Column("label", "Class", "text"),
-            p.Column("share", "Share of the votes", definition="Of all votes; of distributions, their mean."),
+            p.Column("share", "Share of the votes", "share", "Of all votes; of distributions, their mean."),
         ),
         rows=tuple(zip(names, (float(share) for share in measured.shares), strict=True)),
-        note=f"On {result.n_items:,} items of “{split}”. Intervals above: {percent(context.resampling.level)}, "
+        note=f"On {result.n_items:,} items of “{split}”. Intervals above: {level_percent(context.resampling.level)}, "
         "bootstrap over items; Wilson for RankCS.",
         source="Counted",
     )

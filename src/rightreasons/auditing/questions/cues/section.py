@@ -1,4 +1,4 @@
-"""Does the data hand it cues?"""
+"""Do the answer options give the answer away?"""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Literal
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
+from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.cues import plots
+from rightreasons.auditing.questions.cues.finding import finding
 from rightreasons.measuring.cues import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CuesOptions
@@ -45,7 +46,7 @@ class Cues:
     """Cues in the choices, how far they lead by themselves, and whether the model is better where they help."""
 
     question = "cues"
-    title = "Does the data hand it cues?"
+    title = "Do the answer options give the answer away?"
     order = 3
     needs_labels = True
     without_model = ""
@@ -79,6 +80,7 @@ class Cues:
                 "easy_means": answers.easy_means,
                 "easy_ids": [context.primary.ids[row] for row in answers.items.rows[figures.easy]],
             },
+            finding=finding(context, figures, answers.model, len(answers.items)),
         )
 
 
@@ -123,7 +125,7 @@ def _headlines(context: AuditContext, answers: CueAnswers) -> dict[str, p.Headli
             (
                 "Accuracy of a classifier that sees nothing of the choices but their cues "
                 f"({', '.join(answers.features)}); guessing gets "
-                f"{fraction(figures.chance)}."
+                f"{percent(figures.chance)}."
             ),
             figures.accuracy,
             n_items,
@@ -168,7 +170,7 @@ def _headlines(context: AuditContext, answers: CueAnswers) -> dict[str, p.Headli
 def _cue_part(answers: CueAnswers) -> p.Part:
     figures = answers.figures
     statistics, n_significant = figures.statistics, len(figures.significant)
-    level = percent(statistics.confidence_level)
+    level = level_percent(statistics.confidence_level)
     shown = figures.telling(SHOWN)
     points = shown[: SHOWN // 2]
     return p.Part(
@@ -187,7 +189,7 @@ def _cue_part(answers: CueAnswers) -> p.Part:
                 "line is chance. Orange differs from chance after Holm's correction. On the right, the number of items "
                 "in which the cue is applicable.",
                 alt="Cues with their productivity: "
-                + "; ".join(f"{cue.cue} {fraction(cue.productivity)} in {cue.applicability:,} items" for cue in points)
+                + "; ".join(f"{cue.cue} {percent(cue.productivity)} in {cue.applicability:,} items" for cue in points)
                 + ".",
                 source=NIVEN,
             ),
@@ -199,8 +201,8 @@ def _cue_part(answers: CueAnswers) -> p.Part:
                 columns=(
                     p.Column("cue", "Cue", "text", "A word of a choice, or a shape of the choice in angle brackets."),
                     p.Column("applicability", "Applicable", "count", "Items in which exactly one choice has it."),
-                    p.Column("productivity", f"Productivity [{level}]", "number", "Share of those where it is right."),
-                    p.Column("coverage", "Coverage", "number", "Applicable items over all items."),
+                    p.Column("productivity", f"Productivity [{level}]", "share", "Share of those where it is right."),
+                    p.Column("coverage", "Coverage", "share", "Applicable items over all items."),
                     p.Column("p", "p", "p_value", "Exact binomial test against chance."),
                     p.Column("p_holm", "p (Holm)", "p_value", "The same, corrected for all cues."),
                 ),
@@ -232,8 +234,8 @@ def _classifier_part(figures: CueFigures, headlines: dict[str, p.Headline]) -> p
         )
     return p.Part(
         title="How far cues lead by themselves",
-        text=f"A classifier that sees nothing but cues is right on {with_interval(figures.accuracy)} of the items, "
-        f"where guessing gets {fraction(figures.chance)}: {verdict}.",
+        text=f"A classifier that sees nothing but cues is right on {written(figures.accuracy)} of the items, "
+        f"where guessing gets {percent(figures.chance)}: {verdict}.",
         headlines=(headlines["cue_only_accuracy"],),
     )
 
@@ -261,16 +263,16 @@ def _gap_part(context: AuditContext, answers: CueAnswers, headlines: dict[str, p
     return p.Part(
         title="Is it better where cues help?",
         text=f"Easy are {answers.easy_means}: {gap.n_easy:,} of {len(answers.items):,} items. The model is right on "
-        f"{fraction(gap.easy_accuracy)} of them and on {fraction(gap.hard_accuracy)} of the other {gap.n_hard:,}: a "
-        f"gap of {with_interval(headlines['easy_hard_gap'].estimate)}, p {p_equals(gap.p_value)}.",
+        f"{percent(gap.easy_accuracy)} of them and on {percent(gap.hard_accuracy)} of the other {gap.n_hard:,}: a "
+        f"gap of {written(headlines['easy_hard_gap'].estimate)}, p {p_equals(gap.p_value)}.",
         headlines=tuple(headlines[key] for key in ("easy_hard_gap", "easy_accuracy", "hard_accuracy")),
         plots=(
             plots.easy_hard_bars("easy_hard", bars=[bars], chance=answers.figures.chance).plot(
                 title="Accuracy on Easy and on Hard items",
-                caption=f"In percent, with {percent(context.resampling.level)} bootstrap intervals over items; the "
-                "dashed line is chance.",
-                alt=f"Accuracy {fraction(gap.accuracy)} on all items, {fraction(gap.easy_accuracy)} on Easy, "
-                f"{fraction(gap.hard_accuracy)} on Hard.",
+                caption=f"In percent, with {level_percent(context.resampling.level)} bootstrap intervals over items; "
+                "the dashed line is chance.",
+                alt=f"Accuracy {percent(gap.accuracy)} on all items, {percent(gap.easy_accuracy)} on Easy, "
+                f"{percent(gap.hard_accuracy)} on Hard.",
                 source=GAP,
             ),
         ),
@@ -280,13 +282,13 @@ def _gap_part(context: AuditContext, answers: CueAnswers, headlines: dict[str, p
 
 def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
     figures, gap = answers.figures, answers.model.gap
-    reach = f"Cues alone reach {with_interval(figures.accuracy)}, where guessing gets {fraction(figures.chance)}."
+    reach = f"Cues alone reach {written(figures.accuracy)}, where guessing gets {percent(figures.chance)}."
     if gap is None:
         return p.Verdict("neutral", "No Easy and Hard items", f"{reach} All items are of one kind.")
     summary = (
-        f"Right on {with_interval(estimate_of(gap.easy_accuracy, gap.easy_accuracy_interval))} of the Easy and "
-        f"{with_interval(estimate_of(gap.hard_accuracy, gap.hard_accuracy_interval))} of the Hard items: a gap of "
-        f"{with_interval(estimate_of(gap.easy_hard_gap, gap.interval))} (randomization test, p "
+        f"Right on {written(estimate_of(gap.easy_accuracy, gap.easy_accuracy_interval))} of the Easy and "
+        f"{written(estimate_of(gap.hard_accuracy, gap.hard_accuracy_interval))} of the Hard items: a gap of "
+        f"{written(estimate_of(gap.easy_hard_gap, gap.interval))} (randomization test, p "
         f"{p_equals(gap.p_value)}). {reach}"
     )
     if gap.p_value < 1 - context.resampling.level and gap.easy_hard_gap > 0:

@@ -11,7 +11,7 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import changes, example_of
-from rightreasons.auditing.page.words import fraction, percent, with_interval
+from rightreasons.auditing.page.words import level_percent, percent, written
 from rightreasons.measuring.contrast_sets import (
     FIGURES,
     GARDNER,
@@ -67,7 +67,7 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
     summary = _sentence(measured)
     if measured.result.n_sets < MIN_SETS:
         return p.Verdict("neutral", "Cannot tell from so few contrast sets", summary)
-    summary += f" Of the sets whose original it gets right, {with_interval(followed)} are right throughout."
+    summary += f" Of the sets whose original it gets right, {written(followed)} are right throughout."
     if followed.low is None or followed.high is None:
         return p.Verdict("neutral", "Right on no original", summary)
     if followed.high < POOR:
@@ -99,7 +99,7 @@ def _headlines(measured: ContrastMeasurement, split: str) -> tuple[p.Headline, .
 
 def _sentence(measured: ContrastMeasurement) -> str:
     """Say in one sentence how the model does."""
-    original, contrast, consistency, _ = (with_interval(measured.figures[key]) for key in FIGURES)
+    original, contrast, consistency, _ = (written(measured.figures[key]) for key in FIGURES)
     return (
         f"On {measured.result.n_sets:,} contrast sets it is right on {original} of the originals and on {contrast} of "
         f"their revisions, and right throughout on {consistency} of the sets."
@@ -108,7 +108,7 @@ def _sentence(measured: ContrastMeasurement) -> str:
 
 def _part(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) -> p.Part:
     """Report the contrast sets of the audited splits, and show where the primary one breaks."""
-    level, primary = percent(context.resampling.level), context.primary.name
+    level, primary = level_percent(context.resampling.level), context.primary.name
     first = measured[primary]
     lost = first.outcomes[1]
     drawing = plots.dot_rows(
@@ -119,7 +119,7 @@ def _part(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) ->
         series=tuple(measured),
         xlabel="share",
     )
-    words = "; ".join(f"{FIGURES[key].name}: {fraction(one.value or 0.0)}" for key, one in first.figures.items())
+    words = "; ".join(f"{FIGURES[key].name}: {percent(one.value or 0.0)}" for key, one in first.figures.items())
     text = (
         "A contrast set is an item with small revisions that usually change its label, so a model that is right for "
         f"the right reasons follows them.\n\n{_sentence(first)} In {lost.n_sets:,} sets it is right on the original "
@@ -162,7 +162,7 @@ def _split_table(measured: Mapping[str, ContrastMeasurement], level: str) -> p.T
             p.Column("split", "Split", "text"),
             p.Column("n_sets", "Sets", "count"),
             p.Column("n_contrasts", "Revisions", "count"),
-            *(p.Column(key, text.name) for key, text in FIGURES.items()),
+            *(p.Column(key, text.name, "share") for key, text in FIGURES.items()),
         ),
         rows=tuple(
             (name, one.result.n_sets, one.result.n_contrasts, *one.figures.values()) for name, one in measured.items()
@@ -179,7 +179,7 @@ def _outcome_table(measured: ContrastMeasurement, level: str) -> p.Table:
         columns=(
             p.Column("outcome", "Set", "text"),
             p.Column("n_sets", "Sets", "count"),
-            p.Column("share", f"Share [{level}]", definition="Wilson intervals."),
+            p.Column("share", f"Share [{level}]", "share", "Wilson intervals."),
             p.Column("n_same_answer", "One answer to all", "count", "Sets with the same prediction for every item."),
         ),
         rows=tuple((one.name.capitalize(), one.n_sets, one.share, one.n_same_answer) for one in measured.outcomes),
@@ -205,7 +205,7 @@ def _broken(context: AuditContext, measured: ContrastMeasurement) -> tuple[p.Exa
         )
         said = (
             f"The original is {context.label_name(int(split.labels[original]))} and answered so "
-            f"(confidence {fraction(float(scores.confidence[original]))})."
+            f"(confidence {percent(float(scores.confidence[original]))})."
         )
         examples.append(dataclasses.replace(example, note=f"{example.note} {said}".strip()))
     return (

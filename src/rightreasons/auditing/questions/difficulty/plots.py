@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.auditing.page.plots import ABOVE, PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def difficulty_histogram(
         axis.set(xscale="log", xlabel="largest Fisher eigenvalue (dashed: median)", ylabel="items")
         plain_powers(axis.xaxis)
         if correct is not None:
-            axis.legend(loc="upper left")
+            axis.legend(**ABOVE)
         return drawn(figure, key)
 
 
@@ -83,7 +83,7 @@ def difficulty_scatter(
             )
         axis.set(yscale="log", xlabel="confidence", ylabel="largest Fisher eigenvalue")
         plain_powers(axis.yaxis)
-        axis.legend(loc="lower left")
+        axis.legend(**ABOVE)
         return drawn(figure, key)
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import fraction, percent, with_interval
+from rightreasons.auditing.page.words import decimal, level_percent, percent, written
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.difficulty import contrast_sets, plots
+from rightreasons.auditing.questions.difficulty.finding import finding
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.options import DifficultyOptions
 
@@ -136,13 +137,15 @@ def _eigenvalue_applies(context: AuditContext) -> p.Applicability:
 
 
 def _eigenvalue_result(context: AuditContext, items: DifficultyItems) -> p.SectionResult:
-    headlines = _headlines(items)
+    headlines, examples = _headlines(items), _example_part(context, items)
+    hardest = examples.examples[0].examples if examples.examples else ()
     return p.SectionResult(
         verdict=_verdict(items, headlines),
         headlines=tuple(headlines.values())[:4],
-        parts=(_spread_part(items, headlines), _agreement_part(items), _example_part(context, items)),
+        parts=(_spread_part(items, headlines), _agreement_part(items), examples),
         limits=_limits(context, items),
         data=_data(context, items),
+        finding=finding(context, headlines, items.flips, len(items.measured), hardest),
     )
 
 
@@ -157,6 +160,7 @@ def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.Secti
         parts=(*first.parts, *contrast.parts),
         limits=(*first.limits, *contrast.limits),
         data={**first.data, **contrast.data},
+        finding=contrast.finding if verdicts[0] is contrast.verdict else first.finding,
     )
 
 
@@ -280,7 +284,7 @@ def _flips(flips: ExtremeFlips) -> tuple[tuple[str, Sequence[str], str, Literal[
 def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Part:
     measured = items.measured
     values, known = measured.values, measured.correct if measured.labeled.all() else None
-    quantiles = ", ".join(f"{q:.0%} {fraction(float(np.quantile(values, q)))}" for q in (0.1, 0.5, 0.9))
+    quantiles = ", ".join(f"{q:.0%} {decimal(float(np.quantile(values, q)))}" for q in (0.1, 0.5, 0.9))
     rho = items.correlations["confidence"].test.rho or 0.0
     return p.Part(
         title="How fragility is distributed",
@@ -300,7 +304,7 @@ def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.
             ).plot(
                 title="Eigenvalue and confidence",
                 caption="One point per item. Where the model is sure, the eigenvalue goes to 0, for wrong answers too.",
-                alt=f"Eigenvalue against confidence, one point per item; rank correlation {fraction(rho)}.",
+                alt=f"Eigenvalue against confidence, one point per item; rank correlation {decimal(rho)}.",
                 source=DATTA,
             ),
         ),
@@ -308,7 +312,7 @@ def _spread_part(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.
 
 
 def _agreement_part(items: DifficultyItems) -> p.Part:
-    groups, level, dynamics = items.groups, percent(items.resampling.level), items.dynamics
+    groups, level, dynamics = items.groups, level_percent(items.resampling.level), items.dynamics
     epochs = ""
     if dynamics is not None:
         epochs = f"{dynamics.n_epochs} epochs of training; {len(dynamics.places):,} items are in the data map."
@@ -326,7 +330,7 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
                 title="Accuracy by difficulty",
                 caption=f"Groups of equal size. Whiskers are {level} Wilson intervals.",
                 alt="Accuracy from the easiest to the hardest group: "
-                f"{', '.join(fraction(share) for share in groups.accuracies)}.",
+                f"{', '.join(percent(share) for share in groups.accuracies)}.",
                 source=DATTA,
             )
         )
@@ -399,7 +403,7 @@ def _example(context: AuditContext, items: DifficultyItems, place: int) -> p.Exa
     measured = items.measured
     row, predicted, confidence = int(measured.rows[place]), int(measured.predicted[place]), measured.confidence[place]
     example = example_of(context, items.split, row, predicted, float(confidence), marks=_marks(context, items, row))
-    note = f"λ = {fraction(float(measured.values[place]))}"
+    note = f"λ = {decimal(float(measured.values[place]))}"
     tested = None if items.flips is None else items.flips.of_place(place)
     if tested is not None:
         note += f". {_flip(context, *tested)}"
@@ -416,7 +420,7 @@ def _flip(context: AuditContext, attempts: list[Attempt], best: Attempt | None) 
         return f"{words} flips it to {context.label_name(best.after)} ({count} of {len(attempts)} replacements do)."
     return (
         f"None of {len(attempts)} replacements flips it; {words} comes closest "
-        f"(confidence {fraction(best.confidence_before)} to {fraction(best.confidence_after)})."
+        f"(confidence {percent(best.confidence_before)} to {percent(best.confidence_after)})."
     )
 
 
@@ -432,7 +436,7 @@ def _marks(context: AuditContext, items: DifficultyItems, row: int) -> tuple[p.M
             break  # the second text of a pair begins
         reached = end
         if largest > 0 and norm >= MARKED * largest and end > start:
-            marks.append(p.Mark(start, end, "weight", norm / largest, f"moves by {fraction(norm)}"))
+            marks.append(p.Mark(start, end, "weight", norm / largest, f"moves by {decimal(norm)}"))
     return tuple(marks)
 
 
@@ -440,7 +444,7 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
     summary, errs_where_fragile = "", False
     if items.groups is not None:
         hard, easy = headlines["hardest_accuracy"].estimate, headlines["easiest_accuracy"].estimate
-        summary = f"Right on {with_interval(hard)} of the hardest group and {with_interval(easy)} of the easiest. "
+        summary = f"Right on {written(hard)} of the hardest group and {written(easy)} of the easiest. "
         errs_where_fragile = (hard.high or 0.0) < (easy.low or 0.0)
     fragile = {}
     if items.flips is not None:
@@ -449,7 +453,7 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
             estimate = items.flips.items(hard_ones, items.flips.kept, items.resampling)
             fragile[name] = estimate is not None and (estimate.low or 0.0) > FRAGILE
             summary += f"A replacement of like meaning flips {flipped} of {tested} of the {name} items"
-            summary += ". " if estimate is None else f": {with_interval(estimate)}. "
+            summary += ". " if estimate is None else f": {written(estimate)}. "
     summary = summary.strip()
     if fragile.get("easiest"):
         # A red verdict would need a person who has read that the replacements keep the meaning.

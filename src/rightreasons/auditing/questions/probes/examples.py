@@ -53,8 +53,8 @@ def _example(scores: ProbeScores, item: int) -> Table:
         title=_short(original["prompt"], 240),
         columns=(
             Column("choice", "Choice", "text"),
-            *(Column(name, heading) for name, heading in NAMES.items()),
-            Column("extra_choices", f"{k} added"),
+            *(Column(name, heading, "share") for name, heading in NAMES.items()),
+            Column("extra_choices", f"{k} added", "share"),
         ),
         rows=tuple(rows),
         note=f"Item {original['id']}; ✓ is the right choice. The wrong question: {_short(wrong, 240)}",

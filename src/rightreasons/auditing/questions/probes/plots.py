@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from rightreasons.auditing.page.plots import PALETTE, Drawing, canvas, drawn
+from rightreasons.auditing.page.plots import ABOVE, PALETTE, Drawing, canvas, drawn
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def confidence_panels(key: str, *, panels: Sequence[Before], xlabel: str, n_bins
             if place >= len(panels) - 2:
                 axis.set_xlabel(xlabel)
                 axis.tick_params(labelbottom=True)
-        axes[0][0].legend(loc="upper left" if np.median(panels[0].before) > 0.5 else "upper right")
+        axes[0][0].legend(**ABOVE)
         return drawn(figure, key)
 
 
@@ -94,5 +94,5 @@ def paralysis_curve(key: str, *, ks: Sequence[int], curves: Sequence[Curve]) -> 
         axis.set_xticks(place, [str(k) for k in ks])
         axis.set(xlabel="added choices", ylabel="drop of the confidence\nin the right choice")
         axis.margins(x=0.06)
-        axis.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.2)
+        axis.legend(**ABOVE | {"ncols": 1})
         return drawn(figure, key)

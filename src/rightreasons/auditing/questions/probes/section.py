@@ -11,9 +11,10 @@ from rightreasons.analysis.probes.choice_paralysis import Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
-from rightreasons.auditing.page.words import fraction, p_equals, percent, with_interval
+from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.probes import plots
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
+from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.option_order import OrderFigures, measure_option_order
 from rightreasons.measuring.options import ProbesOptions
@@ -73,7 +74,7 @@ class Probes:
     """Prior bias by three probes, choice paralysis by the fourth, and the order of the choices."""
 
     question = "probes"
-    title = "Does it choose without a reason to?"
+    title = "Does it pick an answer before reading the question?"
     order = 4
     needs_labels = True
     without_model = ""  # the log of a harness may have the changed items
@@ -106,9 +107,10 @@ class Probes:
         """Answer the question."""
         answers = _answers(context, options)
         headlines = _headlines(context, answers)
-        level = percent(context.resampling.level)
+        level = level_percent(context.resampling.level)
+        verdict = _verdict(answers, 1 - context.resampling.level)
         return p.SectionResult(
-            verdict=_verdict(answers, 1 - context.resampling.level),
+            verdict=verdict,
             headlines=headlines,
             parts=(
                 _bias_part(answers, headlines[:-2], level),
@@ -123,6 +125,7 @@ class Probes:
                 "n_left_out": answers.scores.n_dropped,
                 "sees_choices_together": answers.joint,
             },
+            finding=finding(context, answers.figures, answers.orders, verdict),
         )
 
 
@@ -167,7 +170,8 @@ def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
 def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline, ...]:
     figures = answers.figures
     bias, k = figures.prior_bias["no_question"], figures.largest_k
-    pseudo, paralysis = bias.pseudo_correct, figures.paralysis[k]
+    probe = figures.telling_probe or "no_question"
+    pseudo, paralysis = figures.prior_bias[probe].pseudo_correct, figures.paralysis[k]
     added = f"{k} {'choice' if k == 1 else 'choices'} of other items {'was' if k == 1 else 'were'} added"
     drop = f"Confidence in the right choice before minus after {added}"
     rows = [
@@ -176,7 +180,7 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
             "Prior bias without the question",
             (
                 "Population variance of the confidences over the choices of an item whose prompt was removed, averaged "
-                f"over items; with the prompt it is {fraction(figures.original.prior_bias)}."
+                f"over items; with the prompt it is {decimal(figures.original.prior_bias)}."
             ),
             estimate_of(bias.prior_bias, bias.interval),
         ),
@@ -195,19 +199,19 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
     ]
     if pseudo is not None:
         row = (
-            "pseudo_correct_no_question",
-            "Old answer picked without the question",
+            f"pseudo_correct_{probe}",
+            f"Old answer picked {WITHOUT[probe]}",
             (
                 "Share of items whose once right choice is still picked when the prompt is removed; picking at random "
-                f"gets {fraction(pseudo.chance)}."
+                f"gets {percent(pseudo.chance)}."
             ),
-            estimate_of(pseudo.rate, figures.pseudo_correct_intervals["no_question"]),
+            estimate_of(pseudo.rate, figures.pseudo_correct_intervals[probe]),
         )
         rows.insert(1, row)
     return tuple(
         p.Headline.of(
             key,
-            p.FigureText(name, definition, SHEN, better="lower"),
+            p.FigureText(name, definition, SHEN, "ratio" if key.startswith("prior_bias") else "fraction", "lower"),
             estimate,
             split=context.primary.name,
             n=figures.n_items,
@@ -221,13 +225,13 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
     k = figures.largest_k
     tests = ((name, figures.prior_bias[name].pseudo_correct) for name in WITHOUT_ANSWER)
     picked = "; ".join(
-        f"{NAMES[name].lower()}: the old answer in {fraction(test.rate)} of the items "
-        f"(chance {fraction(test.chance)}, p {p_equals(test.p_value)})"
+        f"{NAMES[name].lower()}: the old answer in {percent(test.rate)} of the items "
+        f"(chance {percent(test.chance)}, p {p_equals(test.p_value)})"
         for name, test in tests
         if test is not None
     )
     right, after = scores.right(), scores.right(extra_choices_name(k))
-    means = "; ".join(f"{name.lower()} {fraction(float(scores.top(key).mean()))}" for key, name in NAMES.items())
+    means = "; ".join(f"{name.lower()} {percent(float(scores.top(key).mean()))}" for key, name in NAMES.items())
     panels = [
         plots.Before(NAMES[name], scores.top(ORIGINAL), scores.top(name), scores.uniform) for name in WITHOUT_ANSWER
     ]
@@ -247,7 +251,7 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
                 "confidence in the picked choice (the dashed line is an even spread), the last that in the right "
                 "choice. Shares of the items; no interval is drawn.",
                 alt=f"Mean confidence in the picked choice: {means}. In the right choice: "
-                f"{fraction(float(right.mean()))} before and {fraction(float(after.mean()))} after {k} were added.",
+                f"{percent(float(right.mean()))} before and {percent(float(after.mean()))} after {k} were added.",
                 source=SHEN,
                 wide=True,
             ),
@@ -259,13 +263,13 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
                 columns=(
                     p.Column("probe", "Probe", "text"),
                     p.Column("prior_bias", f"Prior bias [{level}]", "number", "Mean within-item variance."),
-                    p.Column("normalized", "Normalized", "number", "The same divided by its maximum, in [0, 1]."),
+                    p.Column("normalized", "Normalized", "share", "The same divided by its maximum, in [0, 1]."),
                     p.Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
-                    p.Column("top", "Top confidence", "number", "Mean confidence in the picked choice."),
+                    p.Column("top", "Top confidence", "share", "Mean confidence in the picked choice."),
                     p.Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
                     p.Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
-                    p.Column("pseudo", f"Old answer picked [{level}]", "number", "Share of the items that have it."),
-                    p.Column("chance", "Chance", "number", "Share when picking at random."),
+                    p.Column("pseudo", f"Old answer picked [{level}]", "share", "Share of the items that have it."),
+                    p.Column("chance", "Chance", "share", "Share when picking at random."),
                     p.Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
                 ),
                 rows=(
@@ -312,8 +316,8 @@ def _paralysis_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], le
         _curve("among the item's own choices (free of dilution)", "orange", [paralysis[k].restricted_drop for k in ks]),
     ]
     drops = "; ".join(
-        f"{k} added: drop {fraction(paralysis[k].choice_paralysis)}, null {fraction(paralysis[k].null_drop)}, "
-        f"restricted {fraction(paralysis[k].restricted_drop.mean)}"
+        f"{k} added: drop {percent(paralysis[k].choice_paralysis)}, null {percent(paralysis[k].null_drop)}, "
+        f"restricted {percent(paralysis[k].restricted_drop.mean)}"
         for k in ks
     )
     return p.Part(
@@ -338,17 +342,15 @@ def _paralysis_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], le
                 title="Choice paralysis",
                 columns=(
                     p.Column("added", "Added choices", "count"),
-                    p.Column("drop", f"Drop [{level}]", "number", "Of the confidence in the right choice."),
+                    p.Column("drop", f"Drop [{level}]", "share", "Of the confidence in the right choice."),
                     p.Column("drop_p", "p", "p_value", "Paired t-test of the drop; “–” where all drops are equal."),
-                    p.Column("null", "Null", "number", "The drop if added choices scored like the item's own."),
-                    p.Column(
-                        "mechanical", "Dilution", "number", "The share that added choices take by their presence."
-                    ),
-                    p.Column("restricted", f"Beyond dilution [{level}]", "number", "The drop among the own choices."),
+                    p.Column("null", "Null", "share", "The drop if added choices scored like the item's own."),
+                    p.Column("mechanical", "Dilution", "share", "The share that added choices take by their presence."),
+                    p.Column("restricted", f"Beyond dilution [{level}]", "share", "The drop among the own choices."),
                     p.Column("restricted_p", "p", "p_value", "Paired t-test of that."),
-                    p.Column("before", "Accuracy before", "number"),
-                    p.Column("after", "after", "number"),
-                    p.Column("own", "after, own choices", "number", "Accuracy after, among the item's own choices."),
+                    p.Column("before", "Accuracy before", "share"),
+                    p.Column("after", "after", "share"),
+                    p.Column("own", "after, own choices", "share", "Accuracy after, among the item's own choices."),
                 ),
                 rows=tuple(
                     (
@@ -382,13 +384,13 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
     figures, orders, tables = answers.figures, answers.orders, []
     only, spread = figures.choices_only, figures.position_bias
     text = (
-        f"With the choices alone, without the prompt, {fraction(only.accuracy)} of the items come out right; always "
-        f"picking the commonest position gets {fraction(only.majority)} (p {p_equals(only.p_value)}, one-sided)."
+        f"With the choices alone, without the prompt, {percent(only.accuracy)} of the items come out right; always "
+        f"picking the commonest position gets {percent(only.majority)} (p {p_equals(only.p_value)}, one-sided)."
     )
     if spread is not None:
         text += (
             "\n\nRecall over the position of the right choice spreads by "
-            f"{with_interval(estimate_of(spread.rstd, spread.interval))} (RStd; 0 is no preference)."
+            f"{written(estimate_of(spread.rstd, spread.interval))} (RStd; 0 is no preference)."
         )
         counts = zip(spread.counts, spread.picked, spread.recalls, strict=True)
         tables.append(
@@ -399,7 +401,7 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
                     p.Column("position", "Position", "count"),
                     p.Column("gold", "Right choice there", "count"),
                     p.Column("picked", "Picked", "count"),
-                    p.Column("recall", "Recall", "number"),
+                    p.Column("recall", "Recall", "share"),
                 ),
                 rows=tuple((place, *row) for place, row in enumerate(counts, start=1)),
                 source="Zheng et al. 2024, RStd",
@@ -410,9 +412,9 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
         prior = map(estimate_of, orders.prior, orders.prior_intervals)
         text += (
             f"\n\nUnder all {orders.n_choices} cyclic orders of the choices the same content is picked in "
-            f"{with_interval(same)} of the items. Its prior over positions is "
-            f"{', '.join(with_interval(one) for one in prior)} (PriDe, from {orders.n_estimation} items), and for "
-            f"inputs without content {', '.join(map(fraction, orders.content_free))}."
+            f"{written(same)} of the items. Its prior over positions is "
+            f"{', '.join(written(one) for one in prior)} (PriDe, from {orders.n_estimation} items), and for "
+            f"inputs without content {', '.join(map(percent, orders.content_free))}."
         )
         corrections = (
             ("none", orders.uncorrected),
@@ -425,9 +427,9 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
                 title=f"Without the preference for positions ({orders.n_held_out} items)",
                 columns=(
                     p.Column("how", "Correction", "text"),
-                    p.Column("accuracy", f"Accuracy [{level}]", "number"),
-                    p.Column("gain", f"Change of the accuracy [{level}]", "number"),
-                    p.Column("rstd", f"RStd [{level}]", "number"),
+                    p.Column("accuracy", f"Accuracy [{level}]", "share"),
+                    p.Column("gain", f"Change of the accuracy [{level}]", "share"),
+                    p.Column("rstd", f"RStd [{level}]", "share"),
                 ),
                 rows=tuple(
                     (
@@ -462,8 +464,8 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
         interval = figures.pseudo_correct_intervals[probe]
         large = knows and interval.low > test.chance + MARGIN
         sentences.append(
-            f"{PICKING[probe]} it picks the old answer in {with_interval(estimate_of(test.rate, interval))} of the "
-            f"items, where chance gives {fraction(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer "
+            f"{PICKING[probe]} it picks the old answer in {written(estimate_of(test.rate, interval))} of the "
+            f"items, where chance gives {percent(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer "
             "of two probes)."
         )
     drop = figures.paralysis[figures.largest_k].restricted_drop
@@ -472,13 +474,13 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
     if answers.joint:
         sentences.append(
             f"{figures.largest_k} added choices lower the confidence in the right one, among the item's own, by "
-            f"{with_interval(estimate_of(drop.mean, drop.interval))}"
+            f"{written(estimate_of(drop.mean, drop.interval))}"
             f"{'' if drop.t_p_value is None else f' (paired t-test, p {p_equals(drop.t_p_value)})'}."
         )
     steady, unsteady = 1.0, 1.0
     if orders is not None:
         steady, unsteady = orders.consistency_interval.low, orders.consistency_interval.high
-        same = with_interval(estimate_of(orders.consistency, orders.consistency_interval))
+        same = written(estimate_of(orders.consistency, orders.consistency_interval))
         sentences.append(f"Under all {orders.n_choices} cyclic orders of the choices, {same} keep their answer.")
     bias = figures.prior_bias["no_question"].normalized_prior_bias
     sentences.append(f"Its preference without the question is {bias:.1%} of the largest possible.")

@@ -10,8 +10,9 @@ from rightreasons.analysis.shortcuts.causal import Effect
 from rightreasons.analysis.shortcuts.groups import WorstGroup
 from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import fraction, with_interval
+from rightreasons.auditing.page.words import percent, written
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, named_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
@@ -39,7 +40,7 @@ def headline(causal: CausalMeasurement, split: AuditSplit) -> p.Headline | None:
         estimate_of(removal.rate, removal.interval),
         "Share of the predictions with a named cue that change when the cue is taken out of the text, over "
         f"{_listed([REMOVALS[name].lower() for name in causal.shortcuts.removals])}. Taking out a control word changes "
-        f"{fraction(removal.control_rate)}.",
+        f"{percent(removal.control_rate)}.",
         SOURCE,
         better="lower",
         split=split.name,
@@ -84,10 +85,10 @@ def part(
         columns=(
             p.Column("intervention", "The cue is", "text"),
             p.Column("n", "Predictions", "count", "Those whose control word is treated in this way."),
-            p.Column("rate", "Change", "number", "Share that changes; for a cue that is put in, to its label."),
-            p.Column("control", "With a control word", "number", "The same done to a word of like frequency."),
-            p.Column("excess", "Difference", "number"),
-            p.Column("confidence", "Change of confidence", "number", "Beyond that of the control word."),
+            p.Column("rate", "Change", "share", "Share that changes; for a cue that is put in, to its label."),
+            p.Column("control", "With a control word", "share", "The same done to a word of like frequency."),
+            p.Column("excess", "Difference", "share"),
+            p.Column("confidence", "Change of confidence", "share", "Beyond that of the control word."),
         ),
         rows=tuple(rows),
         note=" ".join(f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()),
@@ -99,9 +100,9 @@ def part(
         columns=(
             p.Column("cue", "Cue", "text"),
             p.Column("n", "Predictions", "count"),
-            p.Column("rate", "Change without it", "number", "Over all ways of taking it out."),
-            p.Column("control", "Without a control word", "number", "In the one way drawn for each."),
-            p.Column("excess", "Difference", "number"),
+            p.Column("rate", "Change without it", "share", "Over all ways of taking it out."),
+            p.Column("control", "Without a control word", "share", "In the one way drawn for each."),
+            p.Column("excess", "Difference", "share"),
         ),
         rows=tuple(
             _row(cue.cue, cue.effect)[:-1]
@@ -112,6 +113,7 @@ def part(
     return p.Part(
         title="Do these words decide?",
         text=text + shortcuts.reason,
+        plots=(_plot(rows),),
         tables=(table, by_cue, _groups_table(context, groups)),
         examples=_examples(context, split, measured, causal),
     )
@@ -168,7 +170,7 @@ def verdict(
         return p.Verdict(
             "warn",
             "Looks at single words",
-            f"{with_interval(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
+            f"{written(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
             f"give rest on words {such}. The test of whether they decide is open: {reason}",
         )
     return p.Verdict("neutral", "Cannot tell", reason)
@@ -188,6 +190,28 @@ def _row(name: str, effect: Effect) -> tuple[p.Cell, ...]:
     )
 
 
+def _plot(rows: Sequence[tuple[p.Cell, ...]]) -> p.Plot:
+    """Draw what each intervention on a cue changes beside the same on a control word."""
+    bars = [
+        plots.Bar.of(str(name), rate, control)
+        for name, _, rate, control, *_ in rows
+        if isinstance(rate, Estimate) and isinstance(control, Estimate)
+    ]
+    words = "; ".join(
+        f"{bar.name}: the cue {percent(bar.values[0] or 0.0)}, a control word {percent(bar.values[1] or 0.0)}"
+        for bar in bars
+    )
+    return plots.dot_rows(
+        "interventions_plot", rows=bars, series=("the cue", "a control word"), xlabel="predictions that change"
+    ).plot(
+        title="What one word changes",
+        caption="Share of predictions that change when the cue is treated, beside a control word of like frequency. "
+        "Whiskers are Wilson intervals.",
+        alt=f"Predictions that change. {words}.",
+        source=SOURCE,
+    )
+
+
 def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
     planted = "" if context.primary.cue_labels is None else "The data says which cue is planted in each text. "
     return p.Table(
@@ -197,8 +221,8 @@ def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
             p.Column("cue", "Holds a cue of", "text"),
             p.Column("label", "Gold label", "text"),
             p.Column("n", "Items", "count"),
-            p.Column("accuracy", "Accuracy", "number"),
-            p.Column("follows", "Predicted as the cue says", "number"),
+            p.Column("accuracy", "Accuracy", "share"),
+            p.Column("follows", "Predicted as the cue says", "share"),
         ),
         rows=tuple(
             (
@@ -210,7 +234,7 @@ def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
             )
             for group in groups.groups
         ),
-        note=f"{planted}Over all items of the split, whose accuracy is {fraction(groups.accuracy)}. The worst of the "
+        note=f"{planted}Over all items of the split, whose accuracy is {percent(groups.accuracy)}. The worst of the "
         f"groups of at least {groups.min_group} items has the worst-group accuracy.",
         source=GROUPS_SOURCE,
     )
@@ -225,8 +249,8 @@ def _against(context: AuditContext, groups: WorstGroup) -> str:
         return ""
     return (
         f"Where cues of “{context.label_name(group.cue_label)}” occur in texts of “{context.label_name(group.label)}”, "
-        f"{with_interval(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
-        f"{fraction(groups.accuracy)}; {fraction(group.follows or 0.0)} are what the cue says."
+        f"{written(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
+        f"{percent(groups.accuracy)}; {percent(group.follows or 0.0)} are what the cue says."
     )
 
 

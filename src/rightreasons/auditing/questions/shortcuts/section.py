@@ -17,9 +17,10 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.plots import bounds, column
 from rightreasons.auditing.page.plots_curves import Curve, curves
-from rightreasons.auditing.page.words import fraction, p_equals, percent
+from rightreasons.auditing.page.words import level_percent, p_equals, percent
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import causal, plots
+from rightreasons.auditing.questions.shortcuts.finding import finding
 from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
@@ -114,21 +115,25 @@ class Shortcuts:
         groups = _cue_groups(context, cues if tested is not None else [])
         quality = measured.detection(planted, context.resampling)
         records = _records(context)
+        verdict = causal.verdict(context, measured, cues, tested, groups)
+        decided = [] if tested is None else [causal.part(context, first.split, measured, cues, tested, groups)]
+        shown = [example for part in decided for each in part.examples for example in each.examples]
         return p.SectionResult(
-            verdict=causal.verdict(context, measured, cues, tested, groups),
+            verdict=verdict,
             headlines=(
                 *filter(None, [None if tested is None else causal.headline(tested, first.split)]),
                 *(headlines[key] for key in ("shortcut_rate", "shortcut_excess", "shortcut_tradeoff")),
             ),
             parts=(
-                *([] if tested is None else [causal.part(context, first.split, measured, cues, tested, groups)]),
-                _overview(splits, headlines, percent(context.confidence_level)),
+                *decided,
+                _overview(splits, headlines, level_percent(context.confidence_level)),
                 _by_confidence(measured, context.resampling),
                 _cue_part(context, measured, named, suspected, quality),
                 *([_training_part(records)] if records else []),
                 _example_part(context, first),
             ),
             limits=(*withheld, *_limits(first, tested)),
+            finding=finding(context, verdict, measured, cues, tested, shown),
             data={
                 "splits": {
                     row.split.name: row.measured.record(
@@ -307,7 +312,7 @@ def _told(protocol: Protocol) -> str:
 
 def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Headline]:
     reliance, tradeoff, protocol = items.measured.reliance, items.measured.tradeoff, items.measured.protocol
-    words, size = f"{protocol.top_n} {_tokens(protocol)}", f"top {100 * protocol.head_fraction:g} %"
+    words, size = f"{protocol.top_n} {_tokens(protocol)}", f"top {100 * protocol.head_fraction:g}%"
     null, types = reliance.null["frequency"], items.measured.types(resampling)
     figures = {
         "shortcut_rate": (
@@ -324,7 +329,7 @@ def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Hea
             p.FigureText(
                 "Beyond blind picks",
                 f"Shortcut rate minus what {words} of like frequency, picked blindly from the same text, give "
-                f"({fraction(null.rate)}).",
+                f"({percent(null.rate)}).",
                 f"{PARADOX}; null model of this package",
                 better="lower",
             ),
@@ -370,8 +375,8 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
     text = _told(splits[0].measured.protocol) + (
         "A prediction is shortcut-cued when it rests on a word that gives its label away in the training data. "
         f"Of {reliance.n_items:,} predictions on “{splits[0].split.name}”, {reliance.n_cued:,} are: a rate of "
-        f"{fraction(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
-        f"{fraction(null.rate)} (p {p_equals(null.p_value)} for no difference). {splits[0].measured.left_out}\n\n"
+        f"{percent(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
+        f"{percent(null.rate)} (p {p_equals(null.p_value)} for no difference). {splits[0].measured.left_out}\n\n"
         "The words that point at a label are often the words that mean it. A shortcut rate alone says that a model "
         "uses single words; whether those words have anything to do with the meaning is for the list of cues below "
         "to show, and what happens without them, for the splits."
@@ -385,8 +390,8 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
         for one in [row.measured.reliance]
     ]  # fmt: skip
     words = "; ".join(
-        f"{bar.name}: lexicon-cued {fraction(bar.lexicon)}, grammar-cued {fraction(bar.grammar)}, "
-        f"blind picks {fraction(bar.null)}"
+        f"{bar.name}: lexicon-cued {percent(bar.lexicon)}, grammar-cued {percent(bar.grammar)}, "
+        f"blind picks {percent(bar.null)}"
         for bar in bars
     )
     table = p.Table(
@@ -395,8 +400,8 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
         columns=(
             p.Column("outcome", "Predictions that are", "text"),
             p.Column("n", "Predictions", "count"),
-            p.Column("rate", f"Shortcut rate [{level}]", "number", "Share of these that is shortcut-cued."),
-            p.Column("joint", "Of all", "number", "Share of all predictions with this outcome and a shortcut."),
+            p.Column("rate", f"Shortcut rate [{level}]", "share", "Share of these that is shortcut-cued."),
+            p.Column("joint", "Of all", "share", "Share of all predictions with this outcome and a shortcut."),
         ),
         rows=tuple(
             (
@@ -444,9 +449,9 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         null=reliance.null["frequency"].rate,
     )
     words = "; ".join(
-        f"confidence {fraction(row.confidence or 0.0)}: {row.n_items:,} predictions, accuracy "
-        f"{fraction(row.accuracy or 0.0)}, lexicon-cued {fraction(row.lexicon or 0.0)}, grammar-cued "
-        f"{fraction(row.grammar or 0.0)}"
+        f"confidence {percent(row.confidence or 0.0)}: {row.n_items:,} predictions, accuracy "
+        f"{percent(row.accuracy or 0.0)}, lexicon-cued {percent(row.lexicon or 0.0)}, grammar-cued "
+        f"{percent(row.grammar or 0.0)}"
         for row in rows
         if row.n_items
     )
@@ -457,8 +462,8 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         shares=[row.counts for row in rows],
     )
     numbers_in_words = "; ".join(
-        f"confidence {fraction(row.confidence or 0.0)}: {row.n_items:,} predictions, "
-        + ", ".join(f"{fraction(part)} with {name}" for part, name in zip(row.counts, plots.NUMBERS, strict=True))
+        f"confidence {percent(row.confidence or 0.0)}: {row.n_items:,} predictions, "
+        + ", ".join(f"{percent(part)} with {name}" for part, name in zip(row.counts, plots.NUMBERS, strict=True))
         for row in rows
         if row.counts is not None
     )
@@ -466,11 +471,11 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         title="Is it sure where it leans on shortcuts?",
         text="Calibration compares confidence with accuracy and asks for no reasons: a bin may be well calibrated and "
         f"shortcut-cued throughout. In {measured.protocol.n_bins} bins of confidence, the calibration error of these "
-        f"{reliance.n_items:,} items is {fraction(measured.calibration.ece)}.",
+        f"{reliance.n_items:,} items is {percent(measured.calibration.ece)}.",
         plots=(
             drawing.plot(
                 title="Reliability, and the share of shortcuts by confidence",
-                caption=f"Above: accuracy of each bin of confidence with its {percent(resampling.level)} Wilson "
+                caption=f"Above: accuracy of each bin of confidence with its {level_percent(resampling.level)} Wilson "
                 "interval. Below: the share of its predictions that is lexicon-cued, grammar-cued and neither; the "
                 "dashed line is what blind picks give over all items; at the top the predictions of each bin.",
                 alt=f"{words}.",
@@ -502,8 +507,8 @@ def _cue_part(
     if quality is not None and quality.precision is not None and quality.recall is not None:
         text += (
             f"\n\nThis data says which words are planted. Of the {quality.n_found:,} shortcuts found, a share of "
-            f"{fraction(quality.precision)} is planted; of the {quality.n_planted:,} planted words, a share of "
-            f"{fraction(quality.recall)} is found. The others are words of the texts themselves."
+            f"{percent(quality.precision)} is planted; of the {quality.n_planted:,} planted words, a share of "
+            f"{percent(quality.recall)} is found. The others are words of the texts themselves."
         )
     columns = (
         p.Column("label", "Predicted", "text"),
@@ -516,7 +521,7 @@ def _cue_part(
             f"Expected if {measured.protocol.top_n} {_tokens(measured.protocol)} were picked blindly.",
         ),
         p.Column("texts", "Texts with it", "count", "Texts with this prediction that contain the word."),
-        p.Column("p_label", "p(label | word)", "number", "In the training data."),
+        p.Column("p_label", "p(label | word)", "share", "In the training data."),
         p.Column("lmi", "LMI", "number", "Local mutual information with the label in the training data."),
         p.Column("planted", "Planted", "text"),
     )
@@ -568,16 +573,16 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
             Curve("of control words", [row.causal_control_rate for row in records], dashed=True),
         ]
     words = "; ".join(
-        f"step {row.step}: shortcut rate {fraction(row.shortcut_rate)}, F1 {fraction(row.f1 or 0.0)}, ECE "
-        f"{fraction(row.ece)}"
+        f"step {row.step}: shortcut rate {percent(row.shortcut_rate)}, F1 {percent(row.f1 or 0.0)}, ECE "
+        f"{percent(row.ece)}"
         for row in records
     )
     before, after = records[0], records[-1]
     return p.Part(
         title="Before and after fine-tuning",
-        text=f"From before fine-tuning to its end, the shortcut rate goes from {fraction(before.shortcut_rate)} to "
-        f"{fraction(after.shortcut_rate)} and the calibration error, in {after.n_bins} bins, from "
-        f"{fraction(before.ece)} to {fraction(after.ece)}.",
+        text=f"From before fine-tuning to its end, the shortcut rate goes from {percent(before.shortcut_rate)} to "
+        f"{percent(after.shortcut_rate)} and the calibration error, in {after.n_bins} bins, from "
+        f"{percent(before.ece)} to {percent(after.ece)}.",
         plots=(
             curves(
                 "shortcuts_over_training",
@@ -619,7 +624,7 @@ def _example_part(context: AuditContext, items: SplitShortcuts) -> p.Part:
     return p.Part(
         title="What its predictions rest on",
         text=f"{measured.attributions.definition} The largest completeness gap of any prediction is "
-        f"{fraction(record.largest_gap)}{left_out}; on average {fraction(record.special_share)} of the attribution "
+        f"{percent(record.largest_gap)}{left_out}; on average {percent(record.special_share)} of the attribution "
         "falls on special tokens.",
         examples=tuple(lists),
     )
@@ -633,7 +638,7 @@ def _example(context: AuditContext, items: SplitShortcuts, row: int) -> p.Exampl
             word.end,
             "cue" if word.shortcut else "weight",
             word.weight,
-            f"{'shortcut, ' if word.shortcut else ''}{100 * word.share:.0f} % of the attribution",
+            f"{'shortcut, ' if word.shortcut else ''}{100 * word.share:.0f}% of the attribution",
         )
         for word in measured.words(row)
     )

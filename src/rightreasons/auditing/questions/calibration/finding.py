@@ -1,0 +1,78 @@
+"""What the first screen says about calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rightreasons.auditing.context import AuditContext
+from rightreasons.auditing.page.actions import compare, gate
+from rightreasons.auditing.page.parts import Action, Example, Finding, Headline
+from rightreasons.auditing.page.words import p_equals, percent
+from rightreasons.auditing.questions.calibration.splits import Compared
+from rightreasons.measuring.calibration import CalibrationMeasurement, worst_split
+
+
+def finding(
+    context: AuditContext,
+    measured: CalibrationMeasurement,
+    figures: Mapping[str, Headline],
+    compared: Compared,
+    pair: tuple[Example, ...],
+) -> Finding:
+    """Say how often the model is right and how sure it is, where the two are furthest apart."""
+    split, n_items = context.primary.name, len(measured.items)
+    right, sure, gap = (figures[key].estimate.value or 0.0 for key in ("accuracy", "mean_confidence", "confidence_gap"))
+    worst = worst_split(split, compared)
+    if worst is not None:
+        return _on_another_split(context, right, compared, worst, pair)
+    apart = abs(gap) >= 0.005
+    too = "too sure" if gap > 0 else "not sure enough"
+    claim = f"gets {percent(right)} of “{split}” right and is {percent(sure)} sure on average"
+    claim += f": {too} by {100 * abs(gap):.1f} points" if apart else ""
+    actions = [
+        Action("Read the errors that it is most sure of: some labels may be wrong.", link="#items"),
+        Action(
+            "Fit a temperature on validation data; it changes how sure the model is, and no prediction.",
+            "rightreasons recalibrate validation.csv test.csv --method temperature",
+        ),
+        gate("calibration.ece.low > 0.05", "the calibration error is surely above 5%"),
+    ]
+    return Finding(
+        claim=claim,
+        evidence=f"Test against a calibrated model, p {p_equals(measured.consistency.p_value)}, {n_items:,} items.",
+        figure="ece",
+        size=max(abs(gap), measured.bins.ece),
+        plot="reliability",
+        actions=tuple(actions),
+    )
+
+
+def _on_another_split(
+    context: AuditContext, right: float, compared: Compared, worst: str, pair: tuple[Example, ...]
+) -> Finding:
+    fallen, sure = (compared[worst][key].value or 0.0 for key in ("accuracy", "mean_confidence"))
+    split = context.split(worst)
+    where = f"on “{worst}”"
+    if split.cue_labels is not None and (split.cue_labels >= 0).any():
+        where = f"where a planted cue is turned against the label (“{worst}”)"
+    elif split.cue_labels is not None:
+        where = f"without the planted cue (“{worst}”)"
+    still = "still " if sure > fallen else ""
+    n_items = int(split.labeled.sum())
+    paired = split.pair_ids is not None and context.primary.pair_ids is not None
+    return Finding(
+        claim=f"gets {percent(right)} right, but {percent(fallen)} {where}, {still}{percent(sure)} sure",
+        evidence=f"{'The same items, changed' if paired else 'Compared on another split'}: {n_items:,} items.",
+        figure="accuracy_worst",
+        size=abs(right - fallen),
+        plot="splits",
+        pair=pair,
+        actions=(
+            Action(f"Read what it gets wrong on “{worst}”.", link="#items"),
+            compare(
+                "Remove what the splits differ in from the training texts, or let every label have the same share of "
+                "it; fine-tune again, audit, and compare. A temperature does not help: it changes no prediction."
+            ),
+            gate(f"calibration.{worst}.accuracy < {(right + fallen) / 2:.2f}", f"accuracy on “{worst}” stays low"),
+        ),
+    )

@@ -1,0 +1,50 @@
+"""What the first screen says about fragile examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rightreasons.auditing.context import AuditContext
+from rightreasons.auditing.page.actions import ask, gate
+from rightreasons.auditing.page.parts import Action, Example, Finding, Headline
+from rightreasons.auditing.page.words import percent
+from rightreasons.measuring.difficulty import ExtremeFlips
+
+
+def finding(
+    context: AuditContext,
+    headlines: Mapping[str, Headline],
+    flips: ExtremeFlips | None,
+    n_items: int,
+    examples: tuple[Example, ...],
+) -> Finding:
+    """Say what one replaced word does to the most fragile items, or how often the model is right on them."""
+    read = Action("Read the most fragile items, and the words that move them.", link="#difficulty")
+    rank = Action(
+        "Rank all items, and label or augment the most fragile ones first.",
+        ask(context, "difficulty", "--items", "1000", "--top", "50"),
+    )
+    tested = (0, 0) if flips is None else flips.n_flipped(hard=True, kinds=flips.kept)
+    if flips is not None and tested[1]:
+        flipped, easy = tested[0], flips.n_flipped(hard=False, kinds=flips.kept)
+        return Finding(
+            claim=f"changes its answer on {flipped} of its {tested[1]} most fragile items when one word is replaced by "
+            f"one that keeps the meaning, and on {easy[0]} of {easy[1]} of the least fragile",
+            evidence=f"Word replacements in {tested[1] + easy[1]} of {n_items:,} ranked items.",
+            figure="hardest_flipped",
+            # Of the items, the tested ones are the extremes.
+            size=flipped / n_items,
+            plot="difficulty_accuracy",
+            pair=tuple(example for example in examples if "flips it" in example.note)[:1],
+            actions=(read, rank, gate("difficulty.easiest_flipped.low > 0.1", "one word surely flips easy items")),
+        )
+    accuracy = headlines.get("hardest_accuracy")
+    if accuracy is None:
+        return Finding(claim=f"is ranked by fragility on {n_items:,} items", evidence="", actions=(read, rank))
+    return Finding(
+        claim=f"gets {percent(accuracy.estimate.value or 0.0)} of its most fragile items right",
+        evidence=f"{n_items:,} items ranked by the Fisher information; no word was replaced.",
+        figure="hardest_accuracy",
+        plot="difficulty_accuracy",
+        actions=(read, rank),
+    )
