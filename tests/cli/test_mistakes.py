@@ -25,6 +25,9 @@ GOOD = {
     "name": "planted_shortcuts",
     "out": "new.jsonl",
     "fit": "scores.csv",
+    "reports": ["report", "report"],
+    "report": "report",
+    "to": "card.md",
     "sheets": ["sheet0.csv", "sheet1.csv"],
 }
 """What each argument and required option is given where it is not the mistake."""

@@ -24,6 +24,9 @@ from .reading.figures import audit_figures as audit_figures
 from .reading.gate import GateCheck as GateCheck
 from .reading.gate import GateResult as GateResult
 from .reading.gate import gate as gate
+from .reading.history import FigureHistory as FigureHistory
+from .reading.history import History as History
+from .reading.history import history as history
 from .runner import AuditResult as AuditResult
 from .runner import audit as audit
 from .schema import audit_schema as audit_schema
@@ -39,9 +42,11 @@ __all__ = [
     "Comparison",
     "Example",
     "ExampleList",
+    "FigureHistory",
     "GateCheck",
     "GateResult",
     "Headline",
+    "History",
     "Mark",
     "Part",
     "Plot",
@@ -59,6 +64,7 @@ __all__ = [
     "compare",
     "eval_results",
     "gate",
+    "history",
     "read_audit",
     "write_behavior_report",
     "write_card",

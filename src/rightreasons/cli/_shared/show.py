@@ -13,25 +13,36 @@ import typer
 if TYPE_CHECKING:
     from rightreasons.auditing.comparison import Comparison
     from rightreasons.auditing.page.parts import Estimate
+    from rightreasons.auditing.reading.history import History
     from rightreasons.auditing.runner import AuditResult
     from rightreasons.measuring.behavior import SuiteAnswers
     from rightreasons.training.behavior.collecting import CollectedScores
 
 WIDTH = 100
+COLORS = {"bad": "red", "warn": "yellow", "neutral": None, "good": "green"}
 
 
 def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
-    """Print each answer in a line or two, and where the report is; exit with 1 when a question failed."""
+    """Print each answer in a few lines, the worst first, and where the report is; exit with 1 when one failed."""
     if not result.written:
         return
-    for outcome in result.outcomes:
+    from rightreasons.auditing.page.first_screen import LIGHTS, worst_first
+
+    for outcome in worst_first(result.outcomes):
+        if outcome.result is None:
+            continue
+        verdict = outcome.result.verdict
         typer.echo("")
+        typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
         typer.secho(outcome.title, bold=True)
-        if outcome.result is not None:
-            said = f"{outcome.result.verdict.label}. {outcome.result.verdict.summary}"
-        else:
-            said = outcome.reason
+        said = f"{verdict.label}. {verdict.summary}"
         typer.echo(textwrap.fill(said, WIDTH, initial_indent="  ", subsequent_indent="  "))
+    unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
+    if unanswered:
+        typer.echo("")
+    for outcome in unanswered:
+        state = "Failed" if outcome.status == "failed" else "Not asked"
+        typer.echo(textwrap.fill(f"{state}: {outcome.title} {outcome.reason}", WIDTH, subsequent_indent="  "))
     typer.echo(f"\nReport: {result.page}")
     if open_page and not webbrowser.open(result.page.resolve().as_uri()):
         typer.echo("No browser could be started: open it by hand.", err=True)
@@ -84,6 +95,28 @@ def show_comparison(comparison: Comparison) -> None:
                 f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}"
             )
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+
+
+def show_history(history: History, *, without: Sequence[str] = ()) -> None:
+    """Print the figures of several reports side by side, and at what the first and the last are better."""
+    from rightreasons.auditing.page.words import number, written
+
+    figures = [figure for figure in history.figures if figure.question not in without]
+    if not figures:
+        return
+    typer.echo("")
+    typer.secho(f"{history.dataset}: {', '.join(history.models)}", bold=True)
+    width = max(len(figure.path) for figure in figures)
+    marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
+    for figure in figures:
+        values = [
+            "-" if one is None or one.value is None else number(one.value, figure.unit) for one in figure.estimates
+        ]
+        change = "" if figure.change is None else f"  change {written(figure.change, figure.unit)}"
+        typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
+    for which, model in (("first", history.models[0]), ("last", history.models[-1])):
+        names = ", ".join(figure.path for figure in figures if figure.better == which)
+        typer.echo(f"{model} ({which}) is better at: {names or 'nothing, beyond the intervals'}")
 
 
 def show_scores(collected: CollectedScores) -> None:

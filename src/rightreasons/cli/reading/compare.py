@@ -1,4 +1,4 @@
-"""`rightreasons compare REPORT REPORT`."""
+"""`rightreasons compare REPORT REPORT …`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,43 @@ from rightreasons.cli import command_line
 
 app = command_line()
 
-EXAMPLES = ("rightreasons compare report-a report-b --out comparison",)
+EXAMPLES = (
+    "rightreasons compare report-a report-b --out comparison",
+    "rightreasons compare report-step-100 report-step-200 report-step-300",
+)
 
 
-@app.command()
+@app.command(no_args_is_help=True)
 def compare(
-    first: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="Folder of another report.", metavar="REPORT", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
+    reports: Annotated[
+        list[Path], typer.Argument(help="Folders of two or more reports.", metavar="REPORT...", show_default=False)
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json, of two reports.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     n_resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 1000,
     confidence_level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
 ) -> None:
-    """Compare two audited models on the same items, by paired tests."""
-    from rightreasons.auditing import comparison as comparing
-    from rightreasons.cli._shared.show import show_comparison
+    """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
 
-    comparison = comparing.compare(
-        first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
-    )
-    show_comparison(comparison)
+    Of two reports, accuracy and calibration are compared item by item, by paired tests. All other figures, and those of
+    more than two reports, are put side by side, with an interval of the change from the first to the last.
+    """
+    from rightreasons.auditing import comparison as comparing
+    from rightreasons.auditing.reading.history import history
+    from rightreasons.cli._shared.show import show_comparison, show_history
+
+    if len(reports) > 2 and out is not None:
+        raise ValueError(f"Expected two reports with --out, but got {len(reports)}.")
+    if len(reports) < 2:
+        raise ValueError(f"Expected two reports or more, but got {len(reports)}.")
+    paired: tuple[str, ...] = ()
+    if len(reports) == 2:
+        first, second = reports
+        comparison = comparing.compare(
+            first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
+        )
+        show_comparison(comparison)
+        paired = ("calibration",)
+    show_history(history(reports), without=paired)
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")

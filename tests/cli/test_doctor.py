@@ -1,0 +1,46 @@
+"""`rightreasons doctor`: what is there, what is missing, and no waiting for a hub that does not answer."""
+
+import socket
+import threading
+
+import pytest
+from huggingface_hub import constants
+
+from command_line import run
+from rightreasons.cli._shared import health
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """A hub whose name is looked up for ever."""
+    released = threading.Event()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(health, "SECONDS", 0.05)
+
+    def wait(*_, **__):
+        released.wait()
+        raise OSError("too late")
+
+    monkeypatch.setattr(socket, "create_connection", wait)
+    yield
+    released.set()
+
+
+def test_a_hub_that_does_not_answer_is_not_waited_for(capsys, silent):
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert "cannot be reached (no answer in 0.05 seconds): local models and data alone" in out
+
+
+def test_what_is_missing_says_how_to_install_it(capsys, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    installed = health._is_installed
+    monkeypatch.setattr(health, "_is_installed", lambda package: package != "gradio" and installed(package))
+    monkeypatch.setenv("RIGHTREASONS_DATA_DIR", "/nowhere")
+    lines = run(capsys, "doctor").out.splitlines()
+    told = {line[4:18].strip(): (line[:4].strip(), line[18:]) for line in lines}
+    assert told["[spaces]"] == ("--", "missing gradio: pip install 'rightreasons[spaces]'")
+    assert told["[models]"] == ("ok", "installed")
+    assert told["data"] == ("--", "RIGHTREASONS_DATA_DIR is /nowhere, which is no folder")
+    assert told["hub"][0] == "--"
+    assert "dev" not in "".join(told)
