@@ -155,7 +155,7 @@ def test_own_suite_and_predictions(visit, own):
     expect(cases).to_contain_text("negation <b>&")
     expect(cases).to_contain_text(re.compile(r"good 80%\s*expected bad"))
     cell(page, 0, 1).click()
-    expect(cases).to_contain_text("expected good again; P(good) from 0.600 to 0.300")
+    expect(cases).to_contain_text("expected good again; P(good) from 60.0% to 30.0%")
     cell(page, 2, 1).click()
     expect(cases).to_contain_text("0 failing cases; page 1 of 1")
     with page.expect_download() as download:
