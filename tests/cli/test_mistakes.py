@@ -22,6 +22,7 @@ GOOD = {
     "folder": "plan",
     "data": "texts",
     "file": "data.csv",
+    "files": "scores.csv",
     "name": "planted_shortcuts",
     "out": "new.jsonl",
     "fit": "scores.csv",

@@ -54,7 +54,10 @@ def items_of(context: AuditContext) -> Items | None:
     for split in context.splits:
         if not split.labeled.any():
             continue
-        scores = context.scores(split)
+        try:
+            scores = context.scores(split)
+        except ValueError:  # the questions that ask for them have failed, and say why
+            continue
         predicted, confidence = scores.predicted, scores.confidence
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]
