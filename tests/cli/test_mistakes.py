@@ -22,7 +22,6 @@ GOOD = {
     "folder": "plan",
     "data": "texts",
     "file": "data.csv",
-    "files": "scores.csv",
     "name": "planted_shortcuts",
     "out": "new.jsonl",
     "fit": "scores.csv",
