@@ -5,7 +5,7 @@ from pathlib import Path
 import evaluate
 import gradio as gr
 
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -30,4 +30,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

@@ -10,7 +10,7 @@ from rightreasons.foundations.choices import UNITS
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.fisher import METHODS
 from rightreasons.models.loading import load_classifier
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,4 +36,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

@@ -6,7 +6,7 @@ import evaluate
 import gradio as gr
 
 from rightreasons.analysis.shortcuts.lmi import COUNTS, DENOMINATORS, TOKENIZERS
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -40,4 +40,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

@@ -7,7 +7,7 @@ import gradio as gr
 
 from rightreasons.analysis.shortcuts.reliance import RANKINGS
 from rightreasons.analysis.tokens import PIECE_STYLES
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -42,4 +42,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

@@ -7,7 +7,7 @@ import gradio as gr
 
 from rightreasons.analysis.behavior.pass_rates import OUTPUTS
 from rightreasons.data.suites.suite import Case, Functionality, Suite
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -49,4 +49,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

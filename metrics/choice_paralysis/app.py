@@ -6,7 +6,7 @@ import evaluate
 import gradio as gr
 
 from rightreasons.foundations.validation import SCORE_KINDS
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,4 +29,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

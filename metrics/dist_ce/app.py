@@ -7,7 +7,7 @@ import gradio as gr
 
 from rightreasons.analysis.calibration.human import TIES, VOTE_KINDS
 from rightreasons.foundations.validation import SCORE_KINDS
-from rightreasons.widget import module_demo
+from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,4 +28,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

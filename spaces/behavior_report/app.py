@@ -18,7 +18,7 @@ from behavior_view import (
 )
 
 from rightreasons.data.opening.stored_columns import SUFFIXES
-from rightreasons.widget import MISTAKES, page_style, problem
+from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -27,7 +27,7 @@ INTRO = """
 
 A behavioral suite tests a model for one thing at a time: negation, names that must not matter, words that should make
 it surer. Each cell is the percentage of cases of one functionality that one model passes. **Click a cell** to read the
-cases behind it. Nothing is stored.
+cases behind it.
 """
 
 FORMAT = f"""
@@ -51,10 +51,10 @@ element.addEventListener('click', event => {
 
 def build() -> gr.Blocks:
     bundled_report()  # scored once here, so that the first visitor does not wait for it
-    with gr.Blocks(title="Behavior report") as demo:
+    with public_page("Behavior report") as demo:
         page_style()
         gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO + PRIVACY)
         report = gr.State()
         with gr.Accordion("Your own suite and predictions", open=False, elem_id="own"):
             with gr.Row():
@@ -89,8 +89,8 @@ def build() -> gr.Blocks:
         chosen = [model, functionality]
         whole = [report, examples, figures, heat_map, rates, groups, *chosen, outline, page, listed]
 
-        def open_files(suite: str | None, answers: list[str] | None, shown: str) -> list[Any]:
-            return _open(lambda: open_report(suite, answers or []), shown)
+        def open_files(suite: str | None, answers: list[str] | None, shown: str, before: Report | None) -> list[Any]:
+            return _open(lambda: open_report(suite, answers or [], before), shown)
 
         def click(report: Report | None, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)
@@ -109,10 +109,12 @@ def build() -> gr.Blocks:
             return cases(report, place, number, shown, int(page or 1))
 
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
-        demo.load(open_files, [suite_file, answer_files, shown], whole, **settings)
+        demo.load(open_files, [suite_file, answer_files, shown, report], whole, **settings)
         for event in (suite_file.change, answer_files.change):
             # A suite of two hundred thousand examples takes a few seconds.
-            event(open_files, [suite_file, answer_files, shown], whole, **{**settings, "show_progress": "minimal"})
+            event(
+                open_files, [suite_file, answer_files, shown, report], whole, **{**settings, "show_progress": "minimal"}
+            )
         for component in (heat_map, rates):
             component.click(click, [report, shown], [*chosen, outline, page, listed], **settings)
         for event in (model.input, functionality.input, shown.input):
@@ -158,4 +160,4 @@ def _cell(event: gr.EventData) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    build().launch(max_file_size="50mb")
+    launch(build())

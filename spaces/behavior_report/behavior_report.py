@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rightreasons.data.opening.suite_answers import read_suite_answers
+from rightreasons.data.opening.uploads import check_upload
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import SuiteAnswers, score_stored
@@ -24,11 +25,19 @@ class Opened:
 
     Attributes:
         suite: The suite.
-        examples_file: A CSV with the examples in the suite's order, as input for a model.
+        source: The file.
+        folder: A folder with `examples.csv`: the examples in the suite's order, as input for a model. It is deleted
+            when nobody looks at the suite any longer.
     """
 
     suite: Suite
-    examples_file: str
+    source: Path
+    folder: tempfile.TemporaryDirectory[str]
+
+    @property
+    def examples_file(self) -> str:
+        """The CSV with the examples."""
+        return str(Path(self.folder.name) / "examples.csv")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,11 +78,20 @@ def bundled_report() -> Report:
     return Report(opened, tuple(models), tuple(about))
 
 
-def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Report:
-    """Open an upload: a suite (None: the bundled one) and a file of predictions for each model."""
+def open_report(suite_file: str | None, prediction_files: Sequence[str], before: Report | None = None) -> Report:
+    """Open an upload: a suite (None: the bundled one) and a file of predictions for each model.
+
+    The suite of the report `before` is kept where it is the same file, as predictions come after their suite.
+    An upload lies in a folder that is named after what it holds, so that a path stands for one content.
+    """
     if suite_file is None and not prediction_files:
         return bundled_report()
-    opened = bundled_report().opened if suite_file is None else open_suite(Path(suite_file))
+    if suite_file is None:
+        opened = bundled_report().opened
+    elif before is not None and before.opened.source == Path(suite_file):
+        opened = before.opened
+    else:
+        opened = open_suite(check_upload(suite_file))
     if len(prediction_files) > MAX_MODELS:
         raise ValueError(f"Expected at most {MAX_MODELS} files of predictions, but got {len(prediction_files)}.")
     models: dict[str, SuiteAnswers] = {}
@@ -82,7 +100,7 @@ def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Repo
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            models[name] = score_stored(name, opened.suite, read_suite_answers(path, opened.suite))
+            models[name] = score_stored(name, opened.suite, read_suite_answers(check_upload(path), opened.suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.
             where = "" if path.name in str(error) or len(prediction_files) == 1 else f"{path.name}: "
@@ -90,12 +108,8 @@ def open_report(suite_file: str | None, prediction_files: Sequence[str]) -> Repo
     return Report(opened, tuple(models.values()), ("",) * len(models))
 
 
-@functools.lru_cache(maxsize=4)
 def open_suite(path: Path) -> Opened:
-    """Open a suite in our format, or a CSV in the form of HateCheck; kept, as its predictions come after it.
-
-    An upload lies in a folder that is named after what it holds, so that a path stands for one content.
-    """
+    """Open a suite in our format, or a CSV in the form of HateCheck."""
     if not path.name.lower().endswith(SUITE_FILES):
         raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz, .parquet or .csv, but got {path.name!r}.")
     try:
@@ -103,16 +117,16 @@ def open_suite(path: Path) -> Opened:
     except (TypeError, ValueError) as error:
         # A visitor knows the file by its name, not by its path on the server.
         raise ValueError(str(error).replace(str(path), path.name)) from error
-    return Opened(suite, _write_examples(suite))
+    return Opened(suite, path, _write_examples(suite))
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _write_examples(suite: Suite) -> str:
-    path = Path(tempfile.mkdtemp(prefix="behavior-report-")) / "examples.csv"
-    with path.open("w", encoding="utf-8", newline="") as out:
+def _write_examples(suite: Suite) -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory(prefix="behavior-report-")
+    with Path(folder.name, "examples.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(suite.text_columns)
         writer.writerows(suite.texts())
-    return str(path)
+    return folder

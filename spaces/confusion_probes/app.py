@@ -13,7 +13,7 @@ from probe_view import Forms, Row, bundled, forms, page, parse_scores, template,
 from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.models.scoring.causal import CausalLM
 from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
-from rightreasons.widget import MISTAKES, page_style, problem
+from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_count, typed_text
 
 HERE = Path(__file__).resolve().parent
 MODEL_VARIABLE = "RIGHTREASONS_PROBE_MODEL"
@@ -24,7 +24,7 @@ INTRO = """
 
 Take the question away and a sound model should no longer prefer any choice. Add wrong choices and it should still
 prefer the right one over its old rivals. Take an item, or write one, and see what the four probes of Shen & Kejriwal
-(2022) do to a model's confidences. Nothing is stored.
+(2022) do to a model's confidences.
 """
 
 FORMAT = """
@@ -55,10 +55,10 @@ def build() -> gr.Blocks:
     first = next(iter(items))
     path = model_path()
     ways = ([f"model: {Path(path).stem}"] if path else []) + [PASTED]
-    with gr.Blocks(title="Confusion probes") as demo:
+    with public_page("Confusion probes") as demo:
         page_style()
         gr.HTML(f"<style>{HERE.joinpath('style.css').read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO + PRIVACY)
         asked = gr.State()
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
@@ -104,10 +104,12 @@ def build() -> gr.Blocks:
         ) -> list[Any]:
             try:
                 item = written(prompt, choices, right)
-                found = forms(item, int(k), int(seed))
+                added = typed_count(k, "Choices to add", minimum=1, maximum=12)
+                start = typed_count(seed, "Seed")
+                found = forms(item, added, start)
                 if way == PASTED:
-                    key = [item["prompt"], item["choices"], item["label"], int(k), int(seed)]
-                    if before != key or not text.strip():
+                    key = [item["prompt"], item["choices"], item["label"], added, start]
+                    if before != key or not typed_text(text, "Scores").strip():
                         # Other choices are borrowed: the previous scores would belong to other texts.
                         text = template(found)
                     head, body = page(found, parse_scores(text, found), None)
@@ -151,4 +153,4 @@ def _grid(body: str) -> str:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

@@ -14,12 +14,15 @@ import numpy as np
 from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
 from rightreasons.analysis.probes.prior_bias import prior_bias
 from rightreasons.data.perturbing.probes import Perturber, Pool
+from rightreasons.foundations.bounds import MAX_PAGE_CHOICES
 from rightreasons.foundations.numeric import softmax
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
-from rightreasons.widget import figure, tiles
+from rightreasons.widget import figure, tiles, typed_count, typed_text
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 EXTRA = "extra_choices"
+MAX_PROMPT, MAX_CHOICE = 4_000, 1_000
+"""Characters of a question and of a choice: a model reads each choice with the question."""
 
 TITLES = {
     ORIGINAL: "As it is",
@@ -39,10 +42,17 @@ def bundled() -> dict[str, Row]:
 
 def written(prompt: str, choices: str, right: float) -> Row:
     """Read a visitor's item: a prompt, one choice per line, the number of the right one."""
-    texts = [line.strip() for line in choices.splitlines() if line.strip()]
-    if right is None or int(right) != right or not 1 <= right <= max(len(texts), 1):
-        raise ValueError(f"Expected the right choice to be a number from 1 to {len(texts)}, but got {right}.")
-    return {"id": "yours", "prompt": prompt.strip(), "choices": texts, "label": int(right) - 1}
+    texts = [line.strip() for line in typed_text(choices, "Choices").splitlines() if line.strip()]
+    if len(texts) > MAX_PAGE_CHOICES:
+        raise ValueError(f"Expected at most {MAX_PAGE_CHOICES} choices, one per line, but got {len(texts):,}.")
+    odd = next((number for number, text in enumerate(texts, start=1) if len(text) > MAX_CHOICE), None)
+    if odd is not None:
+        raise ValueError(f"Expected choices of at most {MAX_CHOICE:,} characters, but choice {odd} is longer.")
+    prompt = typed_text(prompt, "Question").strip()
+    if len(prompt) > MAX_PROMPT:
+        raise ValueError(f"Expected a question of at most {MAX_PROMPT:,} characters, but got {len(prompt):,}.")
+    chosen = typed_count(right, "Right choice", minimum=1, maximum=max(len(texts), 1))
+    return {"id": "yours", "prompt": prompt, "choices": texts, "label": chosen - 1}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,9 @@ from cue_view import (
     read_items,
 )
 
+from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.choices import FEATURES
-from rightreasons.widget import MISTAKES, page_style, problem
+from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_text
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,7 +30,7 @@ INTRO = """
 
 Some multiple-choice sets can be answered without reading the question: a word is more often in the right choice than in
 the wrong one, or the right choice is the longer one. Bring your own set and see which cues it has, and how accurate a
-classifier is that sees nothing else. Nothing is stored.
+classifier is that sees nothing else.
 """
 
 FORMAT = """
@@ -54,10 +55,10 @@ def bundled(name: str) -> Items:
 
 
 def build() -> gr.Blocks:
-    with gr.Blocks(title="Cue explorer") as demo:
+    with public_page("Cue explorer") as demo:
         page_style()
         gr.HTML(f"<style>{HERE.joinpath('style.css').read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO + PRIVACY)
         items, found = gr.State(), gr.State()
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
@@ -96,10 +97,10 @@ def build() -> gr.Blocks:
         def open_upload(path: str | None, *settings: Any) -> list[Any]:
             if path is None:
                 return open_bundled(ORIGINALS, *settings)
-            return _open(lambda: read_items(path), Path(path).name, settings)
+            return _open(lambda: read_items(check_upload(path)), Path(path).name, settings)
 
         def open_pasted(text: str, *settings: Any) -> list[Any]:
-            return _open(lambda: parse_items(text), "Pasted items.", settings)
+            return _open(lambda: parse_items(typed_text(text, "Items")), "Pasted items.", settings)
 
         for event, handler, given in (
             (demo.load, open_bundled, choice),
@@ -160,4 +161,4 @@ def _page(items: Items | None, features: list[str], minimum: int) -> list[Any]:
 
 
 if __name__ == "__main__":
-    build().launch(max_file_size="50mb")
+    launch(build())

@@ -9,7 +9,7 @@ import gradio as gr
 from difficulty_model import open_model, own_model
 from difficulty_view import Ranked, edited_page, rank, ranking_page, replacements_page
 
-from rightreasons.widget import MISTAKES, page_style, problem
+from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_text
 
 STYLE = Path(__file__).resolve().parent / "style.css"
 _ERRORS = (*MISTAKES, OSError, ImportError)
@@ -20,7 +20,7 @@ INTRO = """
 On which texts is a classifier fragile, and which words make it so? The largest eigenvalue λ of the **Fisher
 information** tells how fast the prediction changes when the word embeddings move in the worst direction: a step of
 length e changes it by about λe²/2 nats. Shaded words are those that this direction moves. Edit a text and watch λ, the
-confidence and the label. Nothing is stored.
+confidence and the label.
 """
 
 OWN = (
@@ -31,10 +31,10 @@ OWN = (
 
 def build() -> gr.Blocks:
     _, texts = own_model()
-    with gr.Blocks(title="Difficulty explorer") as demo:
+    with public_page("Difficulty explorer") as demo:
         page_style()
         gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", visible=True, elem_classes="rr-style")
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO + PRIVACY)
         ranked = gr.State([])
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
@@ -72,7 +72,8 @@ def build() -> gr.Blocks:
 
 def _rank(name: str, given: str) -> list[Any]:
     try:
-        found = rank(open_model(name), [line.strip() for line in given.splitlines() if line.strip()])
+        lines = map(str.strip, typed_text(given, "Texts").splitlines())
+        found = rank(open_model(name), [line for line in lines if line])
     except _ERRORS as error:
         return [[], problem(error), gr.update(choices=[], value=None), "", "", ""]
     options = [(f"{place}. {_short(one.text)}", place - 1) for place, one in enumerate(found, start=1)]
@@ -89,15 +90,15 @@ def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> str
     if chosen is None or not ranked:
         return ""
     try:
-        return edited_page(ranked[chosen], rank(open_model(name), [text])[0])
+        return edited_page(ranked[chosen], rank(open_model(name), [typed_text(text, "Edit its words")])[0])
     except _ERRORS as error:
         return problem(error)
 
 
 def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> str:
-    if not text.strip():
-        return ""
     try:
+        if not typed_text(text, "Edit its words").strip():
+            return ""
         return replacements_page(open_model(name), text, ranked, neighbors)
     except _ERRORS as error:
         return problem(error)
@@ -112,4 +113,4 @@ def _short(text: str, longest: int = 70) -> str:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

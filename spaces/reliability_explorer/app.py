@@ -13,8 +13,9 @@ from reliability_view import Settings, class_names, fit, view
 from rightreasons.analysis.calibration.options import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.data.opening.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.data.opening.stored_columns import SUFFIXES
+from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.validation import SCORE_KINDS
-from rightreasons.widget import MISTAKES, page_style, problem
+from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_text
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 
@@ -22,7 +23,7 @@ INTRO = """
 # Reliability explorer
 
 A model is calibrated when, of all answers that it gives with confidence 0.8, 80 % are right. Bring your own predictions
-or choose a bundled run, and see how the figure depends on its definition. Nothing is stored.
+or choose a bundled run, and see how the figure depends on its definition.
 """
 
 FORMAT = f"""
@@ -41,9 +42,9 @@ PASTED = "p_negative,p_positive,label\n0.95,0.05,negative\n0.08,0.92,positive\n0
 def build() -> gr.Blocks:
     bundled = {entry["title"]: entry for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))}
     first = next(iter(bundled))
-    with gr.Blocks(title="Reliability explorer") as demo:
+    with public_page("Reliability explorer") as demo:
         page_style()
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO + PRIVACY)
         run = gr.State()
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
@@ -89,10 +90,10 @@ def build() -> gr.Blocks:
         def open_upload(path: str | None, *values: Any) -> list[Any]:
             if path is None:
                 return open_bundled(first, *values)
-            return _open(lambda: read_predictions(path), Path(path).name, values)
+            return _open(lambda: read_predictions(check_upload(path)), Path(path).name, values)
 
         def open_pasted(text: str, *values: Any) -> list[Any]:
-            return _open(lambda: parse_predictions(text), "Pasted predictions", values)
+            return _open(lambda: parse_predictions(typed_text(text, "Predictions")), "Pasted predictions", values)
 
         for event, handler, given in (
             (demo.load, open_bundled, choice),
@@ -175,4 +176,4 @@ def _settings(values: tuple[Any, ...]) -> Settings:
 
 
 if __name__ == "__main__":
-    build().launch(max_file_size="50mb")
+    launch(build())

@@ -7,7 +7,7 @@ import gradio as gr
 from shortcut_runs import HEAD, TOP_N, read_runs
 from shortcut_view import SHOWN, SPLITS, cues, figures, growth, headline, interventions, null_models, sentences
 
-from rightreasons.widget import page_style
+from rightreasons.widget import launch, page_style, public_page
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -35,7 +35,7 @@ LEGEND = """
 def build() -> gr.Blocks:
     strengths = list(read_runs())
     growth(strengths[-2], TOP_N, HEAD)  # counted once here, so that the first visitor does not wait for it
-    with gr.Blocks(title="Shortcut browser") as demo:
+    with public_page("Shortcut browser") as demo:
         page_style()
         gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
         gr.Markdown(INTRO)
@@ -106,4 +106,4 @@ def build() -> gr.Blocks:
 
 
 if __name__ == "__main__":
-    build().launch()
+    launch(build())

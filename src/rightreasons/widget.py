@@ -16,7 +16,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.foundations.validation import check_options
+from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.bounds import (
+    MAX_PAGE_BINS,
+    MAX_PAGE_CHARACTERS,
+    MAX_PAGE_DRAWS,
+    MAX_PAGE_ROWS,
+    MAX_UPLOAD_BYTES,
+)
+from rightreasons.foundations.validation import check_count, check_number, check_options
 from rightreasons.modules import argument_help
 
 MAX_TABLE_ROWS = 200
@@ -24,6 +32,9 @@ MAX_TABLE_ROWS = 200
 
 MISTAKES = (TypeError, ValueError)
 """Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
+
+PRIVACY = "What you upload is deleted after about an hour; what was read of it, an hour after you leave."
+"""What our pages say of their visitors' data; `public_page` and gradio's sessions make it so."""
 
 STYLE = Path(__file__).with_suffix(".css")
 """The style sheet of our pages."""
@@ -80,7 +91,7 @@ def module_demo(
     title = front.get("title", module.name)
     cells = _cells(module, example)
 
-    with gr.Blocks(title=title) as demo:
+    with public_page(title) as demo:
         page_style()
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
@@ -139,16 +150,19 @@ def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any
         The list of each input by its name; None for an empty optional one.
 
     Raises:
-        ValueError: If a cell is empty or not JSON; the message names the item and the column.
+        ValueError: If a cell is empty or not JSON; the message names the item and the column. If there are more rows,
+            or longer cells, than a public page takes.
     """
     features = _features(module)
     filled = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row)]
+    if len(filled) > MAX_PAGE_ROWS:
+        raise ValueError(f"Expected at most {MAX_PAGE_ROWS:,} items on a page, but got {len(filled):,}.")
     misfit = next((row for row in filled if len(row) != len(features)), None)
     if misfit is not None:
         raise ValueError(f"Expected the columns {', '.join(features)} in the table, but it has {len(misfit)} columns.")
     inputs: dict[str, list[Any] | None] = {}
     for column, (name, feature) in enumerate(features.items()):
-        cells = ["" if row[column] is None else str(row[column]).strip() for row in filled]
+        cells = ["" if row[column] is None else typed_text(str(row[column]), name).strip() for row in filled]
         if name in module.OPTIONAL_INPUTS and not any(cells):
             inputs[name] = None
         elif getattr(feature, "dtype", None) == "string":
@@ -170,6 +184,55 @@ def read_card(readme: Path) -> tuple[dict[str, str], str]:
 
 
 # ------------------------------------------------------------------------------------------------------ page elements
+
+
+def public_page(title: str) -> Any:
+    """Open a `gradio.Blocks` for a public page: uploads are deleted after an hour, and 32 visitors may wait."""
+    import gradio as gr
+
+    # One at a time for each handler: a module and a model hold the state of the call that they answer.
+    return gr.Blocks(title=title, delete_cache=(600, 3600)).queue(max_size=32, default_concurrency_limit=1)
+
+
+def launch(demo: Any) -> None:
+    """Serve a page to the public, with a limit on the size of a file and on the sessions that are kept."""
+    demo.launch(max_file_size=MAX_UPLOAD_BYTES, state_session_capacity=100)
+
+
+def typed_text(value: object, name: str) -> str:
+    """Check a text that a visitor typed, or a script sent.
+
+    Example:
+        >>> typed_text(None, "Question")
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected `Question` to be a text, but got None.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `{name}` to be a text, but got {kind_of(value)}.")
+    if len(value) > MAX_PAGE_CHARACTERS:
+        raise ValueError(
+            f"Expected `{name}` to have at most {MAX_PAGE_CHARACTERS:,} characters, but got {len(value):,}."
+        )
+    return value
+
+
+def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
+    """Check a whole number that a visitor typed, or a script sent; JSON may write it as 3.0.
+
+    Example:
+        >>> typed_count(3.0, "Seed")
+        3
+        >>> typed_count(None, "Seed")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected a number for `Seed`, but the field is empty.
+    """
+    if value is None:
+        raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return check_count(value, name, minimum=minimum, maximum=maximum)
 
 
 def page_style() -> Any:
@@ -294,7 +357,7 @@ def _json_cell(cell: str, name: str, item: int) -> Any:
         raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is empty.")
     try:
         return json.loads(cell, parse_constant=_no_constant)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(
             f"Expected a number, or a list such as [0.9, 0.1], in `{name}`, but item {item} has {cell[:40]!r}."
         ) from None
@@ -305,7 +368,7 @@ def _first_sentence(text: str | None) -> str | None:
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is not JSON")
+    raise json.JSONDecodeError(f"{word} is not JSON", word, 0)
 
 
 def _control(name: str, default: Any, words: Sequence[str] | None, info: str | None) -> Any:
@@ -327,19 +390,31 @@ def _control(name: str, default: Any, words: Sequence[str] | None, info: str | N
 
 def _option_value(name: str, default: Any, value: Any) -> Any:
     """Read a control; an option without a control of its own (None, lists, mappings) is JSON in a text box."""
-    if isinstance(default, (bool, str)):
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise TypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.")
         return value
+    if isinstance(default, str):
+        return typed_text(value, name)
     if isinstance(default, (int, float)):
         if value is None:
             raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
-        return type(default)(value) if float(value) == type(default)(value) else value
-    text = str(value or "").strip()
+        number = _limited(check_number(value, name), name)
+        return type(default)(number) if number == type(default)(number) else value
+    text = typed_text(value or "", name).strip()
     if not text:
         return None
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except ValueError:
+        return _limited(json.loads(text, parse_constant=_no_constant), name)
+    except (json.JSONDecodeError, RecursionError):
         raise ValueError(f"Expected a JSON value for `{name}`, such as 0.95, but got {text[:60]!r}.") from None
+
+
+def _limited(value: Any, name: str) -> Any:
+    """Check that a number is one that a public page computes: time and memory grow with every count."""
+    if _is_number(value) and name != "seed":
+        check_number(value, name, maximum=MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS)
+    return value
 
 
 def _waiting() -> str:

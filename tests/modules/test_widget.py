@@ -8,7 +8,7 @@ import pytest
 
 import rightreasons
 from rightreasons.modules import argument_help, module_path
-from rightreasons.widget import figure, parse_rows, problem, read_card, table
+from rightreasons.widget import _option_value, figure, parse_rows, problem, public_page, read_card, table
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +103,43 @@ def test_one_value_an_item_becomes_a_row_an_item():
 
     found = {"x": [0.5, 0.25], "names": ["a", "b"], "other": [1], "nested": [[1], [2]], "mean": 0.375}
     assert _by_item(found, 2) == [{"item": 0, "x": 0.5, "names": "a"}, {"item": 1, "x": 0.25, "names": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("default", "value", "sentence"),
+    [
+        (15, 30_000_000, "Expected `n_bins` to be at most 1000, but got 30000000"),
+        (15, None, "Expected a number for `n_bins`, but the field is empty."),
+        (15, "abc", "Expected `n_bins` to be a number, but got"),
+        (15, [3], "Expected `n_bins` to be a number, but got"),
+        (15, float("nan"), "Expected `n_bins` to be a finite number, but got nan."),
+        (True, "yes", "Expected `n_bins` to be True or False, but got"),
+        ("l1", None, "Expected `n_bins` to be a text, but got None"),
+        (None, "1e9", "Expected `n_bins` to be at most 1000, but got 1000000000.0"),
+        (None, ["x"], "Expected `n_bins` to be a text, but got"),
+        (None, "[" * 90_000, "Expected a JSON value for `n_bins`, such as 0.95, but got"),
+        (None, "x" * 100_001, "Expected `n_bins` to have at most 100,000 characters, but got 100,001."),
+    ],
+)
+def test_an_option_from_a_page_or_a_script_has_limits(default, value, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        _option_value("n_bins", default, value)
+
+
+def test_limits_of_draws_and_rows(ece):
+    assert _option_value("n_resamples", 1000, 10_000.0) == 10_000
+    with pytest.raises(ValueError, match="Expected `n_resamples` to be at most 10000, but got 10000001"):
+        _option_value("n_resamples", 1000, 10_000_001)
+    assert _option_value("seed", 0, 2**40) == 2**40
+    with pytest.raises(ValueError, match="Expected at most 10,000 items on a page, but got 10,001"):
+        parse_rows(ece, [["[0.9, 0.1]", "0"]] * 10_001)
+    with pytest.raises(ValueError, match="in `predictions`, but item 0 has"):
+        parse_rows(ece, [["[" * 90_000, "0"]])
+
+
+def test_a_page_deletes_uploads_and_limits_its_queue():
+    pytest.importorskip("gradio")
+    with public_page("a") as page:
+        pass
+    assert page.delete_cache == (600, 3600)
+    assert page._queue.max_size == 32

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -80,6 +81,9 @@ _STYLE = {
     "text.parse_math": False,  # label names are users' texts: "$5" is no formula
 }
 
+_DRAWING = threading.RLock()
+"""One figure at a time: matplotlib's settings belong to the whole process, and pages are drawn in threads."""
+
 
 ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "ncols": 2, "borderaxespad": 0.2}
 """Where a legend is: above the axes, so that it never lies on what is drawn."""
@@ -123,7 +127,7 @@ class Bar:
 @contextmanager
 def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, Any]]:
     """Open a figure in the report's style; yields (figure, axes), to be closed by `drawn`."""
-    with matplotlib.rc_context(_STYLE):
+    with _DRAWING, matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
         yield figure, figure.subplots(**grid)
@@ -131,11 +135,10 @@ def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, A
 
 def drawn(figure: Figure, key: str) -> Drawing:
     """Render a figure; `key` makes the ids inside its SVG unique, so that one page can hold many."""
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
-    figure.set_layout_engine("none")  # keep the layout of the PNG
-    svg = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": key}):
+    png, svg = io.BytesIO(), io.StringIO()
+    with _DRAWING, matplotlib.rc_context({"svg.hashsalt": key}):
+        figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
+        figure.set_layout_engine("none")  # keep the layout of the PNG
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return Drawing(key, png.getvalue(), _for_page(svg.getvalue(), key))
 

@@ -65,14 +65,18 @@ def plain_name(path: Path) -> str:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
+def unpacked(path: Path, maximum: int | None = None) -> Iterator[Path]:
     """Unpack a compressed file for as long as it is read; another file is left where it is.
+
+    Args:
+        path: The file.
+        maximum: The number of bytes that it may hold; None for `EXPANSION` times its size, or `SMALL` if that is more.
 
     Yields:
         The unpacked file, which keeps its name. Errors that name it name the compressed one.
 
     Raises:
-        ValueError: If it is damaged, holds more than `EXPANSION` times its size, or is a .zip of several files.
+        ValueError: If it is damaged, holds more than `maximum`, or is a .zip of several files.
     """
     compression = path.suffix.lower()
     if compression not in COMPRESSIONS:
@@ -80,7 +84,7 @@ def unpacked(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / plain_name(path)
-        allowed = max(SMALL, EXPANSION * path.stat().st_size)
+        allowed = max(SMALL, EXPANSION * path.stat().st_size) if maximum is None else maximum
         try:
             with COMPRESSIONS[compression](path) as source, plain.open("wb") as target:
                 left = allowed

@@ -247,11 +247,11 @@ def _separated(text: str, separator: str, where: str) -> Columns:
 
 
 def _npz(path: Path) -> Columns:
-    # allow_pickle=False: an array of objects could run code.
+    # allow_pickle=False: an array of objects could run code. MemoryError: a header may ask for 1e12 rows.
     try:
         with np.load(path, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(f"Expected plain numpy arrays in {path.name}, but it cannot be read as such.") from None
     single = next((name for name, column in columns.items() if column.ndim == 0), None)
     if single is not None:

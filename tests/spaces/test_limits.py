@@ -1,0 +1,63 @@
+"""What strangers may send to a Space, without a browser: each handler answers with a sentence."""
+
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def handler(demo, name):
+    """Return the function of a page by its name."""
+    return next(block.fn for block in demo.fns.values() if getattr(block.fn, "__name__", "") == name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"choices": "\n".join(map(str, range(5_000)))}, "at most 100 choices, one per line, but got 5,000."),
+        ({"choices": "no\n" + "x" * 1_001}, "choices of at most 1,000 characters, but choice 2 is longer."),
+        ({"prompt": "x" * 4_001}, "a question of at most 4,000 characters, but got 4,001."),
+        ({"prompt": None}, "Expected `Question` to be a text, but got None."),
+        ({"seed": None}, "Expected a number for `Seed`, but the field is empty."),
+        ({"k": "many"}, "Expected `Choices to add` to be a whole number, but got"),
+        ({"right": 1e308}, "Expected `Right choice` to be at most 2, but got"),
+        ({"text": ["0"]}, "Expected `Scores` to be a text, but got"),
+    ],
+)
+def test_probes(build, changes, sentence):
+    values = {"prompt": "Why?", "choices": "no\nyes", "right": 1, "k": 3, "seed": 0, "way": "my own scores"}
+    values |= {"method": "mean", "text": "", "before": None}
+    if "text" in changes:
+        values["before"] = ["Why?", ["no", "yes"], 0, 3, 0]
+    apply = handler(build("spaces/confusion_probes"), "apply")
+    page = apply(**(values | changes))[0].replace("&#x27;", "'")
+    assert sentence in page
+    assert len(page) < 400
+
+
+def test_an_upload_is_measured_before_it_is_read(build, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("p0,p1,label\n" + "0.5,0.5,1\n" * 1_000_001)
+    for folder in ("spaces/reliability_explorer", "spaces/cue_explorer"):
+        answer = handler(build(folder), "open_upload")(str(path), *([None] * 8))
+        assert "at most 1,000,000 rows in long.csv, but it has 1,000,001." in answer[1]
+
+
+def test_a_suite_is_kept_while_somebody_looks_at_it(build, tmp_path):
+    head = {"format": "rightreasons.suite", "version": 1, "name": "mine", "text_columns": ["text"]}
+    line = {"functionality": "negation", "functionality_class": "Negation", "test_type": "MFT"}
+    cases = [{"examples": ["This is not good."], "labels": [0]}]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(map(json.dumps, (head, {**line, "expectation": {"name": "equal"}, "cases": cases}))))
+    open_files = handler(build("spaces/behavior_report"), "open_files")
+    report = open_files(str(path), None, "all", None)[0]
+    again = open_files(str(path), None, "all", report)[0]
+    assert again.opened is report.opened
+    examples = Path(report.opened.examples_file)
+    assert examples.read_text() == "text\nThis is not good.\n"
+    del report, again
+    gc.collect()
+    assert not examples.parent.exists()
