@@ -126,7 +126,7 @@ def parse_items(text: str) -> Items:
 
 def analyze(items: Items, features: Sequence[str], min_applicability: int) -> Analysis:
     """Find the cues of a set, and the accuracy of a classifier that sees nothing else."""
-    families = tuple(features)
+    families = tuple(features or ())
     figures = measure_cues(
         ChoiceItems(items.prompts, items.choices, items.labels, items.source),
         options=CuesOptions(features=families, min_applicability=min_applicability),
