@@ -399,8 +399,8 @@ def _option_value(name: str, default: Any, value: Any) -> Any:
     if isinstance(default, (int, float)):
         if value is None:
             raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
-        number = _limited(check_number(value, name), name)
-        return type(default)(number) if number == type(default)(number) else value
+        check_number(value, name)
+        return _limited(type(default)(value) if value == type(default)(value) else value, name)
     text = typed_text(value or "", name).strip()
     if not text:
         return None
@@ -413,7 +413,11 @@ def _option_value(name: str, default: Any, value: Any) -> Any:
 def _limited(value: Any, name: str) -> Any:
     """Check that a number is one that a public page computes: time and memory grow with every count."""
     if _is_number(value) and name != "seed":
-        check_number(value, name, maximum=MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS)
+        maximum = MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS
+        if isinstance(value, int):
+            check_count(value, name, minimum=value, maximum=maximum)  # the module knows the minimum
+        else:
+            check_number(value, name, maximum=maximum)
     return value
 
 
