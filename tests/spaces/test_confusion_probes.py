@@ -68,7 +68,7 @@ def test_pasted_scores_of_an_item_of_ones_own(visit):
     [
         ("rain\nrain", "1", "to differ"),
         ("rain", "1", "at least two choices"),
-        ("rain\nsun", "3", "a number from 1 to 2, but got 3"),
+        ("rain\nsun", "3", "Expected `Right choice` to be at most 2, but got 3."),
     ],
 )
 def test_mistakes_get_their_sentence(visit, choices, right, sentence):
