@@ -61,7 +61,8 @@ def commands(folder):
     told = {}
     for words, command in leaves(typer.main.get_command(cli._app), []):
         for parameter in command.params:
-            if parameter.required:
+            asked = parameter.param_type_name == "argument" and parameter.name in ("model", "dataset")
+            if parameter.required or (asked and parameter.nargs == 1):
                 value = STAND_INS.get(parameter.name, "data.csv")
                 words = [*words, *([value] if parameter.param_type_name == "argument" else [parameter.opts[0], value])]
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:

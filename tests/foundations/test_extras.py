@@ -14,7 +14,21 @@ SENTENCE = re.compile(
     r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|server)\]'\."
 )
 WITHOUT_MODELS = {
-    *("cues", "data build", "data export", "data list", "data plant", "data source", "gaps", "modules"),
+    *(
+        "card",
+        "confidence",
+        "cues",
+        "doctor",
+        "gate",
+        "judges",
+        "data build",
+        "data export",
+        "data list",
+        "data plant",
+        "data source",
+        "gaps",
+        "modules",
+    ),
     *("ratings read", "ratings write", "recalibrate", "suite show", "suite write"),
 }
 

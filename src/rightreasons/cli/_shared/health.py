@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
 import platform
 import queue
@@ -66,10 +65,10 @@ def _is_installed(package: str) -> bool:
 
 
 def _gpu() -> Check:
-    if importlib.util.find_spec("torch") is None:
+    try:
+        from rightreasons.models.running.processes import default_device
+    except ImportError:
         return Check("GPU", False, "unknown without torch")
-    from rightreasons.models.running.processes import default_device
-
     device = str(default_device())
     return Check("GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device)
 

@@ -74,12 +74,16 @@ def confidence(
 
     resampling = Resampling(confidence_level, n_resamples, seed)
     figures: dict[str, Any] = {}
+    sources = SOURCES[:1] if elicit is None else tuple(listed(elicit) or ())
+    asked = ElicitOptions(sources, n_samples, temperature, max_new_tokens=prompt.max_new_tokens, seed=seed)
     if elicit is None:
+        unread = next(
+            (name for name, value in (("nli", nli), ("split", split), ("limit", limit)) if value is not None), ""
+        )
+        if unread:
+            raise ValueError(f"Expected --elicit, which asks a model, where --{unread} is given, but there is none.")
         table = read_confidence(list(files), options=options)
     else:
-        asked = ElicitOptions(
-            tuple(listed(elicit) or ()), n_samples, temperature, max_new_tokens=prompt.max_new_tokens, seed=seed
-        )
         if len(files) != 2:
             raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
         elicited = _elicited(files[0], files[1], task, split, limit, nli, source=source, prompt=prompt, options=asked)

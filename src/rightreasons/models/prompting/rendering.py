@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import jinja2
-import jinja2.meta
-import jinja2.sandbox
+from typing import TYPE_CHECKING, Any
 
 from rightreasons.foundations.choices import LETTERS
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.validation import check_same_length, unknown_name
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.protocol import Message, Request
+
+if TYPE_CHECKING:  # an extra, without which other models are asked all the same
+    import jinja2
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "classification": ("text", "text_pair", "label_words", "options"),
@@ -279,6 +278,8 @@ class Rendering:
         return _environment().from_string(self.template)
 
     def _check_template(self) -> None:
+        import jinja2
+
         known = FIELDS[self.task]
         try:
             names = _names(self.template)
@@ -325,6 +326,8 @@ def _turn(role: str, content: str) -> Message:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    import jinja2.sandbox
+
     # Texts for a model, not for a page: nothing is escaped. The sandbox keeps templates of others from running code.
     return jinja2.sandbox.ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined,
@@ -334,5 +337,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _names(template: str) -> set[str]:
+    import jinja2.meta
+
     environment = _environment()
     return jinja2.meta.find_undeclared_variables(environment.parse(template)) - set(environment.globals)
