@@ -67,9 +67,10 @@ def _is_installed(package: str) -> bool:
 def _gpu() -> Check:
     try:
         from rightreasons.models.running.processes import default_device
+
+        device = str(default_device())
     except ImportError:
         return Check("GPU", False, "unknown without torch")
-    device = str(default_device())
     return Check("GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device)
 
 
