@@ -80,7 +80,7 @@ def test_the_report_says_at_its_top_what_was_asked(classified):
 
 def test_the_printed_command_asks_the_same(classified, monkeypatch):
     page = html.unescape(classified.page.read_text("utf-8"))
-    command = re.findall(r"<pre><code>(rightreasons.*?)</code>", page, re.S)[0]
+    command = re.findall(r"<pre><code>(rightreasons audit.*?)</code>", page, re.S)[-1]
     assert f"--template '{TEMPLATE}'" in command
     given = {}
     monkeypatch.setattr(runner, "audit", lambda model, dataset, **options: given.update(options) or classified)

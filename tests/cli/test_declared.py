@@ -83,7 +83,7 @@ def test_the_printed_command_makes_the_same_report(files, tmp_path, monkeypatch,
     monkeypatch.chdir(files)
     run(*words, "--out", tmp_path / "first")
     page = html.unescape((tmp_path / "first" / "index.html").read_text("utf-8"))
-    (printed,) = set(re.findall(r"rightreasons audit [^<\n]*", page))
+    printed = re.findall(r"rightreasons audit [^<\n]*", page)[-1]  # others are what to do next
     run(*shlex.split(printed)[1:], "--out", tmp_path / "second")
     first, second = (json.loads((tmp_path / name / "audit.json").read_text("utf-8")) for name in ("first", "second"))
     assert all(answer["status"] == "answered" for answer in first["questions"])
