@@ -56,7 +56,7 @@ def small_audit(folder, *, name="org/model", dataset="reviews", outcomes=None):
         "rightreasons": "0.0",
         "created": "2030-01-02T03:04:05+00:00",
         "model": {"name": name, "task": "classification", "label_names": ["no", "yes"], "fingerprint": "m" * 32,
-                  "n_parameters": 7, "batching": None, "prompt": None},
+                  "n_parameters": 7, "batching": None, "prompt": None, "server": None},
         "dataset": {"name": dataset, "label_names": ["no", "yes"], "label_mapping": "by name",
                     "label_classes": {"no": "no", "yes": "yes"}, "primary": "test", "splits": [split]},
         "settings": {**AuditOptions().to_dict(), **StoredOptions().to_dict(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rightreasons.auditing.page.plots import MARKERS, PALETTE, SERIES, Drawing, canvas, drawn
-from rightreasons.auditing.page.words import fraction, p_equals
+from rightreasons.auditing.page.words import decimal, p_equals
 
 PRIOR = {"no_question": "no question", "wrong_question": "wrong question", "no_right_answer": "no right answer"}
 K = "4"
@@ -230,7 +230,7 @@ def _paralysis_words(mine: Mapping[str, Any]) -> str:
         left = found["restricted_drop"]
         differs = left["t_p_value"] is not None and left["t_p_value"] < ALPHA / len(drops)
         beyond.append(
-            f"{name} {fraction(left['mean'])} of {fraction(found['choice_paralysis'])} "
+            f"{name} {decimal(left['mean'])} of {decimal(found['choice_paralysis'])} "
             f"(p {p_equals(left['t_p_value'])}{', differs' if differs else ''})"
         )
     return f"With {K} more choices it sees them together; beyond dilution it drops by: " + "; ".join(beyond) + "."

@@ -56,7 +56,7 @@ class Options:
             value = getattr(self, field.name)
             if value is None and field.default is None:
                 continue
-            if value == "" and field.default != "":
+            if isinstance(value, str) and not value and field.default != "":
                 raise ValueError(f"Expected a value of `{field.name}`, but it is empty.")
             several = isinstance(value, tuple) and "tuple" in str(field.type)
             for each in value if several else (value,):

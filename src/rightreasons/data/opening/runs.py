@@ -39,6 +39,9 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
         ...     read_runs([one, two], ["a", "b"]).tolist()
         [[0, 1], [1, 0]]
     """
+    for file in files:
+        if not isinstance(file, (str, os.PathLike)):
+            raise TypeError(f"Expected each of `files` to be a path, but got {file!r} ({type(file).__name__}).")
     if not files:
         raise ValueError("Expected at least one file of answers, but got none.")
     names = check_ids(ids, "ids")

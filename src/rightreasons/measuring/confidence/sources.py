@@ -113,7 +113,7 @@ def measure_confidence(
         >>> measured = measure_confidence(table)
         >>> measured.n_shared, [(one.name, one.confident.value) for one in measured.sources][1]
         (2, ('said', 0.6666666666666666))
-        >>> measured.pairs[0].differences["brier"].difference
+        >>> round(measured.pairs[0].differences["brier"].difference, 6)
         -0.3
     """
     answered = {name: table.correct[name] >= 0 for name in table.confidence}
