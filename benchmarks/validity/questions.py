@@ -246,6 +246,7 @@ def groups(rng: np.random.Generator, seed: int) -> Outcome:
     first = result.groups[0]
     return {
         "interval": ends(result.interval, rates[worst]),
+        "follows_interval": ends(result.follows_interval, 1 - rates[worst]) if worst == (True, 1) else None,
         "accuracy_interval": ends(result.accuracy_interval, float(own.mean())),
         "groups.interval": ends(first.interval, rates[first.cue_label is not None, first.label]),
         "group.interval": None,

@@ -30,6 +30,7 @@ def test_groups():
     assert result.accuracy == pytest.approx(5 / 9)
     # Two groups have two items or more: each interval at 1 - .05 / 2.
     assert result.interval == wilson(1, 3, confidence_level=0.975)
+    assert result.follows_interval == wilson(2, 3, confidence_level=0.975)
 
 
 def test_an_item_with_cues_of_two_labels_is_in_two_groups():
@@ -43,8 +44,9 @@ def test_an_item_with_cues_of_two_labels_is_in_two_groups():
 
 def test_without_groups_of_enough_items():
     result = worst_group_accuracy(PREDICTED, GOLD, CUES, min_group=4)
-    assert (result.worst_group_accuracy, result.interval, result.group) == (None, None, None)
-    assert worst_group_accuracy([1, 0], [1, 1], {}, min_group=1).worst_group_accuracy == 0.5
+    assert (result.worst_group_accuracy, result.interval, result.follows_interval, result.group) == (None,) * 4
+    without_cues = worst_group_accuracy([1, 0], [1, 1], {}, min_group=1)
+    assert (without_cues.worst_group_accuracy, without_cues.follows_interval) == (0.5, None)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_cues_decide(outcome):
         ("cues decide", 0.1, 0.02, False, None, "warn", "Single words decide some"),
         ("cues decide", 0.1, 0.6, False, None, "warn", "Single words decide"),
         ("cues decide", 0.1, 0.02, None, 0.4, "warn", "Single words decide some"),  # the group is worse, but not led
+        ("cues decide", 0.1, 0.02, None, 0.6, "warn", "Single words decide some"),  # perhaps not even half of it is led
         ("cues decide", 0.1, 0.02, None, 0.9, "bad", "Follows single words"),
         ("cues decide", 0.1, -0.02, None, 0.9, "warn", "Single words can sway it"),  # by cues that are put in alone
         ("cues do not decide", 0.1, 0.02, True, 0.9, "good", "Words alone do not decide"),

@@ -53,6 +53,8 @@ class WorstGroup(Result):
         worst_group_accuracy: The lowest accuracy of the groups of at least `min_group` items; None without such groups.
         interval: Its Wilson interval at a confidence of 1 - (1 - level) / G for G groups, as the worst is picked among
             them; None where there is none.
+        follows_interval: The interval, of the same kind, of the share of the worst group that is predicted as the label
+            of its cue; None where there is no such group, or it has no cue.
         group: The worst group; None where there is none.
         accuracy: Share of all items that is predicted right.
         accuracy_interval: Its Wilson interval.
@@ -62,6 +64,7 @@ class WorstGroup(Result):
 
     worst_group_accuracy: float | None
     interval: Interval | None
+    follows_interval: Interval | None
     group: CueGroup | None
     accuracy: float
     accuracy_interval: Interval
@@ -140,15 +143,18 @@ def worst_group_accuracy(
                 )
     compared = [group for group in groups if group.n_items >= least and group.accuracy is not None]
     worst = min(compared, key=lambda group: group.accuracy or 0.0, default=None)
+
+    def interval(share: float | None) -> Interval | None:
+        """Return the interval of a share of the worst group, which is picked among all that are compared."""
+        if worst is None or share is None:
+            return None
+        hits = round(share * worst.n_items)
+        return wilson(hits, worst.n_items, confidence_level=1 - (1 - level) / len(compared))
+
     return WorstGroup(
         worst_group_accuracy=None if worst is None else worst.accuracy,
-        interval=None
-        if worst is None or worst.accuracy is None
-        else wilson(
-            round(worst.accuracy * worst.n_items),
-            worst.n_items,
-            confidence_level=1 - (1 - level) / len(compared),
-        ),
+        interval=interval(None if worst is None else worst.accuracy),
+        follows_interval=interval(None if worst is None else worst.follows),
         group=worst,
         accuracy=float(right.mean()),
         accuracy_interval=wilson(int(right.sum()), len(right), confidence_level=level),
