@@ -129,8 +129,8 @@ def verdict(
     """Say whether words decide, and by which test that is known.
 
     Red takes an effect of taking the named cues out, together with ground truth (a named cue is planted) or with texts
-    whose cues point elsewhere and most of which, surely, the model labels as the cue says. A causal effect alone is amber: words
-    may decide that mean the label. So is attention to words without a causal effect.
+    whose cues point elsewhere and surely most of which the model labels as the cue says. A causal effect alone is
+    amber: words may decide that mean the label. So is attention to words without a causal effect.
     """
     null = measured.reliance.null["frequency"]
     if not cues:
@@ -241,9 +241,9 @@ def _groups_table(context: AuditContext, groups: WorstGroup) -> p.Table:
 
 
 def _against(context: AuditContext, groups: WorstGroup) -> str:
-    """Say how the worst group fares, if its cues point at another label, and surely most of it is labeled as they say."""
+    """Say how the worst group fares, if its cues point elsewhere, and surely most of it is labeled as they say."""
     group, interval, follows = groups.group, groups.interval, groups.follows_interval
-    if group is None or interval is None or follows is None or group.cue_label == group.label:
+    if group is None or interval is None or follows is None or group.cue_label in (None, group.label):
         return ""
     if interval.high >= groups.accuracy_interval.low or follows.low <= 0.5:
         return ""
