@@ -1,4 +1,4 @@
-"""The attributions of both papers, redone with captum: the released code of one, what Du et al. describe of the other."""
+"""The attributions of both papers, redone with captum: released code of the one, the text of Du et al. for the other."""
 
 import dataclasses
 import itertools

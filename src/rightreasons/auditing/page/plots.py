@@ -136,9 +136,9 @@ def canvas(width: float, height: float, **grid: Any) -> Iterator[tuple[Figure, A
 def drawn(figure: Figure, key: str) -> Drawing:
     """Render a figure; `key` makes the ids inside its SVG unique, so that one page can hold many."""
     png, svg = io.BytesIO(), io.StringIO()
-    with _DRAWING, matplotlib.rc_context({"svg.hashsalt": key}):
+    with _DRAWING, matplotlib.rc_context({"svg.hashsalt": key, "figure.constrained_layout.use": False}):
         figure.savefig(png, format="png", dpi=144, facecolor="white", metadata={"Software": None})
-        figure.set_layout_engine("none")  # keep the layout of the PNG
+        figure.set_layout_engine(None)  # keep the layout of the PNG, and do not lay out by drawing once more
         figure.savefig(svg, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return Drawing(key, png.getvalue(), _for_page(svg.getvalue(), key))
 
