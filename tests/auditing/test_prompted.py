@@ -109,8 +109,8 @@ def test_generated_answers_are_told_apart_from_none(files, tmp_path):
         options={"behavior": {"suite": str(files / "two.jsonl")}},
     )  # fmt: skip
     split = result.audit["dataset"]["splits"][0]
-    assert split["n_items"] + split["n_unanswered"] == 25
-    assert 0 < split["n_unanswered"] < 25
+    assert split["n_items"] + len(split["left_out"]) == 25
+    assert 0 < len(split["left_out"]) < 25
     assert "One generated answer has no confidence" in result["calibration"].reason
     assert "have no answer, which is no label" in result["behavior"].result.data["labels"]
     page = html.unescape(result.page.read_text("utf-8"))

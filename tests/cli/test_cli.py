@@ -191,7 +191,14 @@ def test_data(capsys, tmp_path):
     rows = datasets.load_dataset(str(folder), split="test_flipped")
     assert len(rows) == 1000
     assert rows.features["label"].names == ["negative", "positive"]
-    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--out", folder)
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / "punctuation" / "train.parquet").write_bytes(b"half")
+    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--config", "punctuation", "--out", folder)
+    assert (code, "train.parquet is computed again, as it is damaged" in err) == (0, True)
+    assert files == {path: path.read_bytes() for path in files}
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.tex").touch()
+    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--out", tmp_path / "notes")
     assert (code, "holds something already" in err) == (2, True)
 
 

@@ -41,7 +41,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     assert said.code == 0, said.err
     header, _ = (json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines())
     assert header["settings"]["grid"][1] == {"head_learning_rate": 1e-3, "epochs": 2.0}
-    (result,) = (json.loads(file.read_text()) for file in (folder / "results").glob("*.json"))
+    (result,) = (json.loads(file.read_text())["value"] for file in (folder / "results").glob("*.json"))
     chosen = {name: result["options"][name] for name in ("head_learning_rate", "epochs")}
     assert chosen in header["settings"]["grid"]
     said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")

@@ -17,14 +17,15 @@ from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import p_equals, percent, short_name, written
 from rightreasons.auditing.predictions import Predictions, read_predictions
-from rightreasons.auditing.runner import PAGE
-from rightreasons.auditing.schema import AUDIT_FILE, read_audit
+from rightreasons.auditing.reports import PAGE
+from rightreasons.auditing.schema import AUDIT_FILE, check_files, read_audit
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.ragged import take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.storing.swap import swapped_in
 from rightreasons.measuring.calibration import (
     FIGURES,
     TESTED,
@@ -178,6 +179,8 @@ def compare(
             f"and {folders[1]} holds {', '.join(files[1])}."
         )
     pairs: dict[str, _Pair] = {}
+    for folder, audit, of in zip(folders, audits, files, strict=True):
+        check_files(folder, audit, (of[split] for split in splits))
     for split in splits:
         said = [read_predictions(folder / file[split]) for folder, file in zip(folders, files, strict=True)]
         pair = _join(split, said[0], said[1], mapping, audits)
@@ -345,11 +348,12 @@ def _write(
             ("Beside this page", f"{COMPARISON_FILE}, figures/ (PNG)"),
         ],
     )
-    for outcome in outcomes:
-        for plot in outcome.result.plots if outcome.result else ():
-            write_bytes(out / "figures" / f"{plot.key}.png", plot.png)
-    write_text(out / PAGE, page)
-    write_json(out / COMPARISON_FILE, comparison.to_dict())
+    with swapped_in(out) as new:
+        for outcome in outcomes:
+            for plot in outcome.result.plots if outcome.result else ():
+                write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+        write_text(new / PAGE, page)
+        write_json(new / COMPARISON_FILE, comparison.to_dict())
 
 
 def _section(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -17,6 +16,7 @@ from rightreasons.auditing.predictions import safe_name
 from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.storing.records import digest_of_value
 from rightreasons.foundations.validation import unknown_name
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class AuditSplit:
         n_available: How many items the split has.
         fingerprint: A digest of ids, texts and labels.
         groups_column: The column of the sets or pairs of items; None where none was named.
-        n_unanswered: How many items the model did not answer; they are left out.
+        left_out: (id, reason) of the items that the model could not score; they are not among the N.
     """
 
     name: str
@@ -70,7 +70,7 @@ class AuditSplit:
     n_available: int
     fingerprint: str
     groups_column: str | None = None
-    n_unanswered: int = 0
+    left_out: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -150,6 +150,7 @@ class AuditContext:
         batch_size: Items per batch.
         data_dir: A folder of local copies of known data.
         progress: Whether to show progress bars.
+        fail_fast: Whether an item that the model cannot score is an error; if not, it is left out.
     """
 
     def __init__(
@@ -167,6 +168,7 @@ class AuditContext:
         batch_size: int = 32,
         data_dir: str | None = None,
         progress: bool = True,
+        fail_fast: bool = False,
     ) -> None:
         self.source = classifier
         self.dataset_name = dataset_name
@@ -181,11 +183,12 @@ class AuditContext:
         self.batch_size = batch_size
         self.data_dir = data_dir
         self.progress = progress
+        self.fail_fast = fail_fast
         self.model_fingerprint, self._tokenizer_fingerprint = _fingerprints_of(classifier)
         self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
         self._suite: Suite | None = None
         self._scores: dict[str, Scores] = {}
-        self._used: set[str] = set()
+        self._errors: dict[str, ValueError] = {}
 
     def suite(self, options: BehaviorOptions) -> Suite | None:
         """Open the behavioral suite that the options name, once; None where they name none."""
@@ -246,26 +249,6 @@ class AuditContext:
         model = getattr(self.source if self.prompted is None else self.prompted.engine, "model", None)
         return None if self.stored is not None or model is None else int(model.num_parameters())
 
-    def leave_out_unanswered(self) -> None:
-        """Leave the items out that a model did not answer, in its own words or from afar; the splits say how many."""
-        if self.prompted is None or "gradients" in self.prompted.abilities:
-            return
-        for name, split in self._splits.items():
-            scores = self.scores(split)
-            if not scores.failures:
-                continue
-            if not len(scores):
-                raise ValueError(
-                    f"Expected answers of {self.model_name} to the items of “{name}”, but none of {len(split)} can be "
-                    f"read: {next(iter(scores.failures.values()))}."
-                )
-            rows = np.flatnonzero([item not in scores.failures for item in split.ids])
-            answered = dataclasses.replace(split.take(rows), n_unanswered=len(split) - len(rows))
-            self._splits[name] = answered
-        self.primary = self._splits[self.primary.name]
-        self.comparisons = tuple(self._splits[split.name] for split in self.comparisons)
-        self.validation = None if self.validation is None else self._splits[self.validation.name]
-
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
         from rightreasons.models.gradients.embedding_input import EmbeddingInput
@@ -304,6 +287,51 @@ class AuditContext:
         """The audited splits, the primary one first; the validation split is not among them."""
         return (self.primary, *self.comparisons)
 
+    @property
+    def all_splits(self) -> tuple[AuditSplit, ...]:
+        """The audited splits, and the validation split where there is one."""
+        return (*self.splits, *([self.validation] if self.validation else []))
+
+    @property
+    def digest(self) -> str:
+        """A digest of the model, its tokenizer and the items."""
+        items = [[split.name, split.role, split.fingerprint, list(split.left_out)] for split in self.all_splits]
+        return digest_of_value([self.model_fingerprint, self._tokenizer_fingerprint, self.dataset_name, items])
+
+    def score_all(self) -> None:
+        """Score every split, and leave out the items that the model cannot score, before any question is asked.
+
+        A split that cannot be scored at all is left as it is: each question that asks for its scores says so.
+        """
+        for split in self.all_splits:
+            try:
+                scores = self._predict(split)
+            except ValueError as error:
+                self._errors[split.name] = error
+                continue
+            if scores.failures:
+                if self.fail_fast:
+                    raise ValueError(next(iter(scores.failures.values())))
+                if not len(scores):
+                    raise ValueError(
+                        f"Expected answers of {self.model_name} to the items of “{split.name}”, but none of "
+                        f"{len(split)} can be read: {next(iter(scores.failures.values()))}."
+                    )
+                split = self._leave_out(split, tuple(scores.failures.items()))
+            self._scores[split.name] = scores
+
+    def _leave_out(self, split: AuditSplit, left_out: tuple[tuple[str, str], ...]) -> AuditSplit:
+        gone = {name for name, _ in left_out}
+        rows = [row for row, name in enumerate(split.ids) if name not in gone]
+        kept = dataclasses.replace(split.take(rows), left_out=left_out)
+        self._splits[split.name] = kept
+        if split is self.primary:
+            self.primary = kept
+        if split is self.validation:
+            self.validation = kept
+        self.comparisons = tuple(kept if each is split else each for each in self.comparisons)
+        return kept
+
     def split(self, name: str) -> AuditSplit:
         """Return a split by its name."""
         if name not in self._splits:
@@ -328,6 +356,8 @@ class AuditContext:
             The scores, in the order of the split's items.
         """
         found = self.primary if split is None else self.split(split) if isinstance(split, str) else split
+        if found.name in self._errors:
+            raise self._errors[found.name]
         if found.name not in self._scores:
             self._scores[found.name] = self._predict(found)
         return self._scores[found.name]
@@ -351,16 +381,7 @@ class AuditContext:
         """
         whole = (self.model_fingerprint, self._tokenizer_fingerprint, *depends)
         digest = hashlib.blake2b("|".join(whole).encode(), digest_size=8).hexdigest()
-        name = f"{purpose}-{digest}"
-        self._used.add(name)
-        return self.out / WORK / name
-
-    def forget_others(self) -> None:
-        """Delete results under way that belong to another model or other items than those of this audit."""
-        work = self.out / WORK
-        for folder in work.iterdir() if work.is_dir() else ():
-            if folder.is_dir() and folder.name not in self._used:
-                shutil.rmtree(folder, ignore_errors=True)
+        return self.out / WORK / f"{purpose}-{digest}"
 
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:
@@ -374,6 +395,7 @@ class AuditContext:
             "labels": split.labels,
             "batch_size": self.batch_size,
             "progress": self.progress,
+            "fail_fast": self.fail_fast,
             "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method])),
         }
         if split.choices is not None:

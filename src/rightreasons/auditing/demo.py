@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing.runner import OWN, AuditResult, audit
+from rightreasons.auditing.reports import OWN
+from rightreasons.auditing.runner import AuditResult, audit
 from rightreasons.foundations.atomic_write import check_folder
 
 PLANTED: Mapping[str, Any] = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05, "train_size": 2500}

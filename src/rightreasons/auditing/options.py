@@ -44,6 +44,9 @@ class AuditOptions(SourceOptions):
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
+    fail_fast: bool = option(
+        False, "Stop at the first item that the model cannot score; by default such items are left out and named."
+    )
 
     def __post_init__(self) -> None:
         from rightreasons.foundations.validation import check_fraction

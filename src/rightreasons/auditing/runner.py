@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -30,13 +31,14 @@ from rightreasons.auditing.page.items import items_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import percent, short_name
-from rightreasons.auditing.predictions import predictions_file, save_predictions
+from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
+from rightreasons.auditing.reports import OWN, PAGE, Report, has_scores
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
-from rightreasons.foundations.atomic_write import check_folder, json_text, write_bytes, write_text
+from rightreasons.foundations.atomic_write import check_folder
 from rightreasons.foundations.options import Options
-from rightreasons.foundations.sentences import checks_kinds, in_one_sentence
+from rightreasons.foundations.sentences import checks_kinds, ends_all, in_one_sentence
 from rightreasons.foundations.validation import check_options
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.prompting.prompted import Prompted
@@ -48,12 +50,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.asking import Asked
     from rightreasons.models.scoring.choices import AnyScorer
 
-PAGE = "index.html"
-_COUNTS = ("n_items", "n_available", "n_unanswered", "n_truncated")
 _ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
-
-OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "ranking.csv")
-"""What is in the folder of a report."""
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -64,8 +61,8 @@ class AuditResult:
 
     Attributes:
         out: The folder of the report: index.html, audit.json, figures/ and predictions/.
-        audit: What audit.json holds (docs/audit_schema.md).
-        outcomes: The questions with their answers.
+        audit: What audit.json holds (docs/audit_schema.md): also the questions that an earlier audit answered.
+        outcomes: The questions that were asked now, with their answers.
         written: Whether this process wrote the report: of several, the main one does.
     """
 
@@ -113,14 +110,15 @@ def audit(
     """Ask the questions of one model on one dataset, and write the report.
 
     The model reads each item once. What it said is kept in the folder of the report, so that further questions reuse it
-    and an audit that was killed resumes.
+    and an audit that was killed resumes. Questions that are asked later about the same model, items and settings are
+    added to the report; a report about others is set aside. All files of a report change together, or none does.
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a causal language model, or a
             loaded `Classifier`, a scorer of choices from `load_chooser`, or a `Prompted`; None with `predictions`.
         dataset: A name of `rightreasons.data`, a hub id, a local file or folder, or loaded data; None where a file of
             predictions has all that is asked about its items.
-        out: The folder of the report; an earlier report in it is replaced.
+        out: The folder of the report.
         questions: Names from `available_questions()`; None for all that apply.
         options: Question -> its options (`rightreasons.measuring.options`).
         name: What the report calls the data; None for its name or path.
@@ -174,30 +172,37 @@ def audit(
         data, classifier = open_asked(model, dataset, given, prompt, server, require_labels=needs_labels)
         splits = choose_splits(data, given.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
-    context = _context(classifier, name, data, splits, spare, given, out=folder, progress=progress)
+    how: dict[str, Any] = {"out": folder, "progress": progress, "fail_fast": given.fail_fast}
+    context = _context(classifier, name, data, splits, spare, given, **how)
     if tell is not None and _is_main():
         for line in (*_labels_told(context), *_padding_told(classifier)):
             tell(line)
-    context.leave_out_unanswered()
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
     applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
-    outcomes = tuple(
+    context.score_all()
+    if tell is not None and _is_main():
+        for line in _left_out_told(context):
+            tell(line)
+    everything = {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    report = Report(context, everything)
+    for section, its in report.to_ask_again(asked):
+        applicable.append((section, _applies(section, context, its)))
+        chosen[section.question] = its
+    outcomes = [
         _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
-    )
+    ]
     _check_answered(outcomes)
-    record = _record(
-        context,
-        outcomes,
-        {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()},
-        chosen,
-    )
-    check_audit(record)
     is_main = _is_main()
-    if is_main:
-        if command is None:
-            command = audit_command(model, dataset, given, questions, chosen, stored, prompt, server)
-        _write(context, record, outcomes, command)
-    return AuditResult(folder, record, outcomes, is_main)
+    with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
+        whole, options_of = joined
+        record = _record(context, whole, everything, options_of, report.subject)
+        check_audit(record)
+        if is_main:
+            if command is None:
+                names = list(options_of) if questions or len(options_of) > len(chosen) else None
+                command = audit_command(model, dataset, given, names, options_of, stored, prompt, server)
+            record = report.write(record, whole, _page(context, record, whole, command))
+    return AuditResult(folder, record, tuple(one for one in outcomes if one.question in asked), is_main)
 
 
 def audit_command(
@@ -302,7 +307,7 @@ def _ask(
     try:
         return Outcome(section.question, section.title, "answered", "", section.run(context, options))
     except Exception as error:
-        if raise_errors:
+        if raise_errors or ends_all(error):
             raise
         # One question that fails must not lose what the model said, nor the answers to the others.
         sentence = in_one_sentence(error)
@@ -323,7 +328,11 @@ def _check_answered(outcomes: Sequence[Outcome]) -> None:
 
 
 def _record(
-    context: AuditContext, outcomes: Sequence[Outcome], settings: Mapping[str, Any], options: Mapping[str, Options]
+    context: AuditContext,
+    outcomes: Sequence[Outcome],
+    settings: Mapping[str, Any],
+    options: Mapping[str, Options],
+    subject: str,
 ) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
@@ -335,7 +344,7 @@ def _record(
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
-            "batching": (context.scores().way or None) if _has_scores(context, context.primary) else None,
+            "batching": (context.scores().way or None) if has_scores(context, context.primary) else None,
             "prompt": None if context.prompted is None else context.prompted.describe(),
             "server": context.server,
         },
@@ -345,7 +354,7 @@ def _record(
             "label_mapping": context.primary.label_mapping,
             "label_classes": context.primary.label_classes(context.label_names),
             "primary": context.primary.name,
-            "splits": [_split_record(context, split) for split in _all_splits(context)],
+            "splits": [_split_record(context, split) for split in context.all_splits],
         },
         "settings": {
             **settings,
@@ -353,34 +362,22 @@ def _record(
             "options": {question: its.to_dict() for question, its in options.items()},
         },
         "environment": _environment(),
+        "subject": subject,
         "questions": [outcome.to_dict() for outcome in outcomes],
     }
 
 
-def _all_splits(context: AuditContext) -> tuple[AuditSplit, ...]:
-    return (*context.splits, *([context.validation] if context.validation else []))
-
-
-def _has_scores(context: AuditContext, split: AuditSplit) -> bool:
-    """Say whether the model has scores for a split: where it has none, the questions that ask for them have failed."""
-    try:
-        context.scores(split)
-    except ValueError:
-        return False
-    return True
-
-
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    scored = _has_scores(context, split)
+    scored = has_scores(context, split)
     return {
         "name": split.name,
         "role": split.role,
         "n_items": len(split),
         "n_available": split.n_available,
-        "n_unanswered": split.n_unanswered,
         "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
         "fingerprint": split.fingerprint,
         "predictions": predictions_file(split.name) if scored else None,
+        "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
     }
 
 
@@ -392,27 +389,6 @@ def _environment() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
-
-
-def _write(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> None:
-    # Whatever can fail comes before the first file of an earlier report is replaced.
-    out = context.out
-    page = _page(context, record, outcomes, command)
-    audit_json = json_text(record)
-    for split in _all_splits(context):
-        if _has_scores(context, split):
-            save_predictions(out / predictions_file(split.name), split, context.scores(split))
-    drawn = set()
-    for outcome in outcomes:
-        for plot in outcome.result.plots if outcome.result else ():
-            drawn.add(write_bytes(out / "figures" / f"{plot.key}.png", plot.png).name)
-    for stale in (out / "figures").glob("*.png"):
-        if stale.name not in drawn:
-            stale.unlink()
-    write_text(out / PAGE, page)
-    # Last, as it says that the report is whole.
-    write_text(out / AUDIT_FILE, audit_json)
-    context.forget_others()
 
 
 def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> str:
@@ -446,18 +422,18 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             Column("role", "Part", "text"),
             Column("n_items", "Items audited", "count"),
             Column("n_available", "Items in the split", "count"),
-            Column("n_unanswered", "Without an answer", "count"),
             Column("n_truncated", "Cut to the model's length", "count"),
             Column("fingerprint", "Fingerprint", "text"),
         ),
         rows=tuple(
             (
-                *(s[name] for name in ("name", "role", "n_items", "n_available", "n_unanswered", "n_truncated")),
+                *(s[name] for name in ("name", "role", "n_items", "n_available", "n_truncated")),
                 s["fingerprint"][:12],
             )
             for s in record["dataset"]["splits"]
         ),
     )
+    tables = (splits, *_left_out_table(context))
     return render_page(
         title=f"Audit of {shown} on {data}",
         heading=f"Is {shown} right for the right reasons?",
@@ -465,6 +441,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("on", data),
             ("split", primary.name),
             ("items", items),
+            *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
             ("classes", str(len(context.label_names)) if context.label_names else _ANSWERS[context.task]),
             ("made", record["created"][:10]),
         ],
@@ -473,7 +450,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         if context.prompted is None
         else asked_of(context.prompted.describe(), _right(context), context.server),
         made=made,
-        made_tables=(splits,),
+        made_tables=tables,
         command=command,
         subject=shown,
         items=items_of(context),
@@ -489,6 +466,14 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
     )
 
 
+def _left_out_table(context: AuditContext) -> tuple[Table, ...]:
+    """Name the items that the model could not score, in no table or one."""
+    rows = tuple((split.name, name, reason) for split in context.all_splits for name, reason in split.left_out)
+    columns = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
+    title = "Items that the model could not score, which no figure counts"
+    return (Table(key="left_out", title=title, columns=columns, rows=rows),) if rows else ()
+
+
 def _labels_told(context: AuditContext) -> list[str]:
     """Say which label is which class, and how many items have no label."""
     lines = []
@@ -498,6 +483,18 @@ def _labels_told(context: AuditContext) -> list[str]:
         n_unlabeled = len(split) - int(split.labeled.sum())
         if n_unlabeled:
             lines.append(f"{n_unlabeled:,} of {len(split):,} items of the split {split.name} have no label.")
+    return lines
+
+
+def _left_out_told(context: AuditContext) -> list[str]:
+    """Name the items that the model could not score."""
+    lines = []
+    for split in context.all_splits:
+        if split.left_out:
+            named = "; ".join(f"{name}: {reason}" for name, reason in split.left_out[:3])
+            more = f"; and {len(split.left_out) - 3:,} more" if len(split.left_out) > 3 else ""
+            whole = len(split) + len(split.left_out)
+            lines.append(f"{len(split):,} of {whole:,} items of {split.name} are audited; left out: {named}{more}")
     return lines
 
 
@@ -518,7 +515,7 @@ def _right(context: AuditContext) -> str:
     if context.prompted is None or not context.prompted.answers_once or not split.labeled.any():
         return ""
     right = (context.scores(split).predicted == split.labels)[split.labeled]
-    total = len(right) + split.n_unanswered
+    total = len(right) + len(split.left_out)
     return (
         f"Of {total:,} items of “{split.name}”, {len(right):,} are answered and {int(right.sum()):,} rightly: "
         f"{percent(right.sum() / total)} of all, {percent(right.mean())} of the answered."

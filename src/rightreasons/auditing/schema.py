@@ -6,14 +6,18 @@ new minor version only adds fields.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.storing.records import changed_files, digest_of_value
+from rightreasons.foundations.storing.swap import finish_swap
 
 SCHEMA_VERSION = "1.0"
 
@@ -78,6 +82,8 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = Path(report)
     file = path / AUDIT_FILE if path.is_dir() else path
+    with contextlib.suppress(OSError):  # what a killed command had written, unless the folder can be read alone
+        finish_swap(file.parent)
     if not file.is_file():
         raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
     try:
@@ -91,7 +97,38 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         check_audit(audit)
     except ValueError as error:
         raise ValueError(f"{str(file)!r} is not an audit: {error}") from error
+    if "digest" in audit and signed(audit)["digest"] != audit["digest"]:
+        raise ValueError(
+            f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: repeat the audit, which "
+            "goes on from what it kept."
+        )
     return dict(audit)
+
+
+def signed(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an audit with the digest of everything else in it."""
+    content = {name: value for name, value in audit.items() if name != "digest"}
+    return {**content, "digest": digest_of_value(content)}
+
+
+def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Check that files of a report are those that its audit.json was written with.
+
+    Args:
+        folder: The folder of the report.
+        audit: What its audit.json holds.
+        names: The files, relative to the folder.
+
+    Raises:
+        ValueError: If a file is missing or another one.
+    """
+    digests = audit.get("files", {})
+    changed = changed_files(folder, {name: digests[name] for name in names if name in digests})
+    if changed:
+        raise ValueError(
+            f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
+            "or gone: repeat the audit, which goes on from what it kept."
+        )
 
 
 def _refuse(constant: str) -> None:

@@ -14,7 +14,8 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -24,6 +25,8 @@ import typer.main
 
 import rightreasons
 from rightreasons.foundations.sentences import in_one_sentence, is_expected
+from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.foundations.storing.stopping import stopped_by_signals
 
 TRACEBACK = "--traceback"
 
@@ -70,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
     The exit code is 0 when all went well; 2 on a user's error, told in one sentence; 1 when a question of an audit
-    failed, or after an error that is a mistake of ours; 130 after Ctrl-C.
+    failed, or after an error that is a mistake of ours; 128 plus the number of the signal that stopped it: 130 after
+    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 
     Args:
         arguments: The arguments; None for those of this process.
@@ -81,26 +85,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != TRACEBACK]
     _wants_traceback.set(show_traceback)
     _never_fail_to_print()
+    with stopped_by_signals() as stop_code, _plain_lines():
+        code = _run(words, show_traceback, stop_code)
+    raise SystemExit(code)
+
+
+def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int]) -> int:
+    """Run a command and return its exit code."""
     try:
         _check_words(words)
-        code = typer.main.get_command(_app)(args=words, prog_name="rightreasons", standalone_mode=False)
-    except typer.Abort:  # Ctrl-C
+        code = typer.main.get_command(_app)(args=list(words), prog_name="rightreasons", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo("Stopped. What was computed is kept, and the same command goes on from there.", err=True)
-        raise SystemExit(130) from None
+        return stop_code()
     except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
-        raise SystemExit(0) from None
+        return 0
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a misspelt option, which typer explains itself
             error.show()
-            raise SystemExit(error.exit_code) from None
+            return int(error.exit_code)
         if show_traceback:
             raise
         expected = is_expected(error)
         more = "" if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
         typer.echo(f"Error: {_as_typed(in_one_sentence(error), words)}{more}", err=True)
-        raise SystemExit(2 if expected else 1) from None
-    raise SystemExit(code or 0)
+        return 2 if expected else 1
+    return int(code or 0)
+
+
+@contextlib.contextmanager
+def _plain_lines() -> Iterator[None]:
+    """Print what is said about stored results as a line, and not as a warning with its place in the code."""
+    show = warnings.showwarning
+
+    def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, SetAsideWarning):
+            typer.echo(str(message), err=True)
+        else:
+            show(message, category, *where, **more)
+
+    warnings.showwarning = shown
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
 
 
 def wants_traceback() -> bool:

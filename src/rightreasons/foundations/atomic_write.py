@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -92,13 +93,19 @@ def check_file(path: object, name: str = "out") -> Path:
 
 def write_with(path: Path, write: Callable[[Path], object]) -> Path:
     """Let `write` fill a file beside `path`, then put it in its place: it is there whole, or as it was before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
         temporary.replace(path)
+    except OSError as error:
+        # Python names a file that it cannot open, but not one that the disk has no room for.
+        if error.errno is not None and (error.filename is None or Path(error.filename) == temporary):
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     return path
 
 

@@ -11,9 +11,11 @@ import ast
 import functools
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -52,6 +54,43 @@ def code_version(*roots: type | FunctionType | str) -> str:
     return digest.hexdigest()
 
 
+def code_of(owner: Callable[..., Any]) -> str:
+    """Return the version of the code of a function or a class, whoever wrote it.
+
+    Args:
+        owner: A function, also one within another, or a class. Of this package, the version is that of the top-level
+            definition it is in, as `code_version`; of another one, that of the file it is in.
+
+    Returns:
+        16 hexadecimal digits, or the name of a function that was typed into a prompt, which has no source.
+    """
+    while isinstance(owner, functools.partial):
+        owner = owner.func
+    name = getattr(owner, "__qualname__", type(owner).__qualname__)
+    module = str(getattr(owner, "__module__", "") or "")
+    if _is_ours(module):
+        return _version_of(f"{module}:{name.partition('.')[0]}")
+    try:
+        source = inspect.getsource(inspect.getmodule(owner) or owner)
+    except (OSError, TypeError):
+        return name
+    return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@functools.cache
+def package_code() -> str:
+    """Digest every file of code of this package: a version that is quick to find, and new with every change.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 def reached_definitions(roots: Iterable[Definition]) -> set[Definition]:
     """Return every (module, name) of this package that the roots reach, the roots included.
 
@@ -77,6 +116,11 @@ def reached_definitions(roots: Iterable[Definition]) -> set[Definition]:
         for node in source.definitions[name]:
             pending += source.mentioned(node)
     return reached
+
+
+@functools.cache
+def _version_of(root: str) -> str:
+    return code_version(root)
 
 
 def _definition(root: type | FunctionType | str) -> Definition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import os
@@ -22,12 +23,29 @@ EXPECTED = (ValueError, TypeError, OSError, ImportError)
 """What users can cause and understand; anything else is a mistake of ours."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 _CLIENTS = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
 
 
 def is_expected(error: BaseException) -> bool:
-    """Tell whether users can cause and understand an error, or the network did."""
-    return isinstance(error, EXPECTED) or _is_of_network(error)
+    """Tell whether users can cause and understand an error, or the network or a full disk did."""
+    return isinstance(error, EXPECTED) or _is_of_network(error) or _full_disk(error) is not None
+
+
+def ends_all(error: BaseException) -> bool:
+    """Tell whether an error is one of the disk, which whatever comes next would meet as well."""
+    return (isinstance(error, OSError) and error.errno in (*_FULL, errno.EROFS, errno.EIO)) or bool(_full_disk(error))
+
+
+def _full_disk(error: BaseException) -> BaseException | None:
+    """Return the error that says that the disk is full, among an error and those that it followed from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if (isinstance(seen, OSError) and seen.errno in _FULL) or "No space left on device" in str(seen):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 def _is_of_network(error: BaseException) -> bool:
@@ -49,11 +67,20 @@ def in_one_sentence(error: BaseException) -> str:
         'Expected 2 rows, but got 3.'
         >>> in_one_sentence(PermissionError(13, "Permission denied", "report/index.html"))
         "Expected access to 'report/index.html', but got: permission denied."
+        >>> in_one_sentence(OSError(28, "No space left on device", "report/index.html"))[:74]
+        "Expected room on the disk to write 'report/index.html', but it is full: fr"
         >>> in_one_sentence(KeyError("text"))
         "An error inside rightreasons: KeyError: 'text'."
     """
     text = " ".join(str(error).split())
-    if isinstance(error, OSError) and error.strerror:
+    if (full := _full_disk(error)) is not None:
+        file = getattr(full, "filename", None)
+        where = f" to write {os.fspath(file)!r}" if isinstance(file, (str, os.PathLike)) else ""
+        text = (
+            f"Expected room on the disk{where}, but it is full: free some, and repeat the same command, which goes on "
+            "from what it kept."
+        )
+    elif isinstance(error, OSError) and error.strerror:
         where = f" to {error.filename!r}" if error.filename is not None else ""
         text = f"Expected access{where}, but got: {error.strerror.lower()}."
     elif _is_of_network(error):

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import offsets_of
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import (
     check_choices,
     check_count,
@@ -23,7 +24,7 @@ from rightreasons.foundations.validation import (
 )
 from rightreasons.models.loading import Classifier, first_line
 from rightreasons.models.running.batching import Encoded, Places, encode, encode_with_places, length_batches, pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.models.running.padding import check_tokens, classifier_way, padding_token, padding_values
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
@@ -262,6 +263,7 @@ class Items:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
         notes: Mapping[str, Any] | None = None,
+        fail_fast: bool = True,
     ) -> Columns:
         """Compute named columns for every item, batch by batch, and return them in the order of the items.
 
@@ -274,9 +276,10 @@ class Items:
             progress: Whether to show a progress bar.
             out: A folder for the results, from which a killed run resumes; None keeps them in memory.
             notes: Small files to write beside the results: JSON values by name.
+            fail_fast: Whether an item that fails ends the run; if not, the columns leave it out (`run_batches`).
 
         Raises:
-            ValueError: If `out` belongs to another run.
+            ValueError: If `out` holds other files, or another command is writing results of another run to it.
         """
         encoded, model = self.encoded, self.classifier.model
 
@@ -291,12 +294,15 @@ class Items:
             kind=kind,
             inputs=lambda: {
                 "ids": fingerprint_texts(self.ids),
-                "texts": fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": self.counts}),
+                "padding": [encoded.padding_side, {name: int(value) for name, value in encoded.padding.items()}],
+                "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": self.counts}),
                 **(depends or {}),
             },
+            code=compute,
             progress=progress,
             out=out,
             notes=notes,
+            fail_fast=fail_fast,
         )
 
 

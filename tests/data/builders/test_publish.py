@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import datasets
 import pytest
@@ -66,6 +67,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
 
     def fail(self, path):
         written.append(path)
+        Path(path).touch()
         if len(written) == 2:
             raise OSError("no space left")
 

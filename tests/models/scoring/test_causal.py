@@ -9,6 +9,7 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rightreasons.foundations.choices import SCORING_METHODS
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models.scoring.causal import CausalLM, choose_causal
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
@@ -111,7 +112,7 @@ def test_a_store_knows_tokens_and_not_texts_alone(scorer, tmp_path):
     choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     words = tokenizer()
     words.backend_tokenizer.normalizer = normalizers.Replace("cat", "dog")
-    with pytest.raises(ValueError, match="differs in texts"):
+    with pytest.warns(SetAsideWarning, match="differs in texts"):
         choose_causal(dataclasses.replace(scorer, tokenizer=words), PROMPTS, CHOICES, out=tmp_path, progress=False)
 
 
@@ -119,7 +120,7 @@ def test_resumes(scorer, tmp_path):
     first = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     again = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     assert np.array_equal(first.logits.values, again.logits.values)
-    with pytest.raises(ValueError, match="differs in texts"):
+    with pytest.warns(SetAsideWarning, match="differs in texts"):
         choose_causal(scorer, ["the dog", *PROMPTS[1:]], CHOICES, out=tmp_path, progress=False)
 
 

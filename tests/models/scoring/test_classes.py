@@ -4,6 +4,7 @@ import torch
 
 from launching import launch_two
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running.fingerprint import fingerprint_model, fingerprint_tokenizer
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
@@ -118,16 +119,54 @@ def test_choices_are_kept_and_opened_again(chooser, tmp_path):
     np.testing.assert_array_equal(opened.logits.offsets, first.logits.offsets)
 
 
-def test_a_folder_of_other_predictions_is_refused(classifier, tmp_path):
+def test_predictions_of_something_else_are_set_aside(classifier, tmp_path):
     texts, _ = tiny_texts(6)
-    predict(classifier, texts, out=tmp_path, progress=False)
-    with pytest.raises(ValueError, match="differs in texts"):
-        predict(classifier, [*texts[:-1], "the sun"], out=tmp_path, progress=False)
-    with pytest.raises(ValueError, match="differs in ids"):
+    first = predict(classifier, texts, out=tmp_path, progress=False)
+    with pytest.warns(SetAsideWarning, match="differs in texts"):
+        other = predict(classifier, [*texts[:-1], "the sun"], out=tmp_path, progress=False)
+    assert other.logits[5].tolist() != first.logits[5].tolist()
+    with pytest.warns(SetAsideWarning, match="differs in ids and texts"):
         predict(classifier, texts, ids="abcdef", out=tmp_path, progress=False)
     changed = load_classifier(save_tiny_classifier(tmp_path / ".other", seed=1), device="cpu")
-    with pytest.raises(ValueError, match="differs in model"):
-        predict(changed, texts, out=tmp_path, progress=False)
+    with pytest.warns(SetAsideWarning, match="differs in ids and model"):
+        assert predict(changed, texts, out=tmp_path, progress=False).logits.tolist() != first.logits.tolist()
+    with pytest.warns(SetAsideWarning, match="differs in model"):
+        assert predict(classifier, texts, out=tmp_path, progress=False).logits.tolist() == first.logits.tolist()
+
+
+def test_items_that_fail_are_left_out(classifier_folder, tmp_path):
+    broken = load_classifier(classifier_folder, device="cpu")
+    texts = ["the film", "", "a good plot and more", "bad", "and"]
+    ids, labels = "abcde", [0, 1, 1, 0, 1]
+    with torch.no_grad():
+        word = broken.tokenizer.convert_tokens_to_ids("and")
+        broken.model.bert.embeddings.word_embeddings.weight[word] = float("nan")
+    reasons = {
+        "b": "Its text has no words.",
+        "c": f"Expected finite logits, but {broken.name} gave NaN or infinity for item 'c'.",
+        "e": f"Expected finite logits, but {broken.name} gave NaN or infinity for item 'e'.",
+    }
+    scores = predict(broken, texts, ids=ids, labels=labels, batch_size=3, progress=False, out=tmp_path, fail_fast=False)
+    assert (scores.ids, scores.labels.tolist(), scores.failures) == (("a", "d"), [0, 0], reasons)
+    alone = predict(broken, ["the film", "bad"], progress=False).logits
+    np.testing.assert_allclose(scores.logits, alone, atol=1e-6)
+    stored = load_scores(tmp_path)
+    assert (stored.ids, stored.failures) == (scores.ids, reasons)
+    assert stored.logits.tolist() == scores.logits.tolist()
+
+
+def test_an_item_without_one_of_its_choices_is_left_out(choice_folder):
+    broken = load_multiple_choice(choice_folder, device="cpu")
+    with torch.no_grad():
+        word = broken.tokenizer.convert_tokens_to_ids("and")
+        broken.model.bert.embeddings.word_embeddings.weight[word] = float("nan")
+    choices = [["good", "bad", "it"], ["and", "but"], ["film", "plot"]]
+    scores = predict_choices(
+        broken, ["one", "two", "three"], choices, labels=[2, 0, 1], progress=False, fail_fast=False
+    )
+    assert (scores.ids, scores.labels.tolist(), [len(row) for row in scores.logits]) == (("0", "2"), [2, 1], [3, 2])
+    assert list(scores.failures) == ["1"]
+    assert "for item '1 (choice 0)'" in scores.failures["1"]
 
 
 def test_an_unfinished_run_is_not_opened(classifier, tmp_path):
@@ -212,13 +251,12 @@ assert 0 < sum(asked) < 50, asked
 kept = predict(classifier, texts, labels=labels, batch_size=7, out=out + "/scores", progress=False)
 chooser = load_multiple_choice(choice_folder)
 choices = predict_choices(chooser, ["the man", "rain"], [["fell", "broke"], ["wet", "dry", "so"]], progress=False)
-np.savez(f"{out}/rank{rank}.npz", scores=scores.logits, kept=kept.logits, choices=choices.logits.values)
+others = predict(classifier, texts[:5], out=out + "/other", progress=False).logits
+few = predict(classifier, texts[:5], out=out + "/scores", progress=False).logits
+arrays = {"few": few, "others": others, "scores": scores.logits, "kept": kept.logits}
+np.savez(f"{out}/rank{rank}.npz", choices=choices.logits.values, **arrays)
 try:
     predict(load_classifier(broken), texts, batch_size=7, progress=False)
-except ValueError as error:
-    print(f"rank {rank}: {error}")
-try:
-    predict(classifier, texts[:5], out=out + "/scores", progress=False)
 except ValueError as error:
     print(f"rank {rank}: {error}")
 torch.distributed.destroy_process_group()
@@ -242,5 +280,5 @@ def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, 
         np.testing.assert_array_equal(arrays["kept"], arrays["scores"])
         assert len(arrays["choices"]) == 5
         assert f"rank {rank}: Expected finite logits" in printed
-        assert f"rank {rank}: Expected {tmp_path}/scores to hold results of this run" in printed
-    np.testing.assert_array_equal(load_scores(tmp_path / "scores").logits, arrays["scores"])
+        np.testing.assert_allclose(arrays["few"], arrays["others"], atol=1e-6)
+    assert len(load_scores(tmp_path / "scores")) == 5

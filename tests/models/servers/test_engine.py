@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fake_server import cut, serving
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models import open_server
 from rightreasons.models.protocol import Engine, Request
 from rightreasons.models.servers.replies import Completion, added, continuation
@@ -127,7 +128,7 @@ def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
         usage = again.describe()["usage"]
         assert usage["prompt_tokens"] == tokens + spent
         assert usage["price"] == pytest.approx((tokens + spent) / 1e6)
-        with pytest.raises(ValueError, match="its run differs in requests"):
+        with pytest.warns(SetAsideWarning, match="differs in requests"):
             again.likelihoods(REQUESTS[:4], progress=False, out=tmp_path / "run")
 
 

@@ -13,6 +13,7 @@ from launching import launch_two
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.measuring.shortcuts import measure_shortcuts
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_multiple_choice
@@ -119,7 +120,8 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     torn = tmp_path / "killed" / "checkpoints" / "checkpoint-9"  # a checkpoint that the kill cut off
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"")
-    resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
+    with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again, as it is not whole"):
+        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
     assert resumed.resumed_from_step == 8
     assert resumed.n_steps == whole.n_steps == 18
     assert same_model(resumed, whole)
@@ -130,12 +132,62 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     options = {**QUICK, "epochs": 1, "validation": table(10), "out": tmp_path / "model"}
     first = fine_tune(encoder_folder, table(20), **options)
     assert fine_tune(encoder_folder, table(20), **options) == first
-    with pytest.raises(ValueError, match="differs in learning rate"):
-        fine_tune(encoder_folder, table(20), **{**options, "learning_rate": 1e-4})
-    with pytest.raises(ValueError, match="differs in training set"):
-        fine_tune(encoder_folder, table(21), **options)
-    with pytest.raises(ValueError, match="differs in record"):
-        fine_tune(encoder_folder, table(20), record={"beta": 0.5}, **options)
+    for what, data, change in (
+        ("learning rate", table(20), {"learning_rate": 1e-4}),
+        ("training set", table(21), {}),
+        ("record", table(20), {"record": {"beta": 0.5}}),
+    ):
+        with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
+            fine_tune(encoder_folder, data, callbacks=[Kill(1)], **{**options, **change})
+    with pytest.warns(SetAsideWarning, match="differs in"):
+        assert fine_tune(encoder_folder, table(20), **options) == first
+
+
+def test_a_damaged_model_is_trained_again(encoder_folder, tmp_path):
+    options = {**QUICK, "epochs": 1, "out": tmp_path / "model"}
+    first = fine_tune(encoder_folder, table(20), **options)
+    file = tmp_path / "model" / "model.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.warns(SetAsideWarning, match=r"model\.safetensors is computed again, as it is damaged"):
+        fine_tune(encoder_folder, table(20), **options)
+    assert file.read_bytes() == whole
+    assert first.train_loss is not None
+
+
+@pytest.mark.parametrize("torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
+def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, trained_whole, tmp_path, torn):
+    """Killed at step 10 of 18, with checkpoints at 4 and 8; that of step 8 is damaged."""
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(10)], **options)
+    file = tmp_path / "m" / "checkpoints" / "checkpoint-8" / torn
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.warns(SetAsideWarning, match=r"checkpoint-8 is computed again, as it is not whole"):
+        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
+    assert resumed.resumed_from_step == 4
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
+
+
+@pytest.mark.parametrize("kills", [(6,), (7, 13), (12, 14), (9, 17)])
+def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(encoder_folder, trained_whole, tmp_path, kills):
+    """6 steps an epoch, and a checkpoint and an evaluation at the end of each: steps 6 and 12."""
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 3, "validation": table(10)}
+    for kill in kills:
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(kill)], **options)
+    fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
+
+
+@pytest.fixture(scope="module")
+def trained_whole(encoder_folder, tmp_path_factory):
+    """The weights of a run that is never killed; how often it is checkpointed does not matter."""
+    folder = tmp_path_factory.mktemp("whole")
+    fine_tune(
+        encoder_folder, table(44), out=folder, callbacks=[Kill(-1)], **{**QUICK, "epochs": 3, "validation": table(10)}
+    )
+    return (folder / "model.safetensors").read_bytes()
 
 
 def test_the_best_checkpoint_may_be_chosen_by_calibration(encoder_folder, tmp_path):

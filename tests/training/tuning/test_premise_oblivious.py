@@ -5,6 +5,7 @@ import pytest
 
 from choice_items import told_items
 from killing import killed_at
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.training.tuning import scored_run as module
 from rightreasons.training.tuning.premise_oblivious import hide_premise, premise_oblivious_split
 from rightreasons.training.tuning.scored_run import scored_run
@@ -113,11 +114,15 @@ class TestScoredRun:
         again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)["test"]
         assert (again.logits == whole.logits).all()
 
-    def test_another_run_is_refused(self, encoder, tmp_path):
+    def test_another_run_is_set_aside(self, encoder, tmp_path, monkeypatch):
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)
-        with pytest.raises(ValueError, match="differs in options"):
-            scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **{**options, "epochs": 2})
-        with pytest.raises(ValueError, match="differs in training set"):
-            scored_run(encoder, train[1:], {"test": test}, out=tmp_path / "r", **options)
+        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
+        for data, change, what in ((train, {"epochs": 2}, "options"), (train[1:], {}, "training set")):
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "fine_tune", killed_at(module.fine_tune))
+                with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
+                    scored_run(encoder, data, {"test": test}, out=tmp_path / "r", **{**options, **change})
+        with pytest.warns(SetAsideWarning, match="differs in"):
+            again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
+        assert (again.logits == whole.logits).all()

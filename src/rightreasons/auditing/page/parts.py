@@ -347,6 +347,7 @@ class SectionResult(Result):
         limits: What the reader should not conclude.
         data: More plain values for audit.json, such as tables of bins.
         finding: What the first screen says; None where the verdict says all.
+        files: Name -> text of further files of the report, such as a table for a spreadsheet.
     """
 
     verdict: Verdict
@@ -355,6 +356,11 @@ class SectionResult(Result):
     limits: tuple[str, ...] = ()
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     finding: Finding | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields; the further files are beside audit.json."""
+        return {name: value for name, value in super().to_dict().items() if name != "files"}
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +13,6 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model, Open, Out
 from rightreasons.cli.asking.audit import ASKED, run_audit
-from rightreasons.foundations.atomic_write import write_text
 from rightreasons.measuring.options import DifficultyOptions
 
 if TYPE_CHECKING:
@@ -52,18 +49,12 @@ def difficulty(
 
 
 def _show(result: AuditResult, top: int) -> None:
-    (outcome,) = result.outcomes
-    if outcome.result is None:
+    outcome = result["difficulty"]
+    if outcome.result is None or not result.written:
         return
     rows: list[dict[str, Any]] = outcome.result.data.get("ranking", [])
     if not rows:
         return
-    file = result.page.parent / RANKING
-    stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows({**row, "words": " ".join(row["words"])} for row in rows)
-    write_text(file, stream.getvalue())
     shown = {
         example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
     }
@@ -80,4 +71,4 @@ def _show(result: AuditResult, top: int) -> None:
             typer.echo(f"{'':>31}{text[:LONGEST]}{'…' if len(text) > LONGEST else ''}")
             if ". " in example.note:
                 typer.echo(f"{'':>31}{example.note.split('. ', 1)[1]}")
-    typer.echo(f"\nRanking of {len(rows):,} items: {file}")
+    typer.echo(f"\nRanking of {len(rows):,} items: {result.out / RANKING}")

@@ -64,11 +64,13 @@ def run(
     shard: Annotated[str, typer.Option(help="Part i/n of the runs, for one of n processes or machines.")] = "1/1",
 ) -> None:
     """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
+    from rightreasons.foundations.atomic_write import check_folder
     from rightreasons.training.behavior.plan import Plan
     from rightreasons.training.behavior.runner import run_plan
     from rightreasons.training.behavior.sources import open_task
 
     opened = Plan.open(folder)
+    check_folder(folder, "PLAN", own=("plan.jsonl", "results"))
     opened.check_code()
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")

@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -51,7 +50,7 @@ from typing import Any, ClassVar
 import datasets
 
 from rightreasons.data.builders.sources import Source, sha256_of
-from rightreasons.foundations.code_version import code_version
+from rightreasons.foundations.code_version import code_of, code_version
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
@@ -145,11 +144,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             revision,
             other_versions,
         )
+        code = code_version(Builder), code_of(type(self))
         super().__init__(
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
             dataset_name=self.NAME,
             config_name=config_name or known[0],
-            hash=hashlib.sha256(json.dumps([_code_of(type(self)), key]).encode()).hexdigest()[:32],
+            hash=hashlib.sha256(json.dumps([*code, key]).encode()).hexdigest()[:32],
             **options,
         )
 
@@ -454,19 +454,6 @@ def read_rows(file: str) -> Iterator[dict[str, Any]]:
             stream.seek(0)
             for line in stream:
                 yield json.loads(line)
-
-
-def _code_of(builder: type) -> str:
-    """Return the version of the code that decides, with the sources, what a builder yields."""
-    if builder.__module__.startswith(f"{__name__.partition('.')[0]}."):
-        return code_version(builder)
-    # The builder of another package counts too; one that was typed into a prompt has no source.
-    base = code_version(Builder)
-    try:
-        module = inspect.getmodule(builder)
-        return base + inspect.getsource(module if module is not None else builder)
-    except (OSError, TypeError):
-        return base + builder.__qualname__
 
 
 def _form_in(folder: Path, forms: Sequence[tuple[Source, ...]]) -> tuple[Source, ...]:

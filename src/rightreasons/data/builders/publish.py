@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,13 @@ from huggingface_hub import DatasetCardData
 
 from rightreasons.data.builders.builder import Builder
 from rightreasons.data.builders.catalog import builder_class, load_builder
+from rightreasons.foundations.atomic_write import check_folder, write_text, write_with
 from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.storing.records import SEAL, changed_files, read_record, seal, set_aside
+from rightreasons.foundations.storing.swap import swapped_in
+
+NO_INPUTS = ""
+"""A data set on disk depends on nothing but its files: it is written anew and compared."""
 
 _HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
 
@@ -36,7 +41,8 @@ def publish(
 ) -> Path:
     """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
 
-    The folder appears when all of it is written: an error leaves nothing behind.
+    The files appear when all of them are written: an error or a kill leaves none. A folder that holds the same data set
+    is checked, and damaged files of it are written again; another data set that was written here is set aside.
 
     Args:
         name: One of `available_datasets()`.
@@ -53,7 +59,7 @@ def publish(
 
     Raises:
         FileNotFoundError: If the card or a source is missing.
-        ValueError: If the folder is not empty and `overwrite` is not set, or as `load_dataset` raises.
+        ValueError: If the folder holds other files and `overwrite` is not set, or as `load_dataset` raises.
 
     Example:
         >>> import tempfile
@@ -66,7 +72,7 @@ def publish(
     """
     builder_type = builder_class(name)
     known = [config.name for config in builder_type.BUILDER_CONFIGS]
-    root = _empty_folder(folder, repr(name), overwrite)
+    root = _own_folder(folder, repr(name), overwrite)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
@@ -97,7 +103,7 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
         The folder.
 
     Raises:
-        ValueError: If the folder is not empty.
+        ValueError: If the folder holds other files.
 
     Example:
         >>> import tempfile
@@ -108,7 +114,7 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
         ...     list(datasets.load_dataset(str(written), cache_dir=folder + "/c"))
         ['test', 'test_absent']
     """
-    root = _empty_folder(folder, "the splits", overwrite=False)
+    root = _own_folder(folder, "the splits", overwrite=False)
     files = {split: f"data/{split}.parquet" for split in splits}
     data = DatasetCardData(configs=[_config("default", files)])
     return _write(
@@ -116,23 +122,37 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
     )
 
 
-def _empty_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
-    root = Path(folder)
-    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not overwrite)):
+def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
+    """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
+    root = check_folder(folder)
+    held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
+    if held and SEAL not in held and not overwrite:
         raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")
     return root
 
 
 def _write(root: Path, tables: Mapping[str, datasets.Dataset], card: str) -> Path:
-    """Write files and their card beside the folder, then put them into it."""
-    root.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root.parent) as work:
+    """Write files and their card beside those of the folder, then put them into it; another data set is set aside."""
+    with swapped_in(root) as new:
         for file, rows in tables.items():
-            (Path(work) / file).parent.mkdir(exist_ok=True)
-            rows.to_parquet(os.path.join(work, file))
-        (Path(work) / "README.md").write_text(card, "utf-8")
-        shutil.copytree(work, root, copy_function=shutil.move, dirs_exist_ok=True)
+            (new / file).parent.mkdir(exist_ok=True)
+            write_with(new / file, functools.partial(_save, rows))
+        write_text(new / "README.md", card)
+        seal(new, NO_INPUTS)
+        if (root / SEAL).exists():
+            # The same data set again may repair a damaged file of it; another one is not mixed with it.
+            if (old := read_record(root / SEAL, NO_INPUTS)) == read_record(new / SEAL, NO_INPUTS):
+                damaged = changed_files(root, old)
+            else:
+                damaged = [path.name for path in root.iterdir() if not path.name.startswith(".")]
+            for name in damaged:
+                if (root / name).exists():
+                    set_aside(root / name, "it is damaged" if old else "it is of another data set")
     return root
+
+
+def _save(rows: datasets.Dataset, path: Path) -> None:
+    rows.to_parquet(os.fspath(path))
 
 
 def _config(name: str, files: Mapping[str, str], *, default: bool = False) -> dict[str, Any]:

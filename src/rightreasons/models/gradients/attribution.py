@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import check_count
 from rightreasons.models.gradients.attribution_options import AttributionOptions
 from rightreasons.models.gradients.baseline import Baseline
@@ -25,7 +26,6 @@ from rightreasons.models.gradients.path import Path
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.prompting.prompted import Prompted
-from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE
@@ -206,7 +206,7 @@ def integrated_gradients(
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an option or label is unknown, the model has no table of word
             embeddings, or no module of embeddings where one is asked for, the tokenizer is slow or lacks the token of
-            the baseline, a logit is not finite (the item is named), or `out` belongs to another run. An item whose
+            the baseline, a logit is not finite (the item is named), or `out` holds other files. An item whose
             gradients are not finite has numbers of 0, a gap of infinity, and is not valid.
 
     References:
@@ -268,7 +268,7 @@ def integrated_gradients(
         "integrated gradients",
         compute,
         depends={
-            "labels": None if explained is None else fingerprint_arrays({"labels": explained}),
+            "labels": None if explained is None else digest_of_arrays({"labels": explained}),
             "options": {**options.of_pieces(), "baseline": baseline.name, "baseline_token": baseline.token},
         },
         batch_size=ITEMS_IN_FLIGHT,

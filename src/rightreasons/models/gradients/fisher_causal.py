@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rightreasons.foundations.ragged import offsets_of
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher_eigen import FisherEigen, Solver
 from rightreasons.models.items import Items
@@ -22,7 +23,7 @@ from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.prompting.rendering import Item
 from rightreasons.models.protocol import lacking
 from rightreasons.models.running.batching import Encoded, Places, check_fast
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
 from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, with_letters
@@ -203,7 +204,7 @@ class CausalFisher:
             kind="Fisher information of answers",
             inputs=lambda: {
                 "ids": fingerprint_texts(self.items.ids),
-                "texts": fingerprint_arrays(
+                "texts": digest_of_arrays(
                     {
                         "tokens": np.concatenate([np.concatenate([item.prompt, *item.choices]) for item in asked]),
                         "lengths": np.array([len(part) for item in asked for part in (item.prompt, *item.choices)]),
@@ -211,7 +212,7 @@ class CausalFisher:
                     }
                 ),
                 "method": self.method,
-                "constants": fingerprint_arrays({"constants": self._constants}),
+                "constants": digest_of_arrays({"constants": self._constants}),
                 "options": vars(solver),
             },
             progress=progress,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 # Entries of a configuration about the origin of a model, which do not change what it computes.
 _PROVENANCE = ("_name_or_path", "transformers_version")
@@ -73,14 +71,4 @@ def fingerprint_texts(texts: Iterable[str]) -> str:
         encoded = text.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
-    return digest.hexdigest()
-
-
-def fingerprint_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Digest named arrays: names, types, shapes and values."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        digest.update(array.data)
     return digest.hexdigest()

@@ -29,12 +29,22 @@ class Processes:
         return self.rank == 0
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, by rank, in every process."""
+        """Return the values of all processes, by rank, in every process.
+
+        Raises:
+            ConnectionError: If another process has ended.
+        """
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
 
-        gathered: list[T] = gather_object([value])
+        try:
+            gathered: list[T] = gather_object([value])
+        except RuntimeError as error:
+            raise ConnectionError(
+                f"Expected an answer from all {self.count} processes, but one has ended, whose own last line tells "
+                "why; what was computed is kept, and the same command goes on from there."
+            ) from error
         return gathered
 
     def main_first(self, function: Callable[[], T]) -> T:

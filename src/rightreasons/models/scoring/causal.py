@@ -9,7 +9,7 @@ import functools
 import itertools
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rightreasons.foundations.choices import LETTERS, SCORING_METHODS, lettered
 from rightreasons.foundations.ragged import Ragged, offsets_of
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import (
     check_choices,
     check_count,
@@ -41,10 +42,10 @@ from rightreasons.models.loading import (
     position_bound,
     quiet,
 )
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.models.running.padding import check_tokens
 from rightreasons.models.running.processes import default_device
-from rightreasons.models.running.run import run_model
+from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE, SHORTEST, Way, reach_of
 from rightreasons.models.scoring.likelihoods import SHARED, causal_way, likelihoods, n_rows, width
@@ -52,6 +53,9 @@ from rightreasons.models.scoring.requests import Asked, tokenize_choices
 
 WAY = "way.json"
 """The file of a store that tells how its items were batched."""
+
+ALONE = "alone"
+"""The folder, in that of the scores, of the choices after the unconditional prompt."""
 
 # A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
@@ -174,6 +178,7 @@ def choose_causal(
     shared_prefix: bool = True,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> Scores:
     r"""Score the choices of every item by a causal language model.
 
@@ -198,10 +203,12 @@ def choose_causal(
             faster. It is where the model's trial finds it exact.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
+        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
+            has its id and the reason.
 
     Returns:
-        ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, and how many
-        prompts were cut (at their beginning) to fit the model.
+        ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, how many prompts
+        were cut (at their beginning) to fit the model, and what was left out.
 
     Raises:
         TypeError: If a column is of the wrong kind.
@@ -216,19 +223,43 @@ def choose_causal(
     check_count(max_tokens, "max_tokens")
     asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
     prompts, rows = with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
-    score = functools.partial(_score, scorer, max_tokens=max_tokens, shared_prefix=shared_prefix, progress=progress)
-    scored = score(asked.ids, prompts, rows, kind=f"choices by {method}", out=out)
-    likelihood = scored.likelihoods
+    how: dict[str, Any] = {
+        "max_tokens": max_tokens,
+        "shared_prefix": shared_prefix,
+        "progress": progress,
+        "fail_fast": fail_fast,
+    }
+    scored = _score(scorer, asked.ids, prompts, rows, kind=f"choices by {method}", out=out, **how)
+    likelihood, reasons = scored.likelihoods, scored.reasons
     if method == "mean":
         likelihood = likelihood / scored.lengths
     if method == "unconditional":
         # Every distinct choice is scored once after the unconditional prompt.
         place = {text: index for index, text in enumerate(dict.fromkeys(itertools.chain.from_iterable(rows)))}
         names = [f"choice {text!r}" for text in place]
-        alone = score(names, [unconditional_prompt] * len(place), [[text] for text in place], kind="choices alone")
+        beside = None if out is None else Path(out) / ALONE
+        texts = [[text] for text in place]
+        alone = _score(
+            scorer, names, [unconditional_prompt] * len(place), texts, kind="choices alone", out=beside, **how
+        )
+        for item, row in enumerate(rows):
+            failed = next((alone.reasons[place[text]] for text in row if place[text] in alone.reasons), None)
+            if failed is not None:
+                reasons.setdefault(item, failed)
         likelihood = likelihood - alone.likelihoods[[place[text] for row in rows for text in row]]
-    logits = Ragged.of(likelihood, asked.counts).table()
-    return Scores(asked.ids, logits, asked.labels, None, scored.truncated, way=scored.way)
+    kept = np.setdiff1d(np.arange(len(rows)), list(reasons))
+    if not len(kept):
+        raise ValueError(next(iter(reasons.values())))
+    table = Ragged.of(likelihood, asked.counts)
+    return Scores(
+        tuple(asked.ids[item] for item in kept),
+        (table.take(kept) if reasons else table).table(),
+        None if asked.labels is None else asked.labels[kept],
+        None,
+        scored.truncated,
+        way=scored.way,
+        failures={asked.ids[item]: reason for item, reason in sorted(reasons.items())},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,12 +325,14 @@ class Scored:
         lengths: (P,) the tokens of each.
         truncated: How many prompts were cut.
         way: How the items were batched, in words.
+        reasons: Item -> why it could not be scored; its numbers are NaN.
     """
 
     likelihoods: NDArray[np.float64]
     lengths: NDArray[np.int64]
     truncated: int
     way: str
+    reasons: dict[int, str]
 
 
 def score_asked(
@@ -307,10 +340,12 @@ def score_asked(
     items: Sequence[Sequence[Asked]],
     *,
     kind: str,
+    counts: Sequence[int] | None = None,
     out: str | os.PathLike[str] | None = None,
     max_tokens: int = 4096,
     shared_prefix: bool = True,
     progress: bool = True,
+    fail_fast: bool = True,
 ) -> Scored:
     """Score the continuations of tokenized items; the arguments are those of `choose_causal`.
 
@@ -318,30 +353,37 @@ def score_asked(
         scorer: From `load_causal`.
         items: From `tokenize_choices` or `tokenize_continuations`.
         kind: What is scored, for the progress bar and the store.
-        out: As in `choose_causal`, also the next three.
+        counts: Continuations of each item; None where each is among `items`.
+        out: As in `choose_causal`, also the next four.
         max_tokens: Maximum tokens per padded batch.
         shared_prefix: Whether a prompt may be read once for all of its continuations.
         progress: Whether to show a progress bar.
+        fail_fast: Whether an item that cannot be scored is an error.
     """
     parts = list(itertools.chain.from_iterable(items))
     tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
     check_tokens(scorer.model, scorer.name, max(tokens))
-    likelihood, way = _likelihoods(
-        scorer, parts, kind=kind, out=out, max_tokens=max_tokens, shared_prefix=shared_prefix, progress=progress
-    )
-    sizes = [sum(len(asked.choices) for asked in group) for group in items]
-    first = np.repeat(offsets_of(sizes)[:-1], [len(group) for group in items])
-    place = np.concatenate([start + np.array(asked.places) for start, asked in zip(first, parts, strict=True)])
-    lengths = [len(choice) for asked in parts for choice in asked.choices]
-    back = np.argsort(place)
+    how: dict[str, Any] = {"max_tokens": max_tokens, "shared_prefix": shared_prefix, "progress": progress}
+    columns, way = _likelihoods(scorer, parts, kind=kind, out=out, fail_fast=fail_fast, **how)
+    owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
+    _, reasons = columns.whole(owners)
+    sizes = [sum(len(asked.choices) for asked in group) for group in items] if counts is None else counts
+    first = offsets_of(sizes)
+    places = [start + np.array(asked.places) for start, asked in zip(first[owners], parts, strict=True)]
+    likelihood, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]), dtype=np.int64)
+    for place, asked in zip(places, parts, strict=True):
+        lengths[place] = [len(choice) for choice in asked.choices]
+    for part, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
+        likelihood[places[part]] = row
     truncated = sum(any(asked.truncated for asked in group) for group in items)
-    return Scored(np.concatenate(likelihood)[back], np.array(lengths)[back], truncated, way)
+    return Scored(likelihood, lengths, truncated, way, reasons)
 
 
 def _score(
     scorer: CausalLM, names: Sequence[str], prompts: Sequence[str], rows: Sequence[Sequence[str]], **options: Any
 ) -> Scored:
     """Score the choices of every item, one after another."""
+    reasons: dict[int, str] = {}
     items = tokenize_choices(
         scorer.tokenizer,
         names,
@@ -350,8 +392,10 @@ def _score(
         start_token=scorer.start_token,
         max_length=scorer.max_length,
         model_name=scorer.name,
+        failures=None if options["fail_fast"] else reasons,
     )
-    return score_asked(scorer, items, **options)
+    scored = score_asked(scorer, items, counts=[len(row) for row in rows], **options)
+    return replace(scored, reasons={**reasons, **scored.reasons})
 
 
 def _likelihoods(
@@ -362,8 +406,9 @@ def _likelihoods(
     max_tokens: int,
     shared_prefix: bool,
     progress: bool,
+    fail_fast: bool,
     out: str | os.PathLike[str] | None = None,
-) -> tuple[list[NDArray[np.float64]], str]:
+) -> tuple[Columns, str]:
     """Return the log-likelihood of every choice of every item, and the way of batching in words."""
     ways = _ways(scorer, items, shared_prefix)
     names = {way.name: way for way in ways}
@@ -396,7 +441,7 @@ def _likelihoods(
             "lengths": np.array([len(part) for part in sequences]),
             "choices": np.array([len(asked.choices) for asked in items]),
         }
-        return {"ids": fingerprint_texts(asked.name for asked in items), "texts": fingerprint_arrays(arrays)}
+        return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
 
     told = "; ".join(
         f"{way}{f' of up to {max(w.longest for w in ways if w.name == name)} tokens' * (len(names) > 1)}"
@@ -411,8 +456,9 @@ def _likelihoods(
         progress=progress,
         out=out,
         notes={WAY: told},
+        fail_fast=fail_fast,
     )
-    return list(columns.ragged("likelihood")), told
+    return columns, told
 
 
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:

@@ -95,6 +95,7 @@ def choose(
     distinct: bool = True,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> Scores:
     """Score every choice of every item by any scorer.
 
@@ -117,6 +118,8 @@ def choose(
         distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
+        fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
+            has its id and the reason; every pair of every item is scored then.
 
     Returns:
         ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
@@ -125,7 +128,7 @@ def choose(
     Raises:
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
-            is not one of the scorer's, or `out` belongs to another run.
+            is not one of the scorer's, or `out` holds other files.
     """
     if not isinstance(scorer, (Classifier, CausalLM)):
         _check_scorer(scorer)
@@ -137,15 +140,26 @@ def choose(
     chosen = _method(scorer, method)
     items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
 
-    def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
-        common: dict[str, Any] = {"ids": ids, "progress": progress, "out": out}
+    def score(
+        prompts: Sequence[str],
+        choices: Sequence[Sequence[str]],
+        ids: Sequence[str],
+        labels: NDArray[np.int64] | None = None,
+    ) -> Scores:
+        common: dict[str, Any] = {
+            "ids": ids,
+            "labels": labels,
+            "progress": progress,
+            "out": out,
+            "fail_fast": fail_fast,
+        }
         if isinstance(scorer, Classifier):
             return predict_choices(scorer, prompts, choices, batch_size=batch_size, max_tokens=max_tokens, **common)
         bound: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
         return choose_causal(scorer, prompts, choices, method=chosen, **bound, **common)
 
-    if chosen in JOINT or not distinct:
-        return dataclasses.replace(score(items.prompts, items.choices, items.ids), labels=items.labels)
+    if chosen in JOINT or not distinct or not fail_fast:
+        return score(items.prompts, items.choices, items.ids, items.labels)
     groups = _Groups(items)
     scores = score(groups.prompts, groups.choices, groups.names)
     flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import check_ids, check_same_length, check_texts
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
 from rightreasons.models.protocol import Scorer
-from rightreasons.models.running.store import Column, Store
+from rightreasons.models.running.run import Columns
+from rightreasons.models.running.store import FAILED, Column, Store
 
 ITEMS = "items.json"
+
+NO_WORDS = "Its text has no words."
+"""Why an empty text is left out."""
 
 
 def predict(
@@ -32,6 +37,7 @@ def predict(
     max_length: int | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> Scores:
     """Score every text by a sequence classifier.
 
@@ -51,14 +57,16 @@ def predict(
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed: a killed run resumes, and `load_scores` opens it
             later. None keeps them in memory.
+        fail_fast: Whether an item that the model cannot score is an error (default). If not, it is left out, and
+            `failures` has its id and the reason.
 
     Returns:
-        ids, (N, K) float64 logits, labels, label names, and how many texts were cut.
+        ids, (N, K) float64 logits, labels, label names, how many texts were cut, and what was left out.
 
     Raises:
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an id comes twice, a label is not one of the model's, a logit is not
-            finite (the item is named), or `out` belongs to another run.
+            finite (the item is named), no item can be scored, or `out` holds other files.
     """
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
@@ -71,11 +79,20 @@ def predict(
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
         )
+    failures: dict[str, str] = {}
+    if not fail_fast and text_pairs is None:
+        texts = check_texts(texts, "texts", allow_empty=True)
+        names = check_ids(range(len(texts)) if ids is None else ids, "ids")
+        words = [row for row, text in enumerate(texts) if text.strip()]
+        check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+        failures = {names[row]: NO_WORDS for row in sorted({*range(len(texts))}.difference(words))}
+        if failures and words:
+            ids, texts = [names[row] for row in words], [texts[row] for row in words]
+            labels = None if labels is None else [labels[row] for row in words]
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     gold = items.check_labels(labels)
-    logits = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
-    n_cut = int(items.encoded.truncated.sum())
-    return Scores(items.ids, logits, gold, classifier.label_names, n_cut, way=str(items.way))
+    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
+    return _score(items, gold, failures, **how)
 
 
 def predict_choices(
@@ -90,6 +107,7 @@ def predict_choices(
     max_length: int | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> Scores:
     """Score every choice of every item by a multiple-choice model.
 
@@ -108,6 +126,7 @@ def predict_choices(
         max_length: Maximum tokens per pair.
         progress: Whether to show a progress bar.
         out: A folder for the results.
+        fail_fast: As in `predict`; one pair that fails leaves its item out.
 
     Returns:
         ids, logits ((N, C) float64 where every item has C choices, else `Ragged`), labels, and how many pairs were cut;
@@ -121,9 +140,8 @@ def predict_choices(
         raise ValueError(f"Expected a multiple-choice model, but {classifier.name} is a classifier: use `predict`.")
     items = Items.of(classifier, prompts, choices=choices, ids=ids, max_length=max_length, name="prompts")
     gold = items.check_labels(labels)
-    flat = _logits(items, gold, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out)
-    rows = Ragged.of(flat[:, 0], items.counts)
-    return Scores(items.ids, rows.table(), gold, None, int(items.encoded.truncated.sum()), way=str(items.way))
+    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
+    return _score(items, gold, {}, **how)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -139,32 +157,22 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
         ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
     """
     store = Store.open(folder)
-    items = store.read_json(ITEMS)
-    chunk = store.read()
-    counts = None if items["choices"] is None else np.array(items["choices"], dtype=np.int64)
-    expected = len(items["ids"]) if counts is None else int(counts.sum())
-    if len(chunk) != expected:
+    about = store.read_json(ITEMS)
+    if about is None:
+        raise ValueError(f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction again.")
+    chunk, failed = store.read(), store.read(FAILED)
+    expected = len(about["ids"]) if about["choices"] is None else sum(about["choices"])
+    done = len(chunk) + len(failed)
+    if done != expected:
         raise ValueError(
-            f"Expected {folder} to hold {expected} predictions, but {len(chunk)} are there: run the interrupted "
+            f"Expected {folder} to hold {expected} predictions, but {done} are there: run the interrupted "
             "prediction again, and it resumes."
         )
-    logits = np.asarray(chunk.columns["logits"], dtype=np.float64)
-    labels = None if items["labels"] is None else np.array(items["labels"], dtype=np.int64)
-    names = None if items["label_names"] is None else tuple(items["label_names"])
-    rows = logits if counts is None else Ragged.of(logits[:, 0], counts).table()
-    return Scores(tuple(items["ids"]), rows, labels, names, int(items["truncated"]), way=items["way"])
+    return _assemble(about, Columns.of(chunk, failed))
 
 
-def _logits(
-    items: Items,
-    gold: NDArray[np.int64] | None,
-    *,
-    batch_size: int,
-    max_tokens: int | None,
-    progress: bool,
-    out: str | os.PathLike[str] | None,
-) -> NDArray[np.float64]:
-    """Score every sequence; (S, K), with K = 1 for the pairs of a multiple-choice model."""
+def _score(items: Items, gold: NDArray[np.int64] | None, failures: Mapping[str, str], **how: Any) -> Scores:
+    """Score every sequence, and join those of an item."""
     classifier, sequences = items.classifier, items.sequences()
 
     @torch.inference_mode()
@@ -181,14 +189,24 @@ def _logits(
         "choices": items.counts.tolist() if items.joint else None,
         "truncated": int(items.encoded.truncated.sum()),
         "way": str(items.way),
+        "failures": dict(failures),
     }
-    columns = sequences.run(
-        "logits",
-        score,
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        progress=progress,
-        out=out,
-        notes={ITEMS: about},
+    return _assemble(about, sequences.run("logits", score, notes={ITEMS: about}, **how))
+
+
+def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:
+    """Join the logits of all sequences with what is kept beside them."""
+    ids, counts, labels, names = (about[key] for key in ("ids", "choices", "labels", "label_names"))
+    rows, reasons = columns.whole(np.repeat(np.arange(len(ids)), 1 if counts is None else counts))
+    kept = np.setdiff1d(np.arange(len(ids)), list(reasons))
+    logits = np.asarray(columns["logits"], dtype=np.float64)[rows]
+    table = logits if counts is None else Ragged.of(logits[:, 0], np.array(counts, dtype=np.int64)[kept]).table()
+    return Scores(
+        ids=tuple(ids[item] for item in kept),
+        logits=table,
+        labels=None if labels is None else np.array(labels, dtype=np.int64)[kept],
+        label_names=None if names is None else tuple(names),
+        truncated=int(about["truncated"]),
+        way=about["way"],
+        failures={**about["failures"], **{ids[item]: reason for item, reason in reasons.items()}},
     )
-    return columns.array("logits")

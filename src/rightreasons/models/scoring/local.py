@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import check_count, check_number
 from rightreasons.models.loading import first_line
 from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
 from rightreasons.models.running.batching import length_batches
 from rightreasons.models.running.fingerprint import (
-    fingerprint_arrays,
     fingerprint_model,
     fingerprint_texts,
     fingerprint_tokenizer,
@@ -216,7 +216,7 @@ class LocalEngine:
             kind="generated answers",
             inputs=lambda: {
                 "ids": fingerprint_texts(names),
-                "texts": fingerprint_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
+                "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
                 "options": {
                     "temperature": temperature, "max_new_tokens": max_new_tokens, "stop": list(stop), "seed": seed,
                 },

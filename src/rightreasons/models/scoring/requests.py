@@ -38,6 +38,7 @@ def tokenize_choices(
     start_token: int | None,
     max_length: int,
     model_name: str,
+    failures: dict[int, str] | None = None,
 ) -> list[list[Asked]]:
     """Tokenize each prompt with each of its choices, as lm-evaluation-harness's `loglikelihood` does.
 
@@ -51,6 +52,7 @@ def tokenize_choices(
         start_token: The token in place of an empty prompt; None for a tokenizer without such a token.
         max_length: Maximum tokens that the model reads.
         model_name: What the user called the model.
+        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
 
     Returns:
         As `tokenize_continuations`, which also says what is raised.
@@ -62,7 +64,14 @@ def tokenize_choices(
         for prompt, head, row in zip(prompts, heads, rows, strict=True)
     ]
     return tokenize_continuations(
-        tokenizer, names, heads, texts, start_token=start_token, max_length=max_length, model_name=model_name
+        tokenizer,
+        names,
+        heads,
+        texts,
+        start_token=start_token,
+        max_length=max_length,
+        model_name=model_name,
+        failures=failures,
     )
 
 
@@ -76,6 +85,7 @@ def tokenize_continuations(
     max_length: int,
     model_name: str,
     bare: bool = False,
+    failures: dict[int, str] | None = None,
 ) -> list[list[Asked]]:
     """Tokenize each text with each of its continuations.
 
@@ -92,9 +102,11 @@ def tokenize_continuations(
         max_length: Maximum tokens that the model reads.
         model_name: What the user called the model.
         bare: Whether the texts have all of their special tokens, as those of a chat template have.
+        failures: Takes the reasons why items cannot be asked, by their positions; None raises the first.
 
     Returns:
-        N lists: one `Asked`, or several where a text is cut so that its continuations see different parts of it.
+        N lists: one `Asked`, or several where a text is cut so that its continuations see different parts of it;
+        none for an item that cannot be asked.
 
     Raises:
         ValueError: If a continuation has no tokens, or more than the model can read, or a text is empty and there is no
@@ -128,7 +140,15 @@ def tokenize_continuations(
                 # A text that begins with the start token is its own prompt.
                 parts = [part[1:] if not head and part[:1] == first else part for part in parts]
             pairs = [(first, part) for part in parts]
-            items.append(_fit(name, pairs, max_length, model_name))
+            try:
+                items.append(_fit(name, pairs, max_length, model_name))
+            except ValueError as error:
+                if failures is None:
+                    raise
+                failures[len(items)] = str(error)
+                items.append([])
+    if failures and not any(items):
+        raise ValueError(failures[0])
     return items
 
 

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import check_count, check_ids, check_same_length, check_texts
 from rightreasons.models.items import Items, check_max_length
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.batching import pad
-from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.scoring.windows import Windows, encode_windows
 
 MAX_LENGTH = 384
@@ -37,6 +37,7 @@ class SpanAnswers:
         scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
         n_windows: Number of windows of all contexts.
         n_cut: Number of questions that were too long and were cut.
+        failures: Id of a question that the model could not answer -> the reason; it is not among the N.
     """
 
     ids: tuple[str, ...]
@@ -46,6 +47,7 @@ class SpanAnswers:
     scores: NDArray[np.float64]
     n_windows: int
     n_cut: int
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -70,6 +72,7 @@ def predict_answers(
     max_tokens: int | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> SpanAnswers:
     """Mark the answer to each question in its context.
 
@@ -89,6 +92,8 @@ def predict_answers(
         max_tokens: Maximum tokens per padded batch; None for no bound.
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed: a killed run resumes.
+        fail_fast: Whether a question that the model cannot answer is an error (default). If not, it is left out, and
+            `failures` has its id and the reason.
 
     Returns:
         A `SpanAnswers`.
@@ -96,7 +101,7 @@ def predict_answers(
     Raises:
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, a text is empty, the model is of another kind, a logit is not finite,
-            or `out` belongs to another run.
+            or `out` holds other files.
     """
     questions, contexts = check_texts(questions, "questions"), check_texts(contexts, "contexts")
     names = check_ids(range(len(questions)) if ids is None else ids, "ids")
@@ -128,13 +133,28 @@ def predict_answers(
         "spans",
         score,
         # Two contexts of the same tokens may have them at other characters.
-        depends={"places": fingerprint_arrays(windows.places.columns), "answers": [max_answer_tokens, n_best]},
+        depends={"places": digest_of_arrays(windows.places.columns), "answers": [max_answer_tokens, n_best]},
         batch_size=batch_size,
         max_tokens=max_tokens,
         progress=progress,
         out=out,
+        fail_fast=fail_fast,
     )
-    return join_windows(windows, columns, contexts, ids=names, n_best=n_best)
+    rows, reasons = columns.whole(windows.owner)
+    if not reasons:
+        return join_windows(windows, columns, contexts, ids=names, n_best=n_best)
+    kept = np.setdiff1d(np.arange(len(names)), list(reasons))
+    number = np.cumsum(np.isin(np.arange(len(names)), kept)) - 1
+    owners = number[windows.owner[columns.positions[rows]]]
+    answers = join_windows(
+        dataclasses.replace(windows, owner=owners),
+        {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")},
+        [contexts[item] for item in kept],
+        ids=[names[item] for item in kept],
+        n_best=n_best,
+    )
+    failures = {names[item]: reason for item, reason in reasons.items()}
+    return dataclasses.replace(answers, n_windows=len(windows), failures=failures)
 
 
 def span_length(classifier: Classifier, max_length: int | None) -> int:

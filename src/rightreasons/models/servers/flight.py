@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
+from rightreasons.foundations.storing.lease import leased
 from rightreasons.models.protocol import Request
 from rightreasons.models.running.store import Chunk, Column, Store, join
 from rightreasons.models.servers.client import Client, RequestError
@@ -73,9 +75,10 @@ def fly(
     Returns:
         The rows that there are, and why the others have none.
     """
-    store = None
+    store, held = None, contextlib.ExitStack()
     if out is not None:
         store = Store(out, {**run, "requests": digest(requests)})
+        held.enter_context(leased(store.folder))
     before = store.read() if store else Chunk(np.empty(0, np.int64), {})
     waiting = sorted(set(range(len(requests))) - set(before.items.tolist()))
     failures: dict[str, str] = {}
@@ -104,6 +107,7 @@ def fly(
         flight.stop()
         if store:
             store.write(join(computed[written:]))
+        held.close()
     earlier = Usage(**{name: int(np.sum(np.asarray(before.columns[name]))) for name in COUNTED if len(before)})
     return Flown(join([before, *computed]), failures, earlier)
 

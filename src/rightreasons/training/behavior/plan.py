@@ -19,12 +19,13 @@ import rightreasons
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.atomic_write import write_text
 from rightreasons.foundations.code_version import code_version
+from rightreasons.foundations.storing.records import digest_of_value, read_record, set_aside, write_record
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed
 from rightreasons.training.behavior.kinds import KINDS
 from rightreasons.training.behavior.options import CONFIGURATIONS, METHODS, PARTITIONS
 
 FORMAT = "rightreasons.behavior-plan"
-VERSION = 1
+VERSION = 2
 
 # By name, as its module imports this one.
 _RUNNER = "rightreasons.training.behavior.runner:Runner"
@@ -199,16 +200,29 @@ class Plan:
         if not runs:
             raise ValueError("Expected at least one run in the plan, but there is none.")
         plan = cls(path, runs, json.loads(json.dumps(dict(settings))), plan_code(settings))
-        if (path / "plan.jsonl").is_file():
-            known = cls.open(path)
+        known = cls._known(path)
+        if known is not None:
             if known.runs != plan.runs or known.settings != plan.settings:
                 raise ValueError(f"Expected {path} to be empty or to hold this plan, but it holds another one.")
             return known
         (path / "results").mkdir(parents=True, exist_ok=True)
+        rows: list[dict[str, Any]] = [{"key": run.key, **dataclasses.asdict(run)} for run in runs]
         header = {"format": FORMAT, "version": VERSION, "code": plan.code, "settings": plan.settings}
-        rows = [header, *({"key": run.key, **dataclasses.asdict(run)} for run in runs)]
+        rows = [{**header, "content": digest_of_value([header, *rows])}, *rows]
         write_text(path / "plan.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         return plan
+
+    @classmethod
+    def _known(cls, folder: Path) -> Plan | None:
+        """Open the plan in a folder; None where there is none, or it was damaged and is set aside."""
+        file = folder / "plan.jsonl"
+        if not file.is_file():
+            return None
+        try:
+            return cls.open(folder)
+        except ValueError:
+            set_aside(file, "it is damaged")
+            return None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Plan:
@@ -249,19 +263,23 @@ class Plan:
     def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
         """Write the result of a run, complete or not at all."""
         row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
-        write_text(self.folder / "results" / f"{run.key}.json", json.dumps(row, ensure_ascii=False, indent=1))
+        write_record(self._file(run), row, self.inputs(run.key))
+
+    def inputs(self, what: object) -> str:
+        """Digest what a result depends on: the code, the settings of the plan, and what it is of."""
+        return digest_of_value([self.code, self.settings, what])
 
     def results(self) -> list[dict[str, Any]]:
         """Read the results of the finished runs, in the plan's order."""
         return [result for run in self.runs if (result := self._result(run)) is not None]
 
     def _result(self, run: PlannedRun) -> dict[str, Any] | None:
-        """Read the result of a run; None where there is none or the file is damaged."""
-        try:
-            row = json.loads((self.folder / "results" / f"{run.key}.json").read_text("utf-8"))
-        except (FileNotFoundError, ValueError, RecursionError):
-            return None
-        return row if isinstance(row, dict) and row.get("key") == run.key else None
+        """Read the result of a run; None where there is none, or the file was damaged and is set aside."""
+        row: dict[str, Any] | None = read_record(self._file(run), self.inputs(run.key))
+        return row
+
+    def _file(self, run: PlannedRun) -> Path:
+        return self.folder / "results" / f"{run.key}.json"
 
 
 def _read_plan(file: Path) -> tuple[dict[str, Any], list[PlannedRun]]:
@@ -279,6 +297,8 @@ def _read_plan(file: Path) -> tuple[dict[str, Any], list[PlannedRun]]:
         raise ValueError(f"Expected the settings and the code of the plan in {file}, but its first line is damaged.")
     if not rows[1:]:
         raise ValueError(f"Expected at least one run in {file}, but it ends after its header.")
+    if header.pop("content", None) != digest_of_value(rows):
+        raise ValueError(f"Expected a run in each line of {file} as it was written, but one is damaged: plan it again.")
     try:
         return header, [_run(row) for row in rows[1:]]
     except (KeyError, TypeError, AttributeError, RecursionError):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.storing.records import is_sealed, seal
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.frozen import frozen
 from rightreasons.training.behavior.heads import linear_head, train_heads
@@ -114,14 +114,15 @@ class Runner:
 
     def _iid_model(self, seed: int) -> Classifier:
         """Load the model that was trained on independent data, or train it."""
-        folder = self.plan.folder / "models" / f"iid-{seed}"
-        if not folder.is_dir():
+        folder, inputs = self.plan.folder / "models" / f"iid-{seed}", self.plan.inputs(f"iid-{seed}")
+        if not is_sealed(folder, inputs):
             classifier = self._pretrained(seed)
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".iid-"))
+            scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+            shutil.rmtree(scratch, ignore_errors=True)
             classifier.model.save_pretrained(scratch)
             classifier.tokenizer.save_pretrained(scratch)
+            seal(scratch, inputs)
             try:
                 scratch.rename(folder)
             except OSError:  # another shard was faster, with the same model

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rightreasons.data.opening.labels import read_labels
 from rightreasons.foundations.label_names import LabelColumn
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import check_labels, check_texts
 from rightreasons.models.running.batching import Encoded, encode
-from rightreasons.models.running.fingerprint import fingerprint_arrays, fingerprint_texts
+from rightreasons.models.running.fingerprint import fingerprint_texts
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
@@ -156,7 +157,7 @@ def _examples(
 ) -> Examples:
     extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
     digests = [
-        fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
+        digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
         *(fingerprint_texts(map(repr, extra[key])) for key in extra),
     ]
     return Examples(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -16,8 +17,12 @@ import torch
 import transformers
 
 from rightreasons.analysis.behavior.squad_scores import answer_scores
+from rightreasons.foundations.atomic_write import check_folder
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.storing.lease import working_alone
+from rightreasons.foundations.storing.records import MANIFEST, changed_files, digest_of_files, set_aside
+from rightreasons.foundations.storing.stopping import stop_deferred
 from rightreasons.models.loading import (
     Classifier,
     agree_on_padding,
@@ -29,7 +34,7 @@ from rightreasons.models.loading import (
 from rightreasons.models.running.batching import ensure_padding
 from rightreasons.models.running.fingerprint import fingerprint_model
 from rightreasons.models.running.processes import Processes, processes
-from rightreasons.models.running.run import open_store
+from rightreasons.models.running.run import open_store, versions_of
 from rightreasons.models.running.store import Store
 from rightreasons.models.scoring.spans import predict_answers
 from rightreasons.training.metrics import compute_metrics
@@ -42,7 +47,7 @@ from rightreasons.training.tuning.examples import (
     find_label_names,
 )
 from rightreasons.training.tuning.options import TuningOptions
-from rightreasons.training.tuning.random_state import own_random_state
+from rightreasons.training.tuning.random_state import kept_random_state, own_random_state
 from rightreasons.training.tuning.sampling import LengthGroupedSampler
 from rightreasons.training.tuning.span_examples import span_examples
 
@@ -189,6 +194,7 @@ def fine_tune(
         of Fine-tuning BERT, for the warm-up and the small learning rate.
     """
     began = time.perf_counter()
+    check_folder(out)
     task, reading = _TASKS[options.task], options.task == "question_answering"
     if reading and objective.extra_columns:
         raise ValueError("Expected no `extra_columns` for question answering, whose examples are windows.")
@@ -197,7 +203,7 @@ def fine_tune(
     valid_table = None if validation is None else as_dataset(validation, options.task, "validation")
     names = find_label_names(train_table, options.label_names) if options.task == "classification" else None
     tokenizer = load_tokenizer(name, options.revision)
-    with own_random_state(options.seed), quiet():
+    with contextlib.ExitStack() as held, own_random_state(options.seed), quiet():
         model, untrained = _load(task, name, options.revision, names)
         ensure_padding(tokenizer)
         agree_on_padding(model, tokenizer)
@@ -220,9 +226,12 @@ def fine_tune(
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
             "record": dict(record or {}),
         }
-        store = open_store(out, run)
-        if (store.folder / RESULT).is_file():
-            return _open(store)
+        store = open_store(out, {**run, **versions_of(fine_tune)})
+        if workers.is_main:
+            held.enter_context(working_alone(store.folder, "training the same model in it"))
+        finished = workers.main_first(lambda: _open(store))
+        if finished is not None:
+            return finished
 
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
         arguments = {
@@ -238,7 +247,7 @@ def fine_tune(
         if options.freeze_encoder:
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(key in head)
-        trainer = _length_grouped(objective.trainer_class, train_set, options.seed)(
+        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
             model=model,
             args=_arguments(store.folder / CHECKPOINTS, options, arguments),
             data_collator=task.collator(tokenizer=tokenizer),
@@ -253,9 +262,11 @@ def fine_tune(
             trainer.remove_callback(transformers.PrinterCallback)
         if options.head_learning_rate is not None:
             _set_head_learning_rate(trainer, head, options.head_learning_rate)
-        checkpoint = workers.gather(_last_checkpoint(store.folder / CHECKPOINTS))[0]
+        checkpoint = workers.main_first(lambda: _last_checkpoint(store))
         resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
-        loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
+        with stop_deferred() as stopped:
+            trainer.add_callback(_StopAtStep(stopped))
+            loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
         figures = {} if valid_set is None else _figures(trainer)
         if reading and valid_table is not None:
             reader = Classifier(trainer.model, tokenizer, None, name)
@@ -377,21 +388,54 @@ def _checkpointing(checkpoint_steps: int | None, steps: int) -> dict[str, Any]:
     return {"save_strategy": "steps", "save_steps": every, "save_total_limit": 2}
 
 
-def _length_grouped(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:
-    """Give a trainer class the sampler whose order a resumed run repeats."""
+def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
+    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
 
-    class LengthGrouped(trainer_class):  # type: ignore[misc]
+    class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
             return LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
 
-    LengthGrouped.__name__ = trainer_class.__name__
-    return LengthGrouped
+        def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+            # A run that resumes after an evaluation does not repeat it, nor what it draws.
+            with kept_random_state():
+                return super().evaluate(*args, **kwargs)
+
+        def _save_checkpoint(self, model: Any, trial: Any) -> None:
+            super()._save_checkpoint(model, trial)
+            if self.is_world_process_zero():
+                name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
+                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
+
+    Resumable.__name__ = trainer_class.__name__
+    return Resumable
 
 
-def _last_checkpoint(folder: Path) -> str | None:
-    # Trainer writes its state last: a checkpoint without it is incomplete.
-    complete = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
-    return str(max(complete, key=lambda path: int(path.name.rsplit("-", 1)[1]))) if complete else None
+class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
+    """Ends a training that a signal stops when the next step is done, with a checkpoint of that step."""
+
+    def __init__(self, stopped: Callable[[], bool]) -> None:
+        self.stopped = stopped
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_save = control.should_save or self.stopped()
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        if self.stopped():
+            raise KeyboardInterrupt
+
+
+def _last_checkpoint(store: Store) -> str | None:
+    """Return the last checkpoint that is whole; others are set aside."""
+    step_of = {
+        int(path.name.rpartition("-")[2]): path for path in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
+    }
+    for step in sorted(step_of, reverse=True):
+        path = step_of[step]
+        files = store.read_json(f"{CHECKPOINTS}/{path.name}.json")
+        if files is not None and not changed_files(path, files):
+            return str(path)
+        set_aside(path, "it is not whole")
+    return None
 
 
 def _mean_loss(done: Any, first_step: int) -> float | None:
@@ -442,12 +486,28 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
             model.save_pretrained(store.folder)
             tokenizer.save_pretrained(store.folder)
         # The result comes last: it marks the run as finished.
-        store.write_json(RESULT, {key: value for key, value in result.to_dict().items() if key != "folder"})
+        figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
+        own = {
+            MANIFEST,
+            *(path.relative_to(store.folder).as_posix() for path in store.folder.glob(f"{CHECKPOINTS}/**/*")),
+        }
+        files = {name: digest for name, digest in digest_of_files(store.folder).items() if name not in own}
+        store.write_json(RESULT, {**figures, "files": files})
         shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
     workers.gather(None)
 
 
-def _open(store: Store) -> FineTuned:
+def _open(store: Store) -> FineTuned | None:
+    """Open a finished run; None where there is none, or a file of it is damaged, which is set aside."""
     figures = store.read_json(RESULT)
+    if figures is None:
+        return None
+    for name in (damaged := changed_files(store.folder, figures.pop("files"))):
+        if (store.folder / name).exists():
+            set_aside(store.folder / name, "it is damaged")
+    if damaged:
+        set_aside(store.folder / RESULT, f"{damaged[0]} beside it is damaged or gone")
+        return None
+    shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)  # of a run that was killed when it had finished
     names = figures.pop("label_names")
     return FineTuned(folder=str(store.folder), label_names=None if names is None else tuple(names), **figures)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rightreasons.foundations.scores import Scores
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.models.running.run import open_store
+from rightreasons.models.running.store import Store
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
 from rightreasons.training.tuning.examples import Table, as_dataset
 from rightreasons.training.tuning.finetune import fine_tune
@@ -51,7 +52,7 @@ def scored_run(
         `Scores` by the name of the test set.
 
     Raises:
-        ValueError: If `out` belongs to another run, or as in `fine_tune`.
+        ValueError: If `out` holds other files, or as in `fine_tune`.
     """
     train_set = as_dataset(train, task, "train")
     test_sets = {name: as_dataset(table, task, f"tests[{name!r}]") for name, table in tests.items()}
@@ -64,7 +65,8 @@ def scored_run(
         "options": {name: repr(value) for name, value in sorted(options.items())},
     }
     store = open_store(out, run)
-    if not (store.folder / RESULT).is_file():
+    scores = None if store.read_json(RESULT) is None else _stored(store, test_sets)
+    if scores is None:
         trained = fine_tune(
             model_name_or_path,
             train_set,
@@ -94,7 +96,19 @@ def scored_run(
         store.write_json(RESULT, {**trained.to_dict(), "folder": MODEL, "kept": keep_model})
     if not keep_model:
         shutil.rmtree(store.folder / MODEL, ignore_errors=True)
-    return {name: load_scores(store.folder / f"scores-{name}") for name in test_sets}
+    return _load(store, test_sets) if scores is None else scores
+
+
+def _load(store: Store, names: Iterable[str]) -> dict[str, Scores]:
+    return {name: load_scores(store.folder / f"scores-{name}") for name in names}
+
+
+def _stored(store: Store, names: Iterable[str]) -> dict[str, Scores] | None:
+    """Open the scores of a finished run; None where some are damaged, and so to be computed again."""
+    try:
+        return _load(store, names)
+    except ValueError:
+        return None
 
 
 def _fingerprint(table: Any) -> str:

@@ -9,8 +9,8 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.storing.records import digest_of_arrays
 from rightreasons.foundations.validation import check_texts
-from rightreasons.models.running.fingerprint import fingerprint_arrays
 from rightreasons.models.scoring.windows import Windows, encode_windows
 from rightreasons.training.tuning.examples import Examples
 
@@ -48,7 +48,7 @@ def span_examples(dataset: Any, tokenizer: Any, *, max_length: int, stride: int 
         dataset=datasets.Dataset.from_dict(columns),
         lengths=encoded.lengths,
         truncated=windows.n_cut,
-        fingerprint=fingerprint_arrays({**encoded.columns, "offsets": encoded.offsets, "places": places}),
+        fingerprint=digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "places": places}),
     )
 
 

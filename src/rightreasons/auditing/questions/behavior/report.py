@@ -23,6 +23,7 @@ from rightreasons.auditing.schema import AUDIT_FILE
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.storing.swap import swapped_in
 from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import BehaviorOptions
@@ -112,10 +113,12 @@ def write_behavior_report(
     rates = [
         {"model": each.name, "suite": suite.name, "labels": each.matched, **each.result.to_dict()} for each in tested
     ]
-    for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):
-        write_bytes(folder / "figures" / f"{plot.key}.png", plot.png)
-    write_json(folder / RATES, {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0])
-    return write_text(folder / PAGE, page)
+    with swapped_in(folder) as new:
+        for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):
+            write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+        write_json(new / RATES, {"suite": suite.name, "models": rates} if len(tested) > 1 else rates[0])
+        write_text(new / PAGE, page)
+    return folder / PAGE
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -5,8 +5,10 @@ The section has two measures: the eigenvalue, which needs gradients, and contras
 
 from __future__ import annotations
 
+import csv
 import dataclasses
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -58,6 +60,10 @@ MEASURES = {
     "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
 }
 """Name and definition of what the eigenvalue is correlated with, in the order of the table."""
+
+
+RANKING = "ranking.csv"
+"""The file of a report with the items, the hardest first."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,9 +150,19 @@ def _eigenvalue_result(context: AuditContext, items: DifficultyItems) -> p.Secti
         headlines=tuple(headlines.values())[:4],
         parts=(_spread_part(items, headlines), _agreement_part(items), examples),
         limits=_limits(context, items),
-        data=_data(context, items),
+        data=(data := _data(context, items)),
+        files={RANKING: _csv(data["ranking"])} if data["ranking"] else {},
         finding=finding(context, headlines, items.flips, len(items.measured), hardest),
     )
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the ranking as a table for a spreadsheet."""
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows({**row, "words": " ".join(row["words"])} for row in rows)
+    return stream.getvalue()
 
 
 def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.SectionResult:
@@ -161,6 +177,7 @@ def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.Secti
         limits=(*first.limits, *contrast.limits),
         data={**first.data, **contrast.data},
         finding=contrast.finding if verdicts[0] is contrast.verdict else first.finding,
+        files=first.files,
     )
 
 
@@ -193,9 +210,9 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
         ),
     )
     if len(measured) < MIN_ITEMS:
+        why = measured.fisher.failures[0][1] if measured.fisher.failures else "`items` asks for no more."
         raise ValueError(
-            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}: "
-            f"{measured.fisher.failures[0][1]}"
+            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}: {why}"
         )
     flips = None
     if context.task == "classification" and split.text_pairs is None:

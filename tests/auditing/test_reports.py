@@ -1,0 +1,146 @@
+"""The folder of a report: questions are added, other reports are set aside, and a kill leaves the old or the new."""
+
+import contextlib
+import itertools
+import re
+import shutil
+import warnings
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+
+from rightreasons.auditing import audit, compare, read_audit
+from rightreasons.auditing.questions import load_sections
+from rightreasons.auditing.schema import check_files
+from rightreasons.foundations.storing.lease import leased
+from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.models.running.store import Chunk, Store
+from tiny_models import save_tiny_classifier, tiny_texts
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("tiny") / "classifier")
+
+
+@pytest.fixture
+def rows():
+    texts, labels = tiny_texts(40)
+    return datasets.Dataset.from_dict({"text": texts, "label": labels})
+
+
+def test_another_model_sets_the_report_aside(tiny, rows, tmp_path):
+    audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    earlier = (tmp_path / "audit.json").read_bytes()
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+    with pytest.warns(SetAsideWarning, match="about another model, data or settings: it is set aside in"):
+        audit(other, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    assert read_audit(tmp_path)["model"]["name"] == str(other)
+    (aside,) = (tmp_path / ".set-aside").iterdir()
+    assert (aside / "audit.json").read_bytes() == earlier
+    assert read_audit(aside)["model"]["name"] == str(tiny)
+    check_files(aside, read_audit(aside), read_audit(aside)["files"])
+
+
+QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}
+
+
+def asking(model, rows, out, question, **settings):
+    return audit(
+        model, rows, out=out, questions=[question], options={question: QUESTIONS[question]}, n_resamples=20,
+        progress=False, **settings
+    )  # fmt: skip
+
+
+def test_questions_that_are_asked_later_are_added(tiny, rows, tmp_path):
+    """In either order the report is that of both questions at once, file by file."""
+    rows.to_csv(tmp_path / "rows.csv")
+    rows = str(tmp_path / "rows.csv")
+    asking(tiny, rows, tmp_path / "both", "difficulty")
+    later = asking(tiny, rows, tmp_path / "both", "calibration")
+    assert [outcome.question for outcome in later.outcomes] == ["calibration"]
+    once = audit(
+        tiny, rows, out=tmp_path / "once", questions=list(QUESTIONS), options=QUESTIONS, n_resamples=20, progress=False
+    )
+    both, whole = read_audit(tmp_path / "both"), once.audit
+    assert both == later.audit
+    assert [question["question"] for question in both["questions"]] == ["calibration", "difficulty"]
+    assert (both["questions"], both["settings"]) == (whole["questions"], whole["settings"])
+    files = sorted(whole["files"])
+    assert "ranking.csv" in files
+    assert sorted(both["files"]) == files
+    for file in files:
+        if file != "index.html":  # which names the time and the folder
+            assert (tmp_path / "both" / file).read_bytes() == (tmp_path / "once" / file).read_bytes(), file
+    page = (tmp_path / "both" / "index.html").read_text("utf-8")
+    assert "--questions calibration,difficulty" in page
+    assert "--difficulty-items 24" in page
+    assert "--calibration-n-bins 7" in page
+
+
+def test_answers_of_other_code_are_given_anew(tiny, rows, tmp_path, monkeypatch):
+    asking(tiny, rows, tmp_path, "difficulty")
+    before = read_audit(tmp_path)["questions"]
+    monkeypatch.setattr("rightreasons.auditing.reports.package_code", lambda: "another")
+    asked = []
+    section = type(load_sections(["difficulty"])[0])
+    run = section.run
+    monkeypatch.setattr(section, "run", lambda *arguments: asked.append(1) or run(*arguments))
+    with pytest.warns(SetAsideWarning, match=r"difficulty\.json is computed again, as it is of another run"):
+        asking(tiny, rows, tmp_path, "calibration")
+    assert asked == [1]
+    assert read_audit(tmp_path)["questions"][1:] == before
+
+
+def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
+    """Also when that audit was killed, and while it still runs."""
+    killed = tmp_path / ".work" / "difficulty-0123456789abcdef"
+    Store(killed, {"kind": "fisher"}).write(Chunk(np.arange(640), {"x": np.arange(640.0)}))
+    with leased(killed):
+        asking(tiny, rows, tmp_path, "calibration")
+    assert len(Store.open(killed).read()) == 640
+
+
+@pytest.mark.parametrize("moment", range(1, 8))
+def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, rows, tmp_path, monkeypatch, moment):
+    """Ended, as by a kill, at a write, at the swap, and between the files that are put in place."""
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+    for model, name in ((tiny, "old"), (other, "new")):
+        asking(model, rows, tmp_path / name, "calibration")
+    asking(tiny, rows, tmp_path / "report", "calibration")
+    with monkeypatch.context() as patch:
+        calls = itertools.count(1)
+        replace = Path.replace
+
+        def die(path, target):
+            if "report" in str(target) and next(calls) == moment:
+                raise KeyboardInterrupt
+            return replace(path, target)
+
+        patch.setattr(Path, "replace", die)
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a kill tidies nothing up
+        with warnings.catch_warnings(), contextlib.suppress(KeyboardInterrupt):
+            warnings.simplefilter("ignore", SetAsideWarning)
+            asking(other, rows, tmp_path / "report", "calibration")
+    now = read_audit(tmp_path / "report")
+    check_files(tmp_path / "report", now, now["files"])
+    assert now["model"]["name"] in (str(tiny), str(other))
+    like = "old" if now["model"]["name"] == str(tiny) else "new"
+    same = compare(tmp_path / "report", tmp_path / like, n_resamples=20)
+    assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
+
+
+def test_a_report_of_two_audits_is_not_compared(tiny, rows, tmp_path):
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+    first = asking(tiny, rows, tmp_path / "a", "calibration").out
+    second = asking(other, rows, tmp_path / "b", "calibration").out
+    (file,) = (path.name for path in (first / "predictions").iterdir())
+    shutil.copy(second / "predictions" / file, first / "predictions" / file)
+    with pytest.raises(ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"):
+        compare(first, second)
+    audit_json = second / "audit.json"
+    audit_json.write_text(audit_json.read_text("utf-8").replace('"seed": 0', '"seed": 1'), "utf-8")
+    with pytest.raises(ValueError, match="but it was changed or is damaged: repeat the audit"):
+        read_audit(second)

@@ -1,0 +1,130 @@
+"""What the commands are asked under faults: tiny models and data, and one case per command that writes."""
+
+import json
+from pathlib import Path
+
+from rightreasons.cli import main
+from rightreasons.training.tuning.finetune import fine_tune
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_encoder,
+    save_tiny_multiple_choice,
+    tiny_texts,
+)
+from tiny_suites import behavior_suite
+
+QUICK = ("--n-resamples", "20", "--seed", "0")
+
+PRINTS_ONLY = {
+    "data list", "data source", "suite show", "modules",
+}  # fmt: skip
+"""Commands that write no file."""
+
+LEFT_OUT = {
+    "demo": "it is fine_tune and audit, one after another, with a packaged encoder",
+    "judges": "it reads files of judgments and writes one JSON file, as gaps does",
+    "confidence": "it reads files of predictions and writes one JSON file, as gaps does",
+}
+"""Commands that write and have no case, with the reason."""
+
+
+def make_world(folder: Path):
+    """Write the inputs of all cases."""
+    save_tiny_classifier(folder / "model")
+    save_tiny_classifier(folder / "other", seed=1)
+    save_tiny_multiple_choice(folder / "chooser")
+    save_tiny_encoder(folder / "encoder")
+    behavior_suite().write(folder / "suite.jsonl")
+    texts, labels = tiny_texts(40)
+    lines = [f"{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    (folder / "rows.csv").write_text("\n".join(["id,text,label", *lines]))
+    (folder / "data").mkdir()
+    for name, part in (("train", slice(0, 16)), ("test", slice(16, 24))):
+        (folder / "data" / f"{name}.csv").write_text("\n".join(["id,text,label", *lines[part]]))
+    rows = [
+        {
+            "id": str(n), "prompt": f"the {'cat' if n % 3 else 'dog'} number {n}", "label": n % 2,
+            "choices": [f"it was {'good' if n % 2 else 'bad'} {n}", f"it ran {n}"],
+        }
+        for n in range(24)
+    ]  # fmt: skip
+    (folder / "choices.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for name, step in (("first", 3), ("second", 2)):
+        picks = [f"{row['id']},{(row['label'] + (n % step == 0)) % 2}" for n, row in enumerate(rows)]
+        (folder / f"{name}.csv").write_text("\n".join(["id,prediction", *picks]))
+    scores = [f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}" for n in range(60)]
+    (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
+    for name in ("model", "other"):
+        _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
+    _run("ratings", "write", folder / "choices.jsonl", "--out", folder / "sheets", "--raters", "2")
+    for sheet in (folder / "sheets").glob("rater-*.csv"):
+        head, *rest = sheet.read_text("utf-8").splitlines()
+        place = head.split(",").index("answer")
+        cells = [line.split(",") for line in rest]
+        for number, row in enumerate(cells):
+            row[place] = str(1 + number % 2)
+        sheet.write_text("\n".join([head, *map(",".join, cells)]), "utf-8")
+
+
+def _run(*words):
+    try:
+        main([str(word) for word in words])
+    except SystemExit as ended:
+        if ended.code not in (0, None):
+            raise RuntimeError(f"{words}: exit code {ended.code}") from None
+
+
+def _train(world: Path):
+    texts, labels = tiny_texts(44)
+    table = {"text": texts, "label": labels}
+    fine_tune(
+        world / "encoder", table, out="out", validation={"text": texts[:10], "label": labels[:10]}, epochs=3,
+        batch_size=8, learning_rate=3e-3, checkpoint_steps=4, device="cpu", progress=False,
+    )  # fmt: skip
+
+
+def cases(world: Path):
+    """Name -> the commands of a case, each a list of words or a function, which write to the folder they run in."""
+    model, rows, choices = world / "model", world / "rows.csv", world / "choices.jsonl"
+    sheets = sorted(map(str, (world / "sheets").glob("rater-*.csv")))
+    plan = ("out", "--model", model, "--suite", world / "suite.jsonl", "--data", world / "data", "--test-split", "test")
+    plan += ("--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen", "--iid-epochs", "1")
+    named = {
+        "fine_tune": [_train],
+        "audit": [("audit", model, rows, "--questions", "calibration,difficulty", "--difficulty-items", 24, *QUICK)],
+        "calibration": [("calibration", model, rows, *QUICK)],
+        "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
+        "shortcuts": [("shortcuts", model, rows, *QUICK)],
+        "probes": [("probes", world / "chooser", choices, *QUICK)],
+        "behavior": [("behavior", model, world / "suite.jsonl")],
+        "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
+        "card": [("card", world / "of-model", "--to", "out")],
+        "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
+        "cues": [("cues", choices, "--n-permutations", 20)],
+        "gaps": [("gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
+                  "--n-permutations", 20)],
+        "ratings write": [("ratings", "write", choices, "--raters", 2)],
+        "ratings read": [("ratings", "read", choices, *sheets)],
+        "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.jsonl")],
+        "split": [("split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2, "--epochs", 1,
+                   "--max-length", 24)],
+        "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
+        "data build": [("data", "build", "planted_shortcuts", "--config", "lexical")],
+        "data plant": [("data", "plant", rows, "--unfit", "drop")],
+        "data export": [("data", "export", choices, "--limit", 8)],
+        "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],
+    }  # fmt: skip
+    return {name: [_with_out(step) for step in steps] for name, steps in named.items()}
+
+
+COVERS = {"learn": {"learn plan", "learn run", "learn collect"}, "fine_tune": set()}
+"""The commands that a case covers, where they are not its name."""
+
+
+def _with_out(step):
+    """Let the words of a command end with `--out out`, where they do not say where to write."""
+    if callable(step):
+        return step
+    words = [str(word) for word in step]
+    names_it = words[0] in ("learn", "card", "gate", "suite") or "--out" in words
+    return words if names_it else [*words, "--out", "out"]
