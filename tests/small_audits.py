@@ -50,7 +50,7 @@ def small_outcomes():
 def small_audit(folder, *, name="org/model", dataset="reviews", outcomes=None):
     """Write an audit.json into a folder, and return the folder."""
     split = {"name": "test", "role": "primary", "n_items": 150, "n_available": 150, "n_truncated": 0,
-             "fingerprint": "f" * 32, "predictions": None}  # fmt: skip
+             "fingerprint": "f" * 32, "predictions": None, "left_out": []}  # fmt: skip
     audit = {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": "0.0",

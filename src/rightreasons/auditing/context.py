@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.auditing.asking import Asked
+    from rightreasons.auditing.page.parts import Reads
     from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
     from rightreasons.measuring.calibration import JudgedItems
@@ -294,31 +295,46 @@ class AuditContext:
 
     @property
     def digest(self) -> str:
-        """A digest of the model, its tokenizer and the items."""
-        items = [[split.name, split.role, split.fingerprint, list(split.left_out)] for split in self.all_splits]
+        """A digest of the model, its tokenizer and the items, those that are left out included."""
+        items = [[split.name, split.role, split.fingerprint] for split in self.all_splits]
         return digest_of_value([self.model_fingerprint, self._tokenizer_fingerprint, self.dataset_name, items])
 
-    def score_all(self) -> None:
-        """Score every split, and leave out the items that the model cannot score, before any question is asked.
+    def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
+        """Return the splits whose scores a question may ask for."""
+        return {"primary": (self.primary,), "audited": self.splits, "all": self.all_splits}[reads]
+
+    def score_all(self, reads: Iterable[Reads] = ("all",)) -> None:
+        """Score splits, and leave out the items that the model cannot score, before any question is asked.
 
         A split that cannot be scored at all is left as it is: each question that asks for its scores says so.
+
+        Args:
+            reads: The splits that the questions may ask for; the primary one is scored always, as reports are compared
+                by it.
         """
-        for split in self.all_splits:
+        for split in dict.fromkeys(split for each in ("primary", *reads) for split in self.read(each)):
             try:
                 scores = self._predict(split)
-            except ValueError as error:
-                self._errors[split.name] = error
-                continue
-            if scores.failures:
-                if self.fail_fast:
-                    raise ValueError(next(iter(scores.failures.values())))
+                reason = next(iter(scores.failures.values()), "")
+                if reason and self.fail_fast:
+                    raise ValueError(reason)
                 if not len(scores):
                     raise ValueError(
                         f"Expected answers of {self.model_name} to the items of “{split.name}”, but none of "
-                        f"{len(split)} can be read: {next(iter(scores.failures.values()))}."
+                        f"{len(split)} can be read: {reason}."
                     )
+            except ValueError as error:
+                if self.fail_fast:
+                    raise
+                self._errors[split.name] = error
+                continue
+            if scores.failures:
                 split = self._leave_out(split, tuple(scores.failures.items()))
             self._scores[split.name] = scores
+
+    def has_scores(self, split: AuditSplit) -> bool:
+        """Say whether a split is scored: it is not where no question asked for that, or where those that did failed."""
+        return split.name in self._scores
 
     def _leave_out(self, split: AuditSplit, left_out: tuple[tuple[str, str], ...]) -> AuditSplit:
         gone = {name for name, _ in left_out}
@@ -359,7 +375,10 @@ class AuditContext:
         if found.name in self._errors:
             raise self._errors[found.name]
         if found.name not in self._scores:
-            self._scores[found.name] = self._predict(found)
+            scores = self._predict(found)
+            for reason in scores.failures.values():  # its items are in use already
+                raise ValueError(reason)
+            self._scores[found.name] = scores
         return self._scores[found.name]
 
     def judged(self, split: AuditSplit) -> JudgedItems:

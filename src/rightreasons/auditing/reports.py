@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rightreasons.auditing.answers import load_answer, save_answer
-from rightreasons.auditing.context import WORK, AuditContext, AuditSplit
+from rightreasons.auditing.context import WORK, AuditContext
 from rightreasons.auditing.options import question_options
 from rightreasons.auditing.page.parts import Section
 from rightreasons.auditing.page.report import Outcome
@@ -48,6 +48,10 @@ class Report:
         self.context, self.folder = context, context.out
         own = {name: value for name, value in settings.items() if name not in _BESIDE}
         self.subject = digest_of_value([context.digest, own])
+
+    def sections(self, asked: Sequence[str]) -> list[Section]:
+        """Return the sections of the questions that are asked and of those that the report has."""
+        return load_sections([*asked, *self._earlier(asked)])
 
     def to_ask_again(self, asked: Sequence[str]) -> list[tuple[Section, Options]]:
         """Return the questions of the earlier report whose answers are gone or of other code, with their options."""
@@ -93,7 +97,7 @@ class Report:
         earlier = self._read()
         with swapped_in(self.folder, self._files) as new:
             for split in self.context.all_splits:
-                if has_scores(self.context, split):
+                if self.context.has_scores(split):
                     save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
             for outcome in outcomes:
                 for plot in outcome.result.plots if outcome.result else ():
@@ -108,7 +112,9 @@ class Report:
         return record
 
     def _inputs(self, question: str, options: Options) -> str:
-        return digest_of_value([self.subject, question, options.to_dict(), package_code()])
+        (section,) = load_sections([question])
+        left_out = [[split.name, list(split.left_out)] for split in self.context.read(section.reads)]
+        return digest_of_value([self.subject, left_out, question, options.to_dict(), package_code()])
 
     def _read(self) -> dict[str, Any] | None:
         """Read the audit.json that is there; None where there is none that can be read."""
@@ -154,12 +160,3 @@ class Report:
             f"The earlier report in {self.folder} is damaged, or about another model, data or settings: it is set "
             f"aside in {place}."
         )
-
-
-def has_scores(context: AuditContext, split: AuditSplit) -> bool:
-    """Say whether the model has scores for a split: where it has none, the questions that ask for them have failed."""
-    try:
-        context.scores(split)
-    except ValueError:
-        return False
-    return True

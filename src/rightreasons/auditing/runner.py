@@ -33,7 +33,7 @@ from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import percent, short_name
 from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
-from rightreasons.auditing.reports import OWN, PAGE, Report, has_scores
+from rightreasons.auditing.reports import OWN, PAGE, Report
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.foundations.atomic_write import check_folder
@@ -179,12 +179,12 @@ def audit(
             tell(line)
     # Check every question's applicability first, so that a bad suite or folder fails before any computation.
     applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
-    context.score_all()
+    everything = {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    report = Report(context, everything)
+    context.score_all(section.reads for section in report.sections(asked))
     if tell is not None and _is_main():
         for line in _left_out_told(context):
             tell(line)
-    everything = {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
-    report = Report(context, everything)
     for section, its in report.to_ask_again(asked):
         applicable.append((section, _applies(section, context, its)))
         chosen[section.question] = its
@@ -344,7 +344,7 @@ def _record(
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
             "n_parameters": context.n_parameters,
-            "batching": (context.scores().way or None) if has_scores(context, context.primary) else None,
+            "batching": (context.scores().way or None) if context.has_scores(context.primary) else None,
             "prompt": None if context.prompted is None else context.prompted.describe(),
             "server": context.server,
         },
@@ -368,7 +368,7 @@ def _record(
 
 
 def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    scored = has_scores(context, split)
+    scored = context.has_scores(split)
     return {
         "name": split.name,
         "role": split.role,
@@ -512,7 +512,12 @@ def _padding_told(classifier: Asked | StoredModel) -> list[str]:
 def _right(context: AuditContext) -> str:
     """Say how many generated answers are right, where no section does, as they have no confidence."""
     split = context.primary
-    if context.prompted is None or not context.prompted.answers_once or not split.labeled.any():
+    if (
+        context.prompted is None
+        or not context.prompted.answers_once
+        or not context.has_scores(split)
+        or not split.labeled.any()
+    ):
         return ""
     right = (context.scores(split).predicted == split.labels)[split.labeled]
     total = len(right) + len(split.left_out)

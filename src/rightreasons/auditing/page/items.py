@@ -52,12 +52,9 @@ def items_of(context: AuditContext) -> Items | None:
         return None
     best: Items | None = None
     for split in context.splits:
-        if not split.labeled.any():
+        if not split.labeled.any() or not context.has_scores(split):
             continue
-        try:
-            scores = context.scores(split)
-        except ValueError:  # the questions that ask for them have failed, and say why
-            continue
+        scores = context.scores(split)
         predicted, confidence = scores.predicted, scores.confidence
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]

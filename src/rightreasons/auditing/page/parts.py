@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from rightreasons.foundations.results import Result, plain
 from rightreasons.measuring.estimates import Estimate as Estimate
@@ -397,6 +397,10 @@ def applies_not(reason: str) -> Applicability:
     return Applicability(False, reason)
 
 
+Reads: TypeAlias = Literal["primary", "audited", "all"]
+"""Splits of an audit: the primary one, those that are audited, or the validation split too."""
+
+
 @runtime_checkable
 class Section(Protocol):
     """One question of the audit; its options are an instance of its class in `measuring.options.QUESTIONS`.
@@ -407,6 +411,7 @@ class Section(Protocol):
         order: Its place in the report, 1 to 6 as in the six questions.
         needs_labels: Whether it needs labels; data without any is refused when the question is asked.
         without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
+        reads: The splits whose scores it may ask for: the primary one, all audited ones, or the validation split too.
     """
 
     question: str
@@ -414,6 +419,7 @@ class Section(Protocol):
     order: int
     needs_labels: bool
     without_model: str
+    reads: Reads
 
     def applies(self, context: AuditContext, options: Any) -> Applicability:
         """Say whether the question can be asked of this model and data, and if not, why."""

@@ -36,6 +36,7 @@ class Behavior:
         "A suite asks the model about other texts; "
         "stored answers to a suite are scored by `rightreasons behavior SUITE --predictions FILE`."
     )
+    reads: p.Reads = "primary"
 
     def applies(self, context: AuditContext, options: BehaviorOptions) -> p.Applicability:
         """Ask for a classifier and a suite of texts to classify."""

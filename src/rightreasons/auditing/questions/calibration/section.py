@@ -69,6 +69,7 @@ class Calibration:
     order = 1
     needs_labels = True
     without_model = ""
+    reads: p.Reads = "all"
 
     def applies(self, context: AuditContext, options: CalibrationOptions) -> p.Applicability:
         """Ask for labels on the primary split."""

@@ -50,6 +50,7 @@ class Cues:
     order = 3
     needs_labels = True
     without_model = ""
+    reads: p.Reads = "primary"
 
     def applies(self, context: AuditContext, options: CuesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items."""

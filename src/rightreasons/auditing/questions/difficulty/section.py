@@ -99,6 +99,7 @@ class Difficulty:
     order = 5
     needs_labels = False
     without_model = ""  # contrast sets need none
+    reads: p.Reads = "audited"
 
     def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
         """Ask for contrast sets, or for some items and a model whose word embeddings can be moved."""

@@ -78,6 +78,7 @@ class Probes:
     order = 4
     needs_labels = True
     without_model = ""  # the log of a harness may have the changed items
+    reads: p.Reads = "primary"
 
     def applies(self, context: AuditContext, options: ProbesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items that texts can be borrowed from."""

@@ -72,6 +72,7 @@ class Shortcuts:
     order = 2
     needs_labels = True
     without_model = "Attributions take gradients of the model, which stored predictions do not have."
+    reads: p.Reads = "primary"
 
     def applies(self, context: AuditContext, options: ShortcutsOptions) -> p.Applicability:
         """Ask for a classifier, its training data with all labels, and some labeled items."""
