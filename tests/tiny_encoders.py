@@ -1,5 +1,7 @@
 """Tiny encoders of six architectures with tokenizers of their own kind, built from configurations: nothing fetched."""
 
+import contextlib
+
 import torch
 import transformers as tf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -121,3 +123,19 @@ def _config(architecture, tokenizer, n_labels):
         **BART_SIZES,
         **common,
     )
+
+
+@contextlib.contextmanager
+def refusing(classifier, word):
+    """Let a classifier fail where a word is among what it reads."""
+    token = classifier.tokenizer.convert_tokens_to_ids(word)
+
+    def refuse(_, inputs):
+        if (inputs[0] == token).any():
+            raise IndexError("out of range")
+
+    hook = classifier.model.get_input_embeddings().register_forward_pre_hook(refuse)
+    try:
+        yield
+    finally:
+        hook.remove()

@@ -16,7 +16,7 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "data source", "suite show", "modules",
+    "data list", "data source", "doctor", "modules", "suite show",
 }  # fmt: skip
 """Commands that write no file."""
 

@@ -25,7 +25,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, one_line
-from rightreasons.foundations.validation import check_labels, check_same_length, check_texts
+from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
 from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
@@ -440,6 +440,7 @@ def measure_shortcuts(
     attribution: Mapping[str, Any] | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> ShortcutMeasurement:
     """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
@@ -462,6 +463,7 @@ def measure_shortcuts(
         attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}.
         progress: Whether to show progress bars.
         out: A folder for the attributions, from which a killed run resumes.
+        fail_fast: Whether an item that the model cannot read is an error (default); if not, it is left out.
 
     Returns:
         `ShortcutMeasurement`.
@@ -489,15 +491,18 @@ def measure_shortcuts(
         max_length=_max_length(classifier, settings),
         progress=progress,
         out=out,
+        fail_fast=fail_fast,
     )
-    n_given, rows = len(attributions), np.flatnonzero(attributions.valid)
+    places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
+    n_given, valid = len(gold), np.flatnonzero(attributions.valid)
+    rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
     left_out = _left_out(classifier, attributions, settings)
     if len(rows) < max(1, settings.min_valid * n_given):
         raise WithheldError(
             f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
         )
     if left_out:
-        attributions, gold = attributions.take(rows), gold[rows]
+        attributions, gold = attributions.take(valid), gold[rows]
     probabilities = softmax(np.asarray(attributions.logits))
     predicted = probabilities.argmax(axis=1)
     found = find_shortcuts(
@@ -591,14 +596,19 @@ def training_heads(
 
 def _left_out(classifier: Classifier, attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
+    n_given, failed = len(attributions) + len(attributions.failures), ""
+    if attributions.failures:
+        name, reason = next(iter(attributions.failures.items()))
+        failed = f"{len(attributions.failures):,} of {n_given:,} items are left out, the first {name!r}: {reason}"
     if not attributions.n_invalid:
-        return ""
+        return failed
     why = "their gradients are not finite"
     if settings.max_gap is not None:
         why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
     precision = str(classifier.model.dtype).removeprefix("torch.")
     hint = "" if precision in ("float32", "float64") else f": the model is in {precision}, load it in float32"
-    return f"{attributions.n_invalid:,} of {len(attributions):,} items are left out, because {why}{hint}."
+    invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}{hint}."
+    return f"{invalid} {failed}".rstrip()
 
 
 def with_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,34 @@ from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE, Way
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], Mapping[str, Column]]
+
+
+NO_WORDS = "Its text has no words."
+"""Why an empty text is left out."""
+
+
+def leave_out_empty(
+    texts: Sequence[str], ids: Iterable[object] | None, labels: Any
+) -> tuple[list[str], list[str], Any, dict[str, str]]:
+    """Leave out the texts without words, unless all are.
+
+    Args:
+        texts: N texts.
+        ids: N unique ids, or None.
+        labels: (N,) labels, or None.
+
+    Returns:
+        The other texts, their ids and labels, and id -> reason of those that are left out.
+    """
+    texts = check_texts(texts, "texts", allow_empty=True)
+    names = check_ids(range(len(texts)) if ids is None else ids, "ids")
+    check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
+    rows = [row for row, text in enumerate(texts) if text.strip()]
+    if len(rows) in (0, len(texts)):
+        return texts, names, labels, {}
+    failures = {name: NO_WORDS for name, text in zip(names, texts, strict=True) if not text.strip()}
+    kept = None if labels is None else [labels[row] for row in rows]
+    return [texts[row] for row in rows], [names[row] for row in rows], kept, failures
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -163,6 +192,11 @@ class Items:
         return offsets_of(self.counts)
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(N,) how many tokens the sequences of each item have, special tokens included."""
+        return np.add.reduceat(self.encoded.lengths, self.offsets[:-1])
+
+    @property
     def truncated(self) -> NDArray[np.bool_]:
         """(N,) whether a sequence of the item was cut."""
         return np.logical_or.reduceat(self.encoded.truncated, self.offsets[:-1])
@@ -222,8 +256,14 @@ class Items:
         Raises:
             ValueError: If the model fails; the error names the first item.
         """
-        try:
+        with self._named(batch):
             return self.classifier.model(**inputs)
+
+    @contextlib.contextmanager
+    def _named(self, batch: NDArray[np.int64]) -> Iterator[None]:
+        """Name the items of a batch at which a model fails."""
+        try:
+            yield
         except (RuntimeError, IndexError) as error:
             raise ValueError(
                 f"Expected a model that can read every item, but {self.classifier.name} fails at item "
@@ -284,7 +324,7 @@ class Items:
         encoded, model = self.encoded, self.classifier.model
 
         def run(batch: NDArray[np.int64]) -> Mapping[str, Column]:
-            with padding_token(model, encoded.padding["input_ids"]):
+            with padding_token(model, encoded.padding["input_ids"]), self._named(batch):
                 return compute(self.inputs(batch), batch)
 
         return run_model(

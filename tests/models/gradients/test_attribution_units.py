@@ -16,7 +16,7 @@ from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models.gradients.attribution import AttributionOptions, integrated_gradients
 from rightreasons.models.gradients.words import word_of_piece, word_spans
 from rightreasons.models.scoring.classes import predict
-from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
+from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 TEXTS = list(TEXTS)
 QUICK = {"method": "gauss_legendre", "steps": 4, "progress": False}
@@ -308,3 +308,26 @@ def test_a_slow_tokenizer_is_refused(bert):
     slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
     with pytest.raises(ValueError, match="Expected a fast tokenizer, which knows the places of its tokens, but Simple"):
         integrated_gradients(slow, ["good"], **QUICK)
+
+
+def test_items_that_the_model_cannot_read_are_left_out():
+    classifier = tiny_encoder("bert", n_labels=3)
+    texts, ids = ["the film was good", "awful plot", " ", "a dull plot", "awful"], ["v", "w", "x", "y", "z"]
+    alone = integrated_gradients(classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], **QUICK)
+    with refusing(classifier, "awful"):
+        with pytest.raises(ValueError, match="Expected a model that can read every item"):
+            integrated_gradients(classifier, ["awful"], **QUICK)
+        rest = integrated_gradients(
+            classifier, texts, ids=ids, labels=[2, 0, 1, 1, 0], label="gold", fail_fast=False, **QUICK
+        )
+        gold = integrated_gradients(
+            classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], label="gold", **QUICK
+        )
+    assert (rest.ids, rest.tokens, rest.labels.tolist()) == (alone.ids, alone.tokens, [2, 1])
+    assert rest.explained.tolist() == [2, 1]
+    for name in ("value", "gap", "special_share"):
+        np.testing.assert_allclose(getattr(rest, name), getattr(gold, name), atol=1e-6)
+    np.testing.assert_allclose(rest.scores.values, gold.scores.values, atol=1e-6)
+    assert list(rest.failures) == ["x", "w", "z"]
+    assert rest.failures["x"] == "Its text has no words."
+    assert "fails at item 'z'" in rest.failures["z"]

@@ -11,7 +11,7 @@ from rightreasons.models.gradients.embedding_input import EmbeddingInput
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.fisher_eigen import Solver
 from rightreasons.models.loading import Classifier
-from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, tiny_encoder
+from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 PROMPTS = ["the man fell because", "the glass broke"]
 ENDINGS = [["of the rain", "the floor was dry"], ["so it fell", "because of the man", "not good"]]
@@ -163,6 +163,31 @@ def test_bad_items_cost_no_other_its_result():
     assert "item 'y' has none" in information.failures[1][1]
     assert np.isnan(information.eigenvalues[[1, 2]]).all()
     assert information.eigenvalues[[0, 3]] == pytest.approx(clean.eigenvalues, rel=1e-5)
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_items_that_the_model_cannot_read(fail_fast, tmp_path):
+    classifier = tiny_encoder("bert", n_labels=3)
+    texts, ids = ["the film was good", "awful plot", "a dull plot", "awful"], ["w", "x", "y", "z"]
+    clean = fisher_information(classifier, texts, eigenvector=True, spectrum=True, progress=False)
+    how = {"ids": ids, "eigenvector": True, "spectrum": True, "fail_fast": fail_fast, "progress": False}
+    with refusing(classifier, "awful"):
+        if fail_fast:
+            with pytest.raises(ValueError, match="fails at item 'w', or one of its batch: out of range"):
+                fisher_information(classifier, texts, **how)
+            return
+        information = fisher_information(classifier, texts, out=tmp_path, **how)
+    assert [item for item, _ in information.failures] == ["x", "z"]
+    assert "fails at item 'x'" in information.failures[0][1]
+    assert np.isnan(information.eigenvalues[[1, 3]]).all()
+    for item in (0, 2):
+        assert information.eigenvalues[item] == pytest.approx(clean.eigenvalues[item], rel=1e-5)
+        assert information.spectrum[item] == pytest.approx(clean.spectrum[item], rel=1e-4, abs=1e-9)
+        assert information.token_norms[item] == pytest.approx(clean.token_norms[item], rel=1e-4)
+        assert information.tokens[item] == clean.tokens[item]
+    # The items that failed are stored, and not asked again.
+    again = fisher_information(classifier, texts, out=tmp_path, **how)
+    assert again.failures == information.failures
 
 
 def test_a_model_that_refuses_inputs_embeds():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from rightreasons.models.gradients.integration import Integral, integrate
 from rightreasons.models.gradients.label_words import PromptTokenizer, label_word_classifier
 from rightreasons.models.gradients.merge_pieces import merge_pieces
 from rightreasons.models.gradients.path import Path
-from rightreasons.models.items import Items
+from rightreasons.models.items import Items, leave_out_empty
 from rightreasons.models.loading import Classifier
 from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.running.run import Columns
@@ -72,6 +72,7 @@ class Attributions:
         valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
             them where `max_gap` is None. The numbers of the others should not be read.
         definition: What the scores are, in words.
+        failures: Id of an item that the model could not read -> the reason; it is not among the N.
     """
 
     ids: tuple[str, ...]
@@ -94,6 +95,7 @@ class Attributions:
     baseline: str
     valid: NDArray[np.bool_]
     definition: str
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -143,6 +145,7 @@ def integrated_gradients(
     max_tokens: int = MAX_TOKENS,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> Attributions:
     r"""Attribute each prediction to its tokens by integrated gradients.
 
@@ -198,6 +201,8 @@ def integrated_gradients(
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed: a killed run resumes. Its contents serve every
             `unit`, `merge` and `rank_special`.
+        fail_fast: Whether an item that the model cannot read is an error (default). If not, it is left out, and
+            `failures` has its id and the reason.
 
     Returns:
         `Attributions`.
@@ -223,6 +228,9 @@ def integrated_gradients(
     check_count(max_tokens, "max_tokens")
     if isinstance(classifier, Prompted):
         classifier = label_word_classifier(classifier)
+    failures: dict[str, str] = {}
+    if not fail_fast and text_pairs is None and choices is None:
+        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     items = Items.of(
         classifier, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length, places=True
     )
@@ -274,8 +282,15 @@ def integrated_gradients(
         batch_size=ITEMS_IN_FLIGHT,
         progress=progress,
         out=out,
+        fail_fast=fail_fast,
     )
-    return _attributions(items, gold, columns, options, baseline.name)
+    failures |= {items.ids[item]: reason for item, reason in columns.failures.items()}
+    n_scores = items.counts if items.joint else np.full(len(items), len(classifier.label_names or ()))
+    whole = columns.filled({"scores": items.lengths, "logits": n_scores})
+    attributions = _attributions(items, gold, whole, options, baseline.name)
+    if columns.failures:
+        attributions = attributions.take(columns.positions)
+    return dataclasses.replace(attributions, failures=failures)
 
 
 def _has_types(classifier: Classifier, token_type: int) -> bool:

@@ -129,6 +129,7 @@ def fisher_information(
     max_length: int | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = False,
 ) -> FisherInformation:
     r"""Compute the largest eigenvalue of the input-embedding Fisher information of every item.
 
@@ -162,15 +163,16 @@ def fisher_information(
         max_length: Maximum tokens per sequence; None takes what the model allows.
         progress: Whether to show a progress bar.
         out: A folder for the results, written as they are computed; a killed run resumes.
+        fail_fast: Whether an item that cannot be computed is an error; default False.
 
     Returns:
-        A `FisherInformation`. An item whose text has no tokens, or whose logits are not finite, is in `failures` and
-        does not affect the others.
+        A `FisherInformation`. An item whose text has no tokens, whose logits are not finite, or that the model cannot
+        read, is in `failures` and does not affect the others.
 
     Raises:
         TypeError: If a column is of the wrong kind.
         ValueError: If columns differ in length, an option is wrong, or the model has no word embeddings through which
-            gradients flow.
+            gradients flow, or no item can be read.
 
     References:
         Datta, Kumar, Barnes & Fletcher (2020), "Geometry matters: Exploring language examples at the decision
@@ -195,10 +197,17 @@ def fisher_information(
         solver = options.solver(int(causal.counts.max()))
         with sdpa_kernel(SDPBackend.MATH) if solver.power else nullcontext():
             columns = causal.run(
-                solver, _columns, batch_size=batch_size, max_tokens=max_tokens, progress=progress, out=out
+                solver,
+                _columns,
+                batch_size=batch_size,
+                max_tokens=max_tokens,
+                progress=progress,
+                out=out,
+                fail_fast=fail_fast,
             )
         definition = DEFINITION.replace("of the item (", f"of the prompt (choices by {causal.method}; ")
-        return dataclasses.replace(_fisher_information(causal.items, columns, options), definition=definition)
+        result = _fisher_information(causal.items, columns, causal.counts, options, fail_fast)
+        return dataclasses.replace(result, definition=definition)
     items = Items.of(
         classifier,
         texts,
@@ -229,8 +238,10 @@ def fisher_information(
             max_tokens=max_tokens,
             progress=progress,
             out=out,
+            fail_fast=fail_fast,
         )
-    return _fisher_information(items, columns, options)
+    n_scores = items.counts if items.joint else np.full(len(items), len(classifier.label_names or ()))
+    return _fisher_information(items, columns, n_scores, options, fail_fast)
 
 
 def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Tensor) -> dict[str, Column]:
@@ -254,10 +265,21 @@ def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Ten
     return columns
 
 
-def _fisher_information(items: Items, columns: Columns, options: FisherOptions) -> FisherInformation:
+def _fisher_information(
+    items: Items, columns: Columns, n_scores: NDArray[np.int64], options: FisherOptions, fail_fast: bool
+) -> FisherInformation:
+    reasons = columns.failures
+    columns = columns.filled({"logits": n_scores, "spectrum": n_scores - 1, "token_norms": items.lengths})
     logits = columns.ragged("logits")
     n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[items.offsets[:-1]])
     bad = ~np.isfinite(logits.reduce(np.add)) | ~np.isfinite(columns.array("eigenvalues")) | (n_tokens == 0)
+
+    failures = tuple(
+        (items.ids[item], reasons.get(item) or _why(items, item, int(n_tokens[item])))
+        for item in np.flatnonzero(bad).tolist()
+    )
+    if failures and fail_fast:
+        raise ValueError(failures[0][1])
 
     def column(name: str) -> NDArray[np.float64]:
         return np.where(bad, np.nan, columns.array(name))
@@ -278,7 +300,7 @@ def _fisher_information(items: Items, columns: Columns, options: FisherOptions) 
         starts=None if moved is None else moved.starts,
         ends=None if moved is None else moved.ends,
         truncated=items.truncated,
-        failures=tuple((items.ids[i], _why(items, i, int(n_tokens[i]))) for i in np.flatnonzero(bad).tolist()),
+        failures=failures,
         label_names=items.classifier.label_names,
     )
 

@@ -175,6 +175,7 @@ class CausalFisher:
         max_tokens: int | None,
         progress: bool,
         out: str | os.PathLike[str] | None,
+        fail_fast: bool,
     ) -> Columns:
         """Compute the columns of every item: `columns_of` takes what `Solver` found, scores, embeddings and mask."""
         scorer, asked = self._scorer, self._asked
@@ -217,6 +218,7 @@ class CausalFisher:
             },
             progress=progress,
             out=out,
+            fail_fast=fail_fast,
         )
 
     def _batches(self, batch_size: int, max_tokens: int | None) -> list[NDArray[np.int64]]:

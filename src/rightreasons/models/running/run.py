@@ -66,6 +66,24 @@ class Columns(dict[str, Column]):
             raise ValueError(next(iter(reasons.values())))
         return rows, reasons
 
+    def filled(self, lengths: Mapping[str, NDArray[np.int64]]) -> Columns:
+        """Return the columns over all items, with NaN, or 0 among whole numbers, for those that failed.
+
+        Args:
+            lengths: Column whose rows differ in length -> (N,) the lengths of its rows.
+        """
+        failed = np.array(sorted(self.failures), dtype=np.int64)
+        if not len(failed):
+            return self
+        blank: dict[str, Column] = {}
+        for name, column in self.items():
+            if isinstance(column, Ragged):
+                blank[name] = Ragged.of(np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed])
+            else:
+                value = np.nan if column.dtype.kind == "f" else 0
+                blank[name] = np.full((len(failed), *column.shape[1:]), value, dtype=column.dtype)
+        return Columns(join([Chunk(self.positions, self), Chunk(failed, blank)]), self.failures)
+
     def array(self, name: str) -> NDArray[Any]:
         """Return a column with one value, or one array of a fixed shape, per item."""
         return np.asarray(self[name])

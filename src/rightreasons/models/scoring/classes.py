@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.validation import check_ids, check_same_length, check_texts
-from rightreasons.models.items import Items
+from rightreasons.models.items import Items, leave_out_empty
 from rightreasons.models.loading import Classifier
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running.run import Columns
 from rightreasons.models.running.store import FAILED, Column, Store
 
 ITEMS = "items.json"
-
-NO_WORDS = "Its text has no words."
-"""Why an empty text is left out."""
 
 
 def predict(
@@ -81,14 +77,7 @@ def predict(
         )
     failures: dict[str, str] = {}
     if not fail_fast and text_pairs is None:
-        texts = check_texts(texts, "texts", allow_empty=True)
-        names = check_ids(range(len(texts)) if ids is None else ids, "ids")
-        words = [row for row, text in enumerate(texts) if text.strip()]
-        check_same_length(texts=texts, ids=names, **({} if labels is None else {"labels": labels}))
-        failures = {names[row]: NO_WORDS for row in sorted({*range(len(texts))}.difference(words))}
-        if failures and words:
-            ids, texts = [names[row] for row in words], [texts[row] for row in words]
-            labels = None if labels is None else [labels[row] for row in words]
+        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     gold = items.check_labels(labels)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}

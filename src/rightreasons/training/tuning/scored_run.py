@@ -15,6 +15,7 @@ from rightreasons.models.running.store import Store
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
 from rightreasons.training.tuning.examples import Table, as_dataset
 from rightreasons.training.tuning.finetune import fine_tune
+from rightreasons.training.tuning.options import TuningOptions
 
 MODEL = "model"
 RESULT = "result.json"
@@ -54,6 +55,8 @@ def scored_run(
     Raises:
         ValueError: If `out` holds other files, or as in `fine_tune`.
     """
+    # A mistake sets no earlier run aside.
+    TuningOptions.read({name: value for name, value in options.items() if name in TuningOptions.names()}, "fine_tune")
     train_set = as_dataset(train, task, "train")
     test_sets = {name: as_dataset(table, task, f"tests[{name!r}]") for name, table in tests.items()}
     run = {

@@ -209,6 +209,7 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
             str(options.items),
             str(getattr(context.classifier, "method", "")),
         ),
+        fail_fast=context.fail_fast,
     )
     if len(measured) < MIN_ITEMS:
         why = measured.fisher.failures[0][1] if measured.fisher.failures else "`items` asks for no more."

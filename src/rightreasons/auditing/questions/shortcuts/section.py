@@ -201,6 +201,7 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
         protocol=options.settings(),
         progress=context.progress,
         out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
+        fail_fast=context.fail_fast,
     )
     return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
 
