@@ -42,10 +42,11 @@ def inside(folder, options):
     world.mkdir()
     load_everything()
     freeze_time()
-    known = prepared(world, make_world, cases)
+    names = options.cases.split(",") if options.cases else list(cases(world))
+    known = prepared(world, names, make_world, cases)
     bench = Bench(folder, folder / "faults.so")
     table, lost = {}, 0
-    for name in options.cases.split(",") if options.cases else known:
+    for name in names:
         began, row = time.monotonic(), collections.Counter()
         for fault, at, code, wrong in try_case(bench, known[name], options.most, options.faults.split(",")):
             if fault == "count":
@@ -79,13 +80,13 @@ def load_everything():
         getattr(transformers, name)
 
 
-def prepared(world, make_world, cases):
+def prepared(world, names, make_world, cases):
     """Write the world in a process of its own: what this one starts is forked, and so must not have worked yet."""
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            make_world(world)
+            make_world(world, names)
             code = 0
         finally:
             os._exit(code)

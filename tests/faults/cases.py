@@ -1,6 +1,7 @@
 """What the commands are asked under faults: tiny models and data, and one case per command that writes."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from rightreasons.cli import main
@@ -28,8 +29,8 @@ LEFT_OUT = {
 """Commands that write and have no case, with the reason."""
 
 
-def make_world(folder: Path):
-    """Write the inputs of all cases."""
+def make_world(folder: Path, names: Collection[str]):
+    """Write the inputs of cases."""
     save_tiny_classifier(folder / "model")
     save_tiny_classifier(folder / "other", seed=1)
     save_tiny_multiple_choice(folder / "chooser")
@@ -54,8 +55,14 @@ def make_world(folder: Path):
         (folder / f"{name}.csv").write_text("\n".join(["id,prediction", *picks]))
     scores = [f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}" for n in range(60)]
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
-    for name in ("model", "other"):
+    for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
         _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
+    if "ratings read" in names:
+        _write_sheets(folder)
+
+
+def _write_sheets(folder: Path):
+    """Let two raters answer the same for every item."""
     _run("ratings", "write", folder / "choices.jsonl", "--out", folder / "sheets", "--raters", "2")
     for sheet in (folder / "sheets").glob("rater-*.csv"):
         head, *rest = sheet.read_text("utf-8").splitlines()

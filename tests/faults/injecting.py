@@ -156,6 +156,8 @@ def chosen(count, most):
     """The numbers of the writes at which faults are set: all of 1 to `count`, or `most` of them evenly apart."""
     if most is None or count <= most:
         return list(range(1, count + 1))
+    if most == 1:
+        return [(count + 1) // 2]
     return sorted({1 + round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 

@@ -30,6 +30,9 @@ from rightreasons.foundations.storing.stopping import stopped_by_signals
 
 TRACEBACK = "--traceback"
 
+_INTERRUPTED = 130
+"""What typer returns in place of a KeyboardInterrupt."""
+
 _wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 
 
@@ -95,6 +98,8 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
     try:
         _check_words(words)
         code = typer.main.get_command(_app)(args=list(words), prog_name="rightreasons", standalone_mode=False)
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("Stopped. What was computed is kept, and the same command goes on from there.", err=True)
         return stop_code()

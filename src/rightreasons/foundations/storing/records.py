@@ -66,7 +66,9 @@ class Records:
         if earlier == self.run:
             return
         held = _visible(self.folder)
-        if held and not (self.folder / MANIFEST).exists() and not (self.folder / SET_ASIDE / MANIFEST).exists():
+        # A folder whose manifest is lost is known by its other records.
+        mine = (self.folder / SET_ASIDE / MANIFEST).exists() or any(_is_record(self.folder / name) for name in held)
+        if held and not mine:
             raise ValueError(
                 f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files."
             )
@@ -293,6 +295,17 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None, None
+
+
+def _is_record(path: Path) -> bool:
+    """Tell whether a file is a record that can be read."""
+    if path.suffix != ".npz":
+        return _value_in(path)[1] is not None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return _HEADER in file.files
+    except Exception:  # whatever it is
+        return False
 
 
 def _visible(folder: Path) -> list[str]:

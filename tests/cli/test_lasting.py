@@ -1,0 +1,152 @@
+"""What commands leave when they are stopped, when the disk fails, and when single items fail; how they go on."""
+
+import errno
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from command_line import run
+from rightreasons.auditing import read_audit
+from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.models.items import Items
+from rightreasons.models.running.store import Store
+from tiny_models import save_tiny_classifier, tiny_texts
+
+QUICK = ("--questions", "calibration", "--n-resamples", "20", "--batch-size", "4")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("tiny") / "classifier")
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    texts, labels = tiny_texts(40)
+    file = tmp_path_factory.mktemp("rows") / "rows.csv"
+    file.write_text("\n".join(["text,label", *map(",".join, zip(texts, map(str, labels), strict=True))]))
+    return file
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The items that the model was asked about, batch by batch."""
+    batches, plain = [], Items.asked
+    monkeypatch.setattr(Items, "asked", lambda *it: batches.append(it[2].tolist()) or plain(*it))
+    return batches
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, monkeypatch, name):
+    number, counted = getattr(signal, name), Items.asked
+
+    def interrupted(*it):
+        if len(asked) == 3:
+            os.kill(os.getpid(), number)
+        return counted(*it)
+
+    before = signal.getsignal(number)
+    with monkeypatch.context() as patch:
+        patch.setattr(Items, "asked", interrupted)
+        code, _, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")
+    assert code == 128 + number
+    assert err.splitlines()[-1] == "Stopped. What was computed is kept, and the same command goes on from there."
+    assert signal.getsignal(number) == before
+    done, asked[:] = {item for batch in asked[:3] for item in batch}, []
+    assert len(done) == 12
+    assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0
+    assert {item for batch in asked for item in batch} == {*range(40)} - done
+
+
+def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows, tmp_path, asked, monkeypatch):
+    def full(file, **_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", full)
+        code, out, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")
+    (line,) = [line for line in err.splitlines() if line.startswith("Error")]
+    assert (code, out) == (2, "")
+    assert "chunk-000000" in line
+    assert line.endswith("but it is full: free some, and repeat the same command, which goes on from what it kept.")
+    assert "Traceback" not in err
+    assert len(asked) == 10  # each batch once
+    assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0
+
+
+def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(capsys, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("rightreasons.auditing.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
+    (tmp_path / "notes").write_text("")
+    monkeypatch.chdir(tmp_path)
+    refused = OSError(errno.EROFS, os.strerror(errno.EROFS))
+    code, _, err = run(capsys, "audit", "model", rows, *QUICK, "--out", "notes/report")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        f"Error: Expected --out to be a folder, but {tmp_path / 'notes'} is a file.",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.TemporaryFile", lambda **_: (_ for _ in ()).throw(refused))
+        code, _, err = run(capsys, "audit", "model", rows, *QUICK, "--out", "report")
+    assert code == 2
+    assert err.splitlines()[-1] == (
+        "Error: Expected --out to be a folder that can be written, but report cannot: read-only file system."
+    )
+
+
+def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
+    texts, labels = tiny_texts(40)
+    texts[6] = "the film and and"
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(["id,text,label", *(f"n{n},{t},{y}" for n, (t, y) in enumerate(zip(texts, labels)))]))
+    plain = Items.asked
+
+    def broken(items, inputs, batch):
+        output = plain(items, inputs, batch)
+        output.logits[[items.first[item].endswith("and and") for item in batch]] = float("nan")
+        return output
+
+    monkeypatch.setattr(Items, "asked", broken)
+    options = ("--questions", "calibration,difficulty", "--n-resamples", "20", "--difficulty-items", "24")
+    code, out, err = run(capsys, "audit", tiny, file, *options, "--out", tmp_path / "report")
+    assert code == 0, err
+    (split,) = read_audit(tmp_path / "report")["dataset"]["splits"]
+    reason = f"Expected finite logits, but {tiny} gave NaN or infinity for item 'n6'."
+    assert split["n_items"] == 39
+    assert split["left_out"] == [{"id": "n6", "reason": reason}]
+    assert "39 of 40 items of data are audited; left out: n6:" in " ".join((out + err).split())
+    page = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert "for item &#39;n6&#39;" in page
+    code, _, err = run(capsys, "audit", tiny, file, *options, "--fail-fast", "--out", tmp_path / "other")
+    assert code == 2
+    assert not (tmp_path / "other" / "audit.json").exists()
+    assert err.splitlines()[-1].startswith("Error: Expected ")
+
+
+def test_what_is_damaged_is_computed_again_with_a_line(capsys, tiny, rows, tmp_path, asked):
+    out = tmp_path / "report"
+    assert run(capsys, "audit", tiny, rows, *QUICK, "--out", out)[0] == 0
+    whole = (out / "predictions" / "data.parquet").read_bytes()
+    (folder,) = (out / ".work").glob("predictions-*")
+    (folder / "manifest.json").unlink()
+    chunk = next(folder.glob("chunk-*"))
+    chunk.write_bytes(chunk.read_bytes()[:200])
+    (out / "predictions" / "data.parquet").write_bytes(b"half")
+    asked.clear()
+    code, _, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", out)
+    assert code == 0
+    assert f"{chunk} is computed again, as it is damaged" in err
+    assert len(asked) == 10
+    assert (out / "predictions" / "data.parquet").read_bytes() == whole
+
+
+def test_a_store_that_lost_its_manifest_is_taken_up_again(tmp_path):
+    """Also where the folder is that of `predict(out=…)`, which its user may have copied in part."""
+    store = Store(tmp_path, {"kind": "a"})
+    store.write_arrays("chunk-000000000.npz", {"items": np.arange(3), "x.rows": np.arange(3.0)})
+    (tmp_path / "manifest.json").unlink()
+    assert len(Store(tmp_path, {"kind": "a"}).read()) == 3
+    (tmp_path / "manifest.json").unlink()
+    with pytest.warns(SetAsideWarning, match="of another run"):
+        assert len(Store(tmp_path, {"kind": "b"}).read()) == 0
