@@ -99,7 +99,8 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     texts, labels = tiny_texts(40)
     texts[6] = "the film and and"
     file = tmp_path / "rows.csv"
-    file.write_text("\n".join(["id,text,label", *(f"n{n},{t},{y}" for n, (t, y) in enumerate(zip(texts, labels)))]))
+    lines = [f"n{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    file.write_text("\n".join(["id,text,label", *lines]))
     plain = Items.asked
 
     def broken(items, inputs, batch):

@@ -110,7 +110,7 @@ def test_a_damaged_manifest_loses_no_chunk(tmp_path):
         with pytest.warns(SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged"):
             assert len(Store(tmp_path, RUN).read()) == 50
     text = (tmp_path / "manifest.json").read_text()
-    (tmp_path / "manifest.json").write_text(text.replace("abc", "abd"))  # a changed value, in whole JSON
+    (tmp_path / "manifest.json").write_text(text.replace("abc", "abe"))  # a changed value, in whole JSON
     with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"no whole manifest\.json"):
         Store.open(tmp_path)
 
