@@ -160,20 +160,12 @@ def _task_of_data(
     dataset: Any, given: AuditOptions, prompt: Prompt, require_labels: bool
 ) -> tuple[str, Mapping[str, datasets.Dataset]]:
     """Find out whether data has choices, and open it."""
+    from rightreasons.data.opening.datasets import open_task_items
+
     task = given.task
-    if task is None and (given.prompt_column or given.choices_column):
-        task = "multiple_choice"
-    if task is None and (given.text_pair_column or given.label_names or prompt.label_words):
+    if task is None and (given.label_names or prompt.label_words):
         task = "classification"
-    if task is not None:
-        return task, _items(dataset, task, given, require_labels=require_labels)
-    try:
-        return "multiple_choice", _items(dataset, "multiple_choice", given, require_labels=require_labels)
-    except ValueError as no_choices:
-        try:
-            return "classification", _items(dataset, "classification", given, require_labels=require_labels)
-        except ValueError as no_texts:
-            raise ValueError(f"{no_texts} As multiple choice: {no_choices}") from no_texts
+    return open_task_items(dataset, given, task, require_labels=require_labels)
 
 
 def _prompted(

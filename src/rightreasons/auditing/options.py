@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rightreasons.data.opening.options import PredictionOptions, SourceOptions
+from rightreasons.data.opening.options import ItemOptions, PredictionOptions
 from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.options import Options, listed, option
 from rightreasons.measuring.options import QUESTIONS
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditOptions(SourceOptions):
+class AuditOptions(ItemOptions):
     """What is audited, and how."""
 
     split: str | None = option(
@@ -27,8 +27,6 @@ class AuditOptions(SourceOptions):
         "classification or multiple_choice; by default what the model is built for, or the data of a causal model.",
         choices=TASKS,
     )
-    text_column: str | None = option(None, "Column of the texts.")
-    text_pair_column: str | None = option(None, "Column of the second texts.")
     label_names: str | None = option(
         None, "Comma-separated names of the labels in the order of their numbers; by default those of the data."
     )
@@ -58,10 +56,9 @@ class AuditOptions(SourceOptions):
         """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
         keywords = super().source(task)
         if task == "multiple_choice":
-            self._refuse(task, "text_pair_column", "label_names")
-            return keywords | {"prompt_column": keywords["prompt_column"] or self.text_column}
-        texts = {"text_column": self.text_column, "text_pair_column": self.text_pair_column}
-        return {**keywords, **texts, "label_names": listed(self.label_names)}
+            self._refuse(task, "label_names")
+            return keywords
+        return {**keywords, "label_names": listed(self.label_names)}
 
 
 @dataclasses.dataclass(frozen=True)

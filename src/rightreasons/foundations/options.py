@@ -71,8 +71,12 @@ class Options:
 
     @classmethod
     def shown(cls) -> list[dataclasses.Field[Any]]:
-        """Return the options in the order of help and commands: the class's own, then those of the class it extends."""
-        return sorted(dataclasses.fields(cls), key=lambda field: field.name not in inspect.get_annotations(cls))
+        """Return the options in the order of help and commands: the class's own, then those of the classes it extends."""
+
+        def level(field: dataclasses.Field[Any]) -> int:
+            return next(n for n, part in enumerate(cls.__mro__) if field.name in inspect.get_annotations(part))
+
+        return sorted(dataclasses.fields(cls), key=level)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

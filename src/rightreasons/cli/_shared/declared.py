@@ -68,8 +68,8 @@ def _parameters(options: type[Options], argument: str) -> list[inspect.Parameter
     parameters = []
     for field in options.shown():
         kind, default = hints[field.name], field.default
-        if get_origin(kind) is tuple:
-            text = ",".join(map(str, typing.cast("tuple[Any, ...]", default)))
+        if _of_tuple(kind) is not None:
+            text = ",".join(map(str, typing.cast("tuple[Any, ...]", default or ())))
             kind, default = (str, text) if text else (str | None, None)
         flag = prefix + field.name.replace("_", "-")
         info = typer.Option(
@@ -97,13 +97,19 @@ def _read(options: type[Options], values: list[Any]) -> Options:
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
-    if get_origin(kind) is not tuple:
+    element = _of_tuple(kind)
+    if element is None:
         return value
     if value is None:
-        return ()
-    element = get_args(kind)[0]
+        return () if get_origin(kind) is tuple else None
     parts = listed(value) or []
     if not parts or (element is int and not all(part.isascii() and part.isdigit() for part in parts)):
         what = "whole numbers" if element is int else "names"
         raise ValueError(f"Expected `--{name.replace('_', '-')}` to be comma-separated {what}, but got {value!r}.")
     return tuple(element(part) for part in parts)
+
+
+def _of_tuple(kind: Any) -> Any:
+    """Return the type of the elements of a tuple, or of a tuple that may be None; None for another type."""
+    each = next((part for part in (kind, *get_args(kind)) if get_origin(part) is tuple), None)
+    return None if each is None else get_args(each)[0]

@@ -27,6 +27,7 @@ from rightreasons.data.opening.files import FILE_TYPES, dataset_of, read_file, s
 from rightreasons.data.opening.folders import Splits, read_folder, refuse_config
 from rightreasons.data.opening.labels import read_labels
 from rightreasons.data.opening.nested import nested_names, with_nested
+from rightreasons.data.opening.options import SourceOptions
 from rightreasons.data.opening.splits import limited
 from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.label_names import LabelColumn
@@ -244,6 +245,50 @@ def open_splits(
     if isinstance(tables, datasets.Dataset):
         return {str(tables.split or ONLY_SPLIT): tables}
     return {str(name): table for name, table in tables.items()}
+
+
+def open_task_items(
+    name_or_path: Any,
+    source: SourceOptions,
+    task: str | None = None,
+    *,
+    label_names: Sequence[str] | None = None,
+    require_labels: bool = True,
+) -> tuple[str, dict[str, datasets.Dataset]]:
+    """Open every split of a data set whose columns tell its task where it is not named.
+
+    Args:
+        name_or_path: As in `open_dataset`.
+        source: Where the data is and what its columns mean.
+        task: "classification" or "multiple_choice"; None to find out: multiple choice where there are prompts and
+            choices, or else classification.
+        label_names: The names of the classes, of classification alone; None for those that `source` or the data has.
+        require_labels: As in `open_dataset`.
+
+    Returns:
+        The task, and the items of each split by its name.
+
+    Raises:
+        ValueError: As `open_splits`.
+    """
+    if task is None and (source.prompt_column or source.choices_column):
+        task = "multiple_choice"
+    if task is None and (label_names is not None or getattr(source, "text_pair_column", None)):
+        task = "classification"
+
+    def opened(task: str) -> dict[str, datasets.Dataset]:
+        names: dict[str, Any] = {} if label_names is None else {"label_names": label_names}
+        return open_splits(name_or_path, **source.source(task), **names, require_labels=require_labels)
+
+    if task is not None:
+        return task, opened(task)
+    try:
+        return "multiple_choice", opened("multiple_choice")
+    except ValueError as no_choices:
+        try:
+            return "classification", opened("classification")
+        except ValueError as no_texts:
+            raise ValueError(f"{no_texts} As multiple choice: {no_choices}") from no_texts
 
 
 def read_tables(

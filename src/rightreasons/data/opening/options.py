@@ -53,6 +53,22 @@ class SourceOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True)
+class ItemOptions(SourceOptions):
+    """Where a data set is, and which columns its texts, labels and choices are in."""
+
+    text_column: str | None = option(None, "Column of the texts.")
+    text_pair_column: str | None = option(None, "Column of the second texts.")
+
+    def source(self, task: str) -> dict[str, Any]:
+        """Return the keywords of `open_splits` for a task, as `SourceOptions.source`."""
+        keywords = super().source(task)
+        if task == "multiple_choice":
+            self._refuse(task, "text_pair_column")
+            return keywords | {"prompt_column": keywords["prompt_column"] or self.text_column}
+        return keywords | {"text_column": self.text_column, "text_pair_column": self.text_pair_column}
+
+
+@dataclasses.dataclass(frozen=True)
 class PredictionOptions(Options):
     """The columns of a file of predictions; None where their names say it."""
 

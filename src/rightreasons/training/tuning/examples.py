@@ -26,6 +26,9 @@ COLUMNS = {
 }
 
 
+_DEFAULT = "classification"
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Examples:
     """Tokenized examples.
@@ -50,6 +53,17 @@ class Examples:
         """Return the examples sorted by length, which reduces padding where the order does not matter."""
         order = np.argsort(-self.lengths, kind="stable")
         return dataclasses.replace(self, dataset=self.dataset.select(order), lengths=self.lengths[order])
+
+
+def task_of(table: Table) -> str:
+    """Return the task whose columns a table has: question answering, multiple choice, or else classification."""
+    if isinstance(table, datasets.Dataset):
+        columns = set(table.column_names)
+    elif isinstance(table, Mapping):
+        columns = set(table)
+    else:
+        columns = set(table[0]) if isinstance(table, Sequence) and table and isinstance(table[0], Mapping) else set()
+    return next((task for task in ("question_answering", "multiple_choice") if columns >= {*COLUMNS[task]}), _DEFAULT)
 
 
 def as_dataset(table: Table, task: str, name: str) -> Any:

@@ -45,6 +45,7 @@ from rightreasons.training.tuning.examples import (
     choice_examples,
     classification_examples,
     find_label_names,
+    task_of,
 )
 from rightreasons.training.tuning.options import TuningOptions
 from rightreasons.training.tuning.random_state import kept_random_state, own_random_state
@@ -195,13 +196,15 @@ def fine_tune(
     """
     began = time.perf_counter()
     check_folder(out)
-    task, reading = _TASKS[options.task], options.task == "question_answering"
+    kind = options.task or task_of(train)
+    options = dataclasses.replace(options, task=kind)
+    task, reading = _TASKS[kind], kind == "question_answering"
     if reading and objective.extra_columns:
         raise ValueError("Expected no `extra_columns` for question answering, whose examples are windows.")
     name, workers = check_model(model_name_or_path), processes()
-    train_table = as_dataset(train, options.task, "train")
-    valid_table = None if validation is None else as_dataset(validation, options.task, "validation")
-    names = find_label_names(train_table, options.label_names) if options.task == "classification" else None
+    train_table = as_dataset(train, kind, "train")
+    valid_table = None if validation is None else as_dataset(validation, kind, "validation")
+    names = find_label_names(train_table, options.label_names) if kind == "classification" else None
     tokenizer = load_tokenizer(name, options.revision)
     with contextlib.ExitStack() as held, own_random_state(options.seed), quiet():
         model, untrained = _load(task, name, options.revision, names)
@@ -274,7 +277,7 @@ def fine_tune(
 
     result = FineTuned(
         folder=str(store.folder),
-        task=options.task,
+        task=kind,
         label_names=names,
         n_train=len(train_set),
         n_validation=None if valid_set is None else len(valid_set),

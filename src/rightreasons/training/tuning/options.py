@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from rightreasons.data.opening.options import ItemOptions
 from rightreasons.foundations.options import Options, option
 
 TASKS = ("classification", "multiple_choice", "question_answering")
@@ -13,7 +14,11 @@ TASKS = ("classification", "multiple_choice", "question_answering")
 class TuningOptions(Options):
     """How a model is fine-tuned; the options of `fine_tune`."""
 
-    task: str = option("classification", "classification, multiple_choice or question_answering.", choices=TASKS)
+    task: str | None = option(
+        None,
+        "classification, multiple_choice or question_answering; by default what the columns are those of.",
+        choices=TASKS,
+    )
     label_names: tuple[str, ...] | None = option(
         None,
         "Names of the classes, written into the model's configuration; None takes them from a ClassLabel column or "
@@ -53,6 +58,27 @@ class TuningOptions(Options):
                 check_number(getattr(self, name), name, minimum=0.0)
         check_bool(self.freeze_encoder, "freeze_encoder")
         check_seed(self.seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingDataOptions(ItemOptions):
+    """What a model is fine-tuned on; the options of `open_training_data`."""
+
+    train_split: str | None = option(None, "Split to train on; by default train, or the only one.")
+    validation_split: str | None = option(
+        None, "Split to evaluate on after each epoch; by default the first of validation, dev and test with labels."
+    )
+    held_out: float = option(
+        0.2, "Share of the items that is held out for evaluation and audit where no split is left for it; 0 for none."
+    )
+    limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
+
+    def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_fraction
+
+        super().__post_init__()
+        if self.held_out:
+            check_fraction(self.held_out, "held_out", open_ends=True)
 
 
 @dataclasses.dataclass(frozen=True)
