@@ -71,7 +71,7 @@ class Options:
 
     @classmethod
     def shown(cls) -> list[dataclasses.Field[Any]]:
-        """Return the options in the order of help and commands: the class's own, then those of the classes it extends."""
+        """Return the options in the order of help and commands: its own, then those of the classes it extends."""
 
         def level(field: dataclasses.Field[Any]) -> int:
             return next(n for n, part in enumerate(cls.__mro__) if field.name in inspect.get_annotations(part))
