@@ -97,7 +97,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(cap
 
 def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     texts, labels = tiny_texts(40)
-    texts[6] = "the film and and"
+    texts[6], texts[11] = "the film and and", " "
     file = tmp_path / "rows.csv"
     lines = [f"n{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
     file.write_text("\n".join(["id,text,label", *lines]))
@@ -114,9 +114,11 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     assert code == 0, err
     (split,) = read_audit(tmp_path / "report")["dataset"]["splits"]
     reason = f"Expected finite logits, but {tiny} gave NaN or infinity for item 'n6'."
-    assert split["n_items"] == 39
-    assert split["left_out"] == [{"id": "n6", "reason": reason}]
-    assert "39 of 40 items of data are audited; left out: n6:" in " ".join((out + err).split())
+    assert split["n_items"] == 38
+    assert split["left_out"] == [{"id": "n6", "reason": reason}, {"id": "n11", "reason": "Its text has no words."}]
+    told = " ".join((out + err).split())
+    assert "38 of 40 items of data are audited; left out: n6: Expected finite logits" in told
+    assert "item 'n6'; n11: Its text has no words" in told
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "for item &#39;n6&#39;" in page
     code, _, err = run(capsys, "audit", tiny, file, *options, "--fail-fast", "--out", tmp_path / "other")

@@ -1,5 +1,6 @@
 """What the commands are asked under faults: tiny models and data, and one case per command that writes."""
 
+import functools
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -23,8 +24,6 @@ PRINTS_ONLY = {
 
 LEFT_OUT = {
     "demo": "it is fine_tune and audit, one after another, with a packaged encoder",
-    "judges": "it reads files of judgments and writes one JSON file, as gaps does",
-    "confidence": "it reads files of predictions and writes one JSON file, as gaps does",
 }
 """Commands that write and have no case, with the reason."""
 
@@ -45,6 +44,7 @@ def make_world(folder: Path, names: Collection[str]):
     rows = [
         {
             "id": str(n), "prompt": f"the {'cat' if n % 3 else 'dog'} number {n}", "label": n % 2,
+            "easy": n % 5 < 2,
             "choices": [f"it was {'good' if n % 2 else 'bad'} {n}", f"it ran {n}"],
         }
         for n in range(24)
@@ -54,6 +54,10 @@ def make_world(folder: Path, names: Collection[str]):
         picks = [f"{row['id']},{(row['label'] + (n % step == 0)) % 2}" for n, row in enumerate(rows)]
         (folder / f"{name}.csv").write_text("\n".join(["id,prediction", *picks]))
     scores = [f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}" for n in range(60)]
+    answers = [f"{n},{0.3 + 0.07 * (n % 10)},{n % 4 == 0:d}" for n in range(40)]
+    (folder / "answers.csv").write_text("\n".join(["item,confidence,correct", *answers]))
+    verdicts = [f"{n},j,{'ab'[n % 3 == 0]},{'ba'[n % 3 == 0]},{n % 2 + 1}" for n in range(40)]
+    (folder / "judgments.csv").write_text("\n".join(["item,judge,first,second,verdict", *verdicts]))
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
     for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
         _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
@@ -97,7 +101,7 @@ def cases(world: Path):
     plan = ("out", "--model", model, "--suite", world / "suite.jsonl", "--data", world / "data", "--test-split", "test")
     plan += ("--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen", "--iid-epochs", "1")
     named = {
-        "fine_tune": [_train],
+        "fine_tune": [functools.partial(_train, world)],
         "audit": [("audit", model, rows, "--questions", "calibration,difficulty", "--difficulty-items", 24, *QUICK)],
         "calibration": [("calibration", model, rows, *QUICK)],
         "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
@@ -112,6 +116,8 @@ def cases(world: Path):
                   "--n-permutations", 20)],
         "ratings write": [("ratings", "write", choices, "--raters", 2)],
         "ratings read": [("ratings", "read", choices, *sheets)],
+        "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
+        "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.jsonl")],
         "split": [("split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2, "--epochs", 1,
                    "--max-length", 24)],

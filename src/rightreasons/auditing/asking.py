@@ -132,7 +132,9 @@ def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool
     """Open every split of the data in the common schema of a task."""
     from rightreasons.data.opening.datasets import open_splits
 
-    return open_splits(dataset, require_labels=require_labels, **given.source(task))
+    # Texts without words are left out where the others are scored, with their ids.
+    how: dict[str, Any] = {"keep_empty": not given.fail_fast} if task == "classification" else {}
+    return open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
 
 
 def _kind(model: Any, given: AuditOptions) -> str:

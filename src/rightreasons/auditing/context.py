@@ -329,16 +329,16 @@ class AuditContext:
                 self._errors[split.name] = error
                 continue
             if scores.failures:
-                split = self._leave_out(split, tuple(scores.failures.items()))
+                split = self._leave_out(split, scores.failures)
             self._scores[split.name] = scores
 
     def has_scores(self, split: AuditSplit) -> bool:
         """Say whether a split is scored: it is not where no question asked for that, or where those that did failed."""
         return split.name in self._scores
 
-    def _leave_out(self, split: AuditSplit, left_out: tuple[tuple[str, str], ...]) -> AuditSplit:
-        gone = {name for name, _ in left_out}
-        rows = [row for row, name in enumerate(split.ids) if name not in gone]
+    def _leave_out(self, split: AuditSplit, reasons: Mapping[str, str]) -> AuditSplit:
+        left_out = tuple((name, reasons[name]) for name in split.ids if name in reasons)
+        rows = [row for row, name in enumerate(split.ids) if name not in reasons]
         kept = dataclasses.replace(split.take(rows), left_out=left_out)
         self._splits[split.name] = kept
         if split is self.primary:

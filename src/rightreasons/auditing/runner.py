@@ -491,7 +491,7 @@ def _left_out_told(context: AuditContext) -> list[str]:
     lines = []
     for split in context.all_splits:
         if split.left_out:
-            named = "; ".join(f"{name}: {reason}" for name, reason in split.left_out[:3])
+            named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in split.left_out[:3])
             more = f"; and {len(split.left_out) - 3:,} more" if len(split.left_out) > 3 else ""
             whole = len(split) + len(split.left_out)
             lines.append(f"{len(split):,} of {whole:,} items of {split.name} are audited; left out: {named}{more}")

@@ -8,6 +8,7 @@ import datasets
 import pytest
 from huggingface_hub import DatasetCard
 
+from killing import killed_at
 from rightreasons.data.builders.catalog import available_datasets, load_dataset
 from rightreasons.data.builders.publish import card_body, main, publish
 
@@ -60,6 +61,22 @@ def test_a_card_that_is_missing_leaves_nothing_behind(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"):
         publish("planted_shortcuts", tmp_path / "out", card=tmp_path / "README.md", **SIZES)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "moment"), [("rename", 1), *(("replace", moment) for moment in (1, 6, 8, 10, 12))])
+def test_a_build_that_is_killed_is_repeated(tmp_path, monkeypatch, name, moment):
+    """At a file that is written, at the swap, and between the files that are put in place."""
+    how = {"configs": ["mixed"], "cache_dir": tmp_path / "cache", **SIZES}
+    whole = publish("planted_shortcuts", tmp_path / "whole", **how)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, name, killed_at(getattr(Path, name), moment))
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)  # a kill tidies nothing up
+        with pytest.raises(KeyboardInterrupt):
+            publish("planted_shortcuts", tmp_path / "killed", **how)
+    killed = publish("planted_shortcuts", tmp_path / "killed", **how)
+    names = sorted(path.relative_to(whole) for path in whole.rglob("*.*") if path.is_file())
+    assert names == sorted(path.relative_to(killed) for path in killed.rglob("*.*") if path.is_file())
+    assert all((whole / name).read_bytes() == (killed / name).read_bytes() for name in names)
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):

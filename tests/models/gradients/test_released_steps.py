@@ -1,4 +1,4 @@
-"""The attributions of both papers, redone with captum: released code of the one, the text of Du et al. for the other."""
+"""The attributions of both papers, redone with captum: released code of the one, and the text of Du et al."""
 
 import dataclasses
 import itertools

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.sentences import in_one_sentence
 from rightreasons.foundations.storing.lease import leased
 from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.models.running.processes import Processes
 from rightreasons.models.running.run import run_batches
 from rightreasons.models.running.store import Chunk, Store, join
 
@@ -180,6 +182,17 @@ def test_other_batches_may_finish_a_run(tmp_path):
     store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
     columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
     assert columns["y"].tolist() == [i**2 for i in range(10)]
+
+
+def test_the_death_of_a_process_is_one_sentence(monkeypatch):
+    def ended(values):
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:41923")
+
+    monkeypatch.setattr("accelerate.utils.gather_object", ended)
+    with pytest.raises(ConnectionError, match="Expected an answer from all 2 processes, but one has ended") as raised:
+        Processes(0, 2).gather(1)
+    assert "gloo" not in in_one_sentence(raised.value)
+    assert "the same command goes on from there" in in_one_sentence(raised.value)
 
 
 def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):

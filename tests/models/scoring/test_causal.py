@@ -116,6 +116,23 @@ def test_a_store_knows_tokens_and_not_texts_alone(scorer, tmp_path):
         choose_causal(dataclasses.replace(scorer, tokenizer=words), PROMPTS, CHOICES, out=tmp_path, progress=False)
 
 
+def test_a_store_knows_where_items_end(scorer, tmp_path):
+    """A choice that moves from one item to the next has another score."""
+    choose_causal(scorer, PROMPTS[:2], [["it ran", "on"], ["a hill", "was", "happy"]], out=tmp_path, progress=False)
+    moved = [["it ran", "on", "a hill"], ["was", "happy"]]
+    with pytest.warns(SetAsideWarning, match="differs in texts"):
+        stored = choose_causal(scorer, PROMPTS[:2], moved, out=tmp_path, progress=False)
+    fresh = choose_causal(scorer, PROMPTS[:2], moved, progress=False)
+    assert stored.logits.values == pytest.approx(fresh.logits.values, abs=1e-6)
+
+
+def test_both_scorings_of_unconditional_are_stored(scorer, tmp_path, monkeypatch):
+    first = choose_causal(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
+    monkeypatch.setattr(type(scorer.model), "forward", lambda *_, **__: pytest.fail("The model was asked again."))
+    again = choose_causal(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
+    assert again.logits.values.tolist() == first.logits.values.tolist()
+
+
 def test_resumes(scorer, tmp_path):
     first = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     again = choose_causal(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)

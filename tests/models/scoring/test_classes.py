@@ -175,6 +175,31 @@ def test_an_unfinished_run_is_not_opened(classifier, tmp_path):
     next(tmp_path.glob("chunk-*.npz")).unlink()
     with pytest.raises(ValueError, match="to hold 6 predictions, but 0 are there"):
         load_scores(tmp_path)
+    (tmp_path / "items.json").write_text("")
+    with (
+        pytest.warns(SetAsideWarning, match=r"items\.json is computed again"),
+        pytest.raises(ValueError, match=r"no whole items\.json: run the prediction again"),
+    ):
+        load_scores(tmp_path)
+    assert len(predict(classifier, texts, out=tmp_path, progress=False)) == 6
+    assert len(load_scores(tmp_path)) == 6
+
+
+@pytest.mark.filterwarnings("ignore::rightreasons.foundations.storing.notices.SetAsideWarning")
+def test_no_flipped_bit_of_the_items_is_served(classifier, tmp_path):
+    texts, labels = tiny_texts(6)
+    predict(classifier, texts, labels=labels, ids="abcdef", out=tmp_path, progress=False)
+    whole, right = (tmp_path / "items.json").read_bytes(), load_scores(tmp_path)
+    refused = 0
+    for place in range(len(whole)):
+        (tmp_path / "items.json").write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        try:
+            read = load_scores(tmp_path)
+        except ValueError:
+            refused += 1
+        else:
+            assert (read.ids, read.labels.tolist(), read.label_names) == (right.ids, labels, right.label_names)
+    assert refused > 0.8 * len(whole)
 
 
 def test_a_logit_that_is_no_number_names_its_item(classifier_folder):

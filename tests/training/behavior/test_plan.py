@@ -9,6 +9,7 @@ import pytest
 
 from killing import killed_at
 from rightreasons.foundations.code_version import reached_definitions
+from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.training.behavior import plan as behavior_plan
 from rightreasons.training.behavior import runner as behavior_runner
 from rightreasons.training.behavior.collecting import collect_scores
@@ -168,8 +169,44 @@ def test_a_damaged_result_is_not_finished(task, tmp_path):
     files[0].write_text(files[0].read_text()[:20])
     files[1].write_text("[]")
     files[2].write_bytes(b"\xff")
-    assert plan.pending() == runs[:3]
+    with pytest.warns(SetAsideWarning, match="is computed again, as it is damaged"):
+        assert plan.pending() == runs[:3]
     assert [row.seed for row in collect_scores(plan).rows] == [4]
+
+
+@pytest.mark.filterwarnings("ignore::rightreasons.foundations.storing.notices.SetAsideWarning")
+def test_no_flipped_bit_of_a_result_is_collected(task, tmp_path):
+    (run,) = runs = plan_runs(task.suite, configurations=("IID",), seeds=(1,))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    plan.store(run, {"pass_rates": {"words": 0.5, "actors": 0.25}, "iid_accuracy": 0.9})
+    file = tmp_path / "plan" / "results" / f"{run.key}.json"
+    whole, right = file.read_bytes(), plan.results()
+    noticed = 0
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        read = plan.results()
+        noticed += not read
+        assert read in ([], right)  # a flip in the space between two values changes nothing
+    assert noticed > 0.8 * len(whole)
+
+
+def test_a_damaged_model_of_a_plan_is_trained_again(task, tmp_path):
+    runs = plan_runs(task.suite, configurations=("IID",))
+    plan = Plan.create(tmp_path / "plan", runs, task.settings())
+    run_plan(plan, task, progress=False)
+    (whole,) = ({key: value for key, value in row.items() if key != "seconds"} for row in plan.results())
+    (folder,) = (path for path in (plan.folder / "models").iterdir() if not path.name.startswith("."))
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    assert folder.stat().st_mode == plain.stat().st_mode  # colleagues may read it
+    weights = folder / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    (plan.folder / "results" / f"{runs[0].key}.json").unlink()
+    with pytest.warns(SetAsideWarning, match=r"model\.safetensors in it is damaged"):
+        assert run_plan(plan, task, progress=False) == 1
+    assert weights.read_bytes() == content
+    assert [{key: value for key, value in row.items() if key != "seconds"} for row in plan.results()] == [whole]
 
 
 def test_shards_part_the_plan():

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import os
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from rightreasons.data.builders.catalog import builder_class, load_builder
 from rightreasons.foundations.atomic_write import check_folder, write_text, write_with
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.storing.records import SEAL, changed_files, read_record, seal, set_aside
-from rightreasons.foundations.storing.swap import swapped_in
+from rightreasons.foundations.storing.swap import finish_swap, swapped_in
 
 NO_INPUTS = ""
 """A data set on disk depends on nothing but its files: it is written anew and compared."""
@@ -125,6 +126,8 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
 def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
     """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
     root = check_folder(folder)
+    with contextlib.suppress(OSError):
+        finish_swap(root)  # what a killed command had written
     held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
     if held and SEAL not in held and not overwrite:
         raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")

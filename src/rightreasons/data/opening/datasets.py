@@ -57,6 +57,7 @@ def open_dataset(
     revision: str | None = None,
     require_labels: bool = True,
     drop_empty: bool = False,
+    keep_empty: bool = False,
     limit: int | None = None,
     seed: int = 0,
 ) -> Splits:
@@ -83,6 +84,7 @@ def open_dataset(
         revision: A revision on the hub.
         require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
         drop_empty: Whether to leave out rows with an empty text instead of refusing them.
+        keep_empty: Whether to keep them, as "", where there are no second texts, for a caller that names them.
         limit: The maximum number of items per split, chosen by (seed, id) alone (see `chosen_rows`), whatever their
             order and their labels.
         seed: The seed of that choice.
@@ -116,12 +118,15 @@ def open_dataset(
         label = _label_column(data, label_column, require_labels, name)
         texts = [text, *([pair] if pair else [])]
         ids, taken_id = _ids(data, id_column, part, name)
-        rows = _rows_with_words(data, texts, drop_empty, name)
+        keeps = keep_empty and pair is None
+        rows = _rows_with_words(data, texts, drop_empty or keeps, name)
+        rows = np.arange(len(data)) if keeps else rows
         if len(rows) < len(data):  # the ids keep the numbers of the rows
             data, ids = data.select(rows), ids.take(pa.array(rows))
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
-            made[column] = (_arrow(data, source), datasets.Value("string"))
+            values = _arrow(data, source)
+            made[column] = (pc.fill_null(values, "") if keeps else values, datasets.Value("string"))
         if label is not None:
             its = labels[part]
             made["label"] = (its.ids[rows], datasets.ClassLabel(names=list(its.names)))

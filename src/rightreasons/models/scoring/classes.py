@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -64,20 +65,21 @@ def predict(
         ValueError: If columns differ in length, an id comes twice, a label is not one of the model's, a logit is not
             finite (the item is named), no item can be scored, or `out` holds other files.
     """
+    failures: dict[str, str] = {}
+    if not fail_fast and text_pairs is None:
+        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
             raise TypeError(
                 f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
                 f"got {type(classifier).__name__}."
             )
-        return classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
+        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
+        return dataclasses.replace(scores, failures={**failures, **scores.failures}) if failures else scores
     if classifier.label_names is None:
         raise ValueError(
             f"Expected a sequence classifier, but {classifier.name} scores choices: use `predict_choices`."
         )
-    failures: dict[str, str] = {}
-    if not fail_fast and text_pairs is None:
-        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     gold = items.check_labels(labels)
     how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
