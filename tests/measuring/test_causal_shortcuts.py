@@ -56,7 +56,7 @@ def test_the_control_of_a_mark_is_a_mark_or_else_a_word(measured, monkeypatch):
 
     def predict(classifier, texts, **options):
         seen.append(list(texts))
-        return SimpleNamespace(logits=np.array([[0.0, 1.0]] * len(texts)))
+        return SimpleNamespace(logits=np.array([[0.0, 1.0]] * len(texts)), failures={})
 
     monkeypatch.setattr(causal_shortcuts, "predict", predict)
     cue = Cue(0, "~", 3, 1.0, 3, 1.0, 0.1, None, 0.01)
@@ -72,6 +72,28 @@ def test_the_control_of_a_mark_is_a_mark_or_else_a_word(measured, monkeypatch):
     # The texts without their control words come after those without their cues.
     assert "!" not in seen[2][1]
     assert "~" in seen[2][1]
+
+
+def test_an_item_with_a_changed_text_that_fails_is_left_out(measured, monkeypatch):
+    heads = lmi(
+        ["~ good film ; ?", "~ plot a", "~ plot !", "film set ! ? ;", "a set film plot", "good a ; ?"],
+        [0, 0, 0, 1, 1, 1],
+    )
+
+    def predict(classifier, texts, ids, fail_fast, **options):
+        assert not fail_fast
+        failures = {name: "It fails." for name, text in zip(ids, texts, strict=True) if text == "a plot !"}
+        return SimpleNamespace(logits=np.array([[0.0, 1.0]] * (len(texts) - len(failures))), failures=failures)
+
+    monkeypatch.setattr(causal_shortcuts, "predict", predict)
+    cue = Cue(0, "~", 3, 1.0, 3, 1.0, 0.1, None, 0.01)
+    classifier = Classifier(None, SimpleNamespace(mask_token=None), ("down", "up"), "stub")
+    tested = causal_shortcuts.measure_causal_shortcuts(
+        classifier, TEXTS, measured, heads, [cue], fail_fast=False, progress=False
+    )
+    assert ([item.row for item in tested.items], tested.n_failed) == ([0], 1)
+    assert tested.shortcuts.removal.n_items == 1
+    assert all(table.shape == (1, 2) for table in tested.without_cue.values())
 
 
 def test_texts_that_were_left_out_are_no_texts_that_were_measured(measured):

@@ -1,9 +1,12 @@
 """Substitution tests against a model whose answer is known: it counts good and bad words."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from rightreasons.data.perturbing.substitutions import class_words
+from rightreasons.measuring import substitutions
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import substitution_tests
 from rightreasons.models.cnn import build_cnn
@@ -95,6 +98,20 @@ def test_words_that_the_model_does_not_know_are_left_out_and_counted(model):
     )
     assert [attempt.text for attempt in found.attempts] == ["a fine film"]
     assert found.n_unknown == 2
+
+
+def test_changed_texts_that_the_model_cannot_score_are_left_out(model, monkeypatch):
+    def partly(classifier, texts, *, fail_fast, **options):
+        assert not fail_fast
+        rest = [row for row, text in enumerate(texts) if "fine" not in text]
+        scores = predict(classifier, [texts[row] for row in rest], ids=rest, **options)
+        return dataclasses.replace(scores, failures={str(row): "It fails." for row in {*range(len(texts))} - {*rest}})
+
+    monkeypatch.setattr(substitutions, "predict", partly)
+    texts = ["a good film", "the film is bad"]
+    found = substitution_tests(model, texts, LOOKUPS, top_k=1, fail_fast=False, progress=False)
+    assert [attempt.text for attempt in found.attempts] == ["a bad film", "the film is poor", "the film is good"]
+    assert (found.n_failed, found.needed) == (1, (1, 1))
 
 
 class TestSources:

@@ -83,6 +83,7 @@ class CausalMeasurement:
         with_cue: (m, K) probabilities with the cue that is put in, in the order of `inserted`.
         with_control: (m, K) probabilities with the control word that is put in, in the order of `inserted`.
         left_out: removal -> why it was not made.
+        n_failed: Items of which the model could not score a changed text; they are not among `items` or `inserted`.
     """
 
     shortcuts: CausalShortcuts | None
@@ -96,6 +97,7 @@ class CausalMeasurement:
     with_cue: NDArray[np.float64]
     with_control: NDArray[np.float64]
     left_out: Mapping[str, str]
+    n_failed: int = 0
 
 
 @checks_kinds
@@ -120,6 +122,7 @@ def measure_causal_shortcuts(
     resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> CausalMeasurement:
     """Predict the measured items again without their cues, without control words, and with cues of other labels.
 
@@ -141,6 +144,8 @@ def measure_causal_shortcuts(
         resampling: Level of the intervals, number of sign flips; the seed draws the words too, per item.
         progress: Whether to show progress bars.
         out: A folder for the predictions, from which a killed run resumes.
+        fail_fast: Whether a changed text that the model cannot score is an error (default); if not, its item is left
+            out.
 
     Returns:
         `CausalMeasurement`.
@@ -167,8 +172,9 @@ def measure_causal_shortcuts(
     items, places, n_with_cue = _choose(measured, words, named, list(removals), resampling.seed)
 
     def scores(name: str, rows: Sequence[int], edited: list[list[str]]) -> NDArray[np.float64]:
+        table = np.full((len(rows), measured.probabilities.shape[1]), np.nan)
         if not rows:
-            return np.empty((0, measured.probabilities.shape[1]))
+            return table
         result = predict(
             classifier,
             edited[0],
@@ -176,8 +182,11 @@ def measure_causal_shortcuts(
             ids=[measured.attributions.ids[row] for row in rows],
             progress=progress,
             out=None if out is None else Path(out) / name,
+            fail_fast=fail_fast,
         )
-        return softmax(np.asarray(result.logits))
+        failed = [measured.attributions.ids[row] in result.failures for row in rows]
+        table[~np.array(failed)] = softmax(np.asarray(result.logits))
+        return table
 
     rows = [item.row for item in items]
     edited_texts: dict[str, tuple[str, ...]] = {}
@@ -197,6 +206,16 @@ def measure_causal_shortcuts(
         for item in items
     ]
     without_control = scores("control", rows, [list(column) for column in zip(*controls, strict=True)])
+    whole = _whole(without_control, *tables.values())
+    n_failed = len(items) - len(whole)
+    if n_failed:
+        items, rows, without_control = (
+            tuple(items[row] for row in whole),
+            [rows[row] for row in whole],
+            without_control[whole],
+        )
+        tables = {name: table[whole] for name, table in tables.items()}
+        edited_texts = {name: tuple(texts[row] for row in whole) for name, texts in edited_texts.items()}
     # One pass per intervention and one with control words, of which the removals leave this to the insertion.
     n_passes = (len(removals) + 2) * len(columns[0]) - (len(removals) + 1) * len(items)
     inserted = _insertions(measured, words, named, resampling.seed, most=n_passes // 2) if items else ()
@@ -211,6 +230,10 @@ def measure_causal_shortcuts(
         )
         for side in ("cue", "control")
     )
+    whole = _whole(with_cue, with_control)
+    if len(whole) < len(inserted):
+        n_failed += len(inserted) - len(whole)
+        inserted, with_cue, with_control = tuple(inserted[row] for row in whole), with_cue[whole], with_control[whole]
     before = measured.probabilities
     goals = np.array([item.label for item in inserted])
     return CausalMeasurement(
@@ -235,6 +258,7 @@ def measure_causal_shortcuts(
         with_cue=with_cue,
         with_control=with_control,
         left_out=left_out,
+        n_failed=n_failed,
     )
 
 
@@ -275,6 +299,12 @@ def cue_groups(
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _whole(*tables: NDArray[np.float64]) -> list[int]:
+    """Return the rows that are finite in all tables."""
+    finite: list[int] = np.flatnonzero(np.isfinite(np.hstack(tables)).all(axis=1)).tolist()
+    return finite
 
 
 def _tokens(cues: Sequence[Cue], label: int) -> set[str]:

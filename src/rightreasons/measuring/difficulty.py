@@ -390,6 +390,7 @@ def measure_flips(
     batch_size: int = 32,
     seed: int = 0,
     progress: bool = True,
+    fail_fast: bool = True,
 ) -> ExtremeFlips:
     """Replace the most attributed words of the hardest and the easiest items, one at a time.
 
@@ -403,6 +404,7 @@ def measure_flips(
         batch_size: Texts per batch.
         seed: Seed of the candidates.
         progress: Whether to show progress bars.
+        fail_fast: Whether a changed text that the model cannot score is an error (default); if not, it is left out.
 
     Returns:
         What became of the predictions.
@@ -426,6 +428,7 @@ def measure_flips(
         batch_size=batch_size,
         seed=seed,
         progress=progress,
+        fail_fast=fail_fast,
     )
     kept = tuple(kind for kind in KINDS if kind not in REVERSED and (kind != "neighbor" or neighbors == "same_class"))
     return ExtremeFlips(places, n_hard, tests, sources.described, kept)

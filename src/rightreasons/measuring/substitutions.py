@@ -73,6 +73,7 @@ class SubstitutionTests(Result):
         n_items: Number of items.
         n_unknown: Number of replacements that are left out because the model's vocabulary lacks them.
         definition: How words were chosen and replaced.
+        n_failed: Number of changed texts that the model could not score; they are left out.
     """
 
     mode: str
@@ -82,6 +83,7 @@ class SubstitutionTests(Result):
     n_items: int
     n_unknown: int
     definition: str
+    n_failed: int = 0
 
     def of_kind(self, kind: str) -> tuple[Attempt, ...]:
         """Return the attempts with one kind of substitution."""
@@ -106,6 +108,7 @@ def substitution_tests(
     seed: int = 0,
     attributions: Attributions | None = None,
     progress: bool = True,
+    fail_fast: bool = True,
 ) -> SubstitutionTests:
     r"""Replace the words that predictions rest on, one at a time or several at once.
 
@@ -132,6 +135,7 @@ def substitution_tests(
         seed: Seed of the candidates; default 0.
         attributions: Integrated gradients of the texts, unit="word", if they are known already.
         progress: Whether to show progress bars.
+        fail_fast: Whether a changed text that the model cannot score is an error (default); if not, it is left out.
 
     Returns:
         A `SubstitutionTests`.
@@ -180,7 +184,12 @@ def substitution_tests(
                 plans += [(item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)]
     changed = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
     options: dict[str, Any] = {"max_length": max_length, "batch_size": batch_size, "progress": progress}
-    after = softmax(np.asarray(predict(classifier, changed, **options).logits)) if changed else before[:0]
+    after, n_failed = before[:0], 0
+    if changed:
+        scored = predict(classifier, changed, fail_fast=fail_fast, **options)
+        after, n_failed = softmax(np.asarray(scored.logits)), len(scored.failures)
+        rest = [int(name) for name in scored.ids]
+        plans, changed = [plans[row] for row in rest], [changed[row] for row in rest]
     attempts = []
     needed: list[int | None] = [None] * len(keys)
     for (item, kind, changes), text, scores in zip(plans, changed, after, strict=True):
@@ -200,6 +209,7 @@ def substitution_tests(
         n_unknown=n_unknown,
         definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
         "function words are never replaced.",
+        n_failed=n_failed,
     )
 
 

@@ -227,6 +227,7 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
             batch_size=context.batch_size,
             seed=context.seed,
             progress=context.progress,
+            fail_fast=context.fail_fast,
         )
     ids = [split.ids[row] for row in measured.rows]
     dynamics = None if data_map is None else data_map.of_items(ids, context.primary.ids, split.name)
@@ -402,6 +403,8 @@ def _example_part(context: AuditContext, items: DifficultyItems) -> p.Part:
                 text += f" With the {what}, {' and '.join(counts)}."
         if flips.tests.n_unknown:
             text += f" {flips.tests.n_unknown:,} replacements that the model's vocabulary lacks are left out."
+        if flips.tests.n_failed:
+            text += f" {flips.tests.n_failed:,} changed texts that the model could not score are left out."
     lists = tuple(
         p.ExampleList(
             key=f"{name}_examples",

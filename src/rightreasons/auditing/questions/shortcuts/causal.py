@@ -91,7 +91,14 @@ def part(
             p.Column("confidence", "Change of confidence", "share", "Beyond that of the control word."),
         ),
         rows=tuple(rows),
-        note=" ".join(f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()),
+        note=" ".join(
+            [f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()]
+            + (
+                [f"{causal.n_failed:,} items with a changed text that the model could not score are left out."]
+                if causal.n_failed
+                else []
+            )
+        ),
         source=SOURCE,
     )
     by_cue = p.Table(

@@ -241,6 +241,7 @@ def _tested(
             fingerprint_texts(vocabulary),
             json.dumps([[cue.label, cue.token] for cue in cues]),
         ),
+        fail_fast=context.fail_fast,
     )
 
 
