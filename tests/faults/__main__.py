@@ -4,7 +4,6 @@ import argparse
 import collections
 import contextlib
 import importlib
-import json
 import os
 import pkgutil
 import sys
@@ -14,6 +13,12 @@ from pathlib import Path
 
 from faults.injecting import FAULTS, Bench, build, compiler, environment, freeze_time, try_case
 
+MARKS = ("<!-- counts -->", "<!-- end of the counts -->")
+HEAD = (
+    "| command | calls that change files | kills | full disks | flipped bits | ended otherwise |",
+    "|---|---:|---:|---:|---:|---:|",
+)
+
 
 def main():
     """Start a process with the shim, and print a table; the exit code is 1 where something is lost or wrong."""
@@ -21,7 +26,7 @@ def main():
     parser.add_argument("--cases", help="comma-separated cases; all of them by default")
     parser.add_argument("--most", type=int, help="maximum number of writes per case; every write by default")
     parser.add_argument("--faults", default=",".join(FAULTS), help="comma-separated: kill, full, flip")
-    parser.add_argument("--json", help="a file for the counts")
+    parser.add_argument("--page", type=Path, help="a page for the counts; other cases stay in its table")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside is None:
@@ -52,17 +57,33 @@ def inside(folder, options):
             if fault == "count":
                 row["writes"] = at
                 continue
-            row[fault] += 1
-            row[f"{fault} met"] += code != 0
+            row[fault] += fault != "kill" or code < 0  # a call that did not come again killed nothing
             if wrong:
                 lost += 1
                 row["wrong"] += 1
                 print(f"{name}: {fault} at write {at}: {wrong}", flush=True)
         table[name] = dict(row)
         print(f"{name}: {dict(row)} in {time.monotonic() - began:.0f} s", flush=True)
-    if options.json:
-        Path(options.json).write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+        if options.page is not None:
+            write_counts(options.page, table, list(cases(world)))
     return 1 if lost else 0
+
+
+def write_counts(page, table, order):
+    """Write the counts of cases into the table of a page, between its two marks; rows of other cases stay."""
+    before, _, rest = page.read_text("utf-8").partition(MARKS[0])
+    old, _, after = rest.partition(MARKS[1])
+    rows = {}
+    for line in old.splitlines():
+        name, *numbers = (cell.strip().strip("`") for cell in line.strip("| ").split("|"))
+        if name in order:
+            rows[name] = [int(number.replace(",", "")) for number in numbers]
+    for name, row in table.items():
+        rows[name] = [row.get(key, 0) for key in ("writes", *FAULTS, "wrong")]
+    shown = [[f"`{name}`", *rows[name]] for name in order if name in rows]
+    shown.append(["all", *map(sum, zip(*rows.values(), strict=True))])
+    lines = [f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |" for name, *numbers in shown]
+    page.write_text(before + "\n".join([MARKS[0], *HEAD, *lines, MARKS[1]]) + after, "utf-8")
 
 
 def load_everything():
@@ -78,6 +99,29 @@ def load_everything():
                 importlib.import_module(module.name)
     for name in ("Trainer", "AutoTokenizer", "AutoModelForSequenceClassification", "BertForSequenceClassification"):
         getattr(transformers, name)
+    find_slow_things()
+
+
+def find_slow_things():
+    """Read what each process would read again: WordNet, fonts, and the versions of the code."""
+    import matplotlib.pyplot as plt
+
+    from rightreasons.data.perturbing.wordnet import find_wordnet
+    from rightreasons.foundations.code_version import code_of, package_code
+    from rightreasons.models.gradients.attribution import integrated_gradients
+    from rightreasons.models.gradients.fisher import fisher_information
+    from rightreasons.models.scoring.classes import predict
+    from rightreasons.training.tuning.finetune import fine_tune
+
+    with contextlib.suppress(ImportError):
+        find_wordnet()
+    package_code()
+    for function in (predict, integrated_gradients, fisher_information, fine_tune):
+        code_of(function)
+    figure = plt.figure()
+    figure.gca().set_title("fonts")
+    figure.savefig(os.devnull, format="png")
+    plt.close(figure)
 
 
 def prepared(world, names, make_world, cases):

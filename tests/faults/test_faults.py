@@ -1,6 +1,5 @@
 """A short form of `make faults`, and that every command that writes has a case."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import sys
 import pytest
 import typer
 
+from faults.__main__ import MARKS
 from faults.cases import COVERS, LEFT_OUT, PRINTS_ONLY, cases
 from faults.injecting import chosen, compiler
 from rightreasons import cli
@@ -35,11 +35,17 @@ def test_writes_are_chosen_evenly():
 @pytest.mark.slow
 @pytest.mark.skipif(compiler() is None, reason="faults are set by a small library in C, and there is no compiler")
 def test_faults_lose_nothing(root, tmp_path):
-    words = ["--cases", "calibration,suite write", "--most", "1", "--json", tmp_path / "counts.json"]
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n{MARKS[0]}\n| `cues` | 5 | 1 | 2 | 3 | 0 |\n{MARKS[1]}\nAfter.\n", "utf-8")
+    words = ["--cases", "calibration,suite write", "--most", "1", "--page", page]
     path = os.pathsep.join([str(root / "tests"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "faults", *words], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    counts = json.loads((tmp_path / "counts.json").read_text("utf-8"))
-    assert all(row["kill"] == row["kill met"] == 1 for row in counts.values())
+    before, *_, calibration, cues, suite, whole, _, after = page.read_text("utf-8").splitlines()
+    assert (before, after) == ("Before.", "After.")
+    assert calibration.startswith("| `calibration` | ")
+    assert calibration.endswith(" | 1 | 1 | 1 | 0 |")
+    assert (cues, suite) == ("| `cues` | 5 | 1 | 2 | 3 | 0 |", "| `suite write` | 5 | 1 | 1 | 1 | 0 |")
+    assert whole.endswith("| 3 | 4 | 5 | 0 |")

@@ -17,7 +17,7 @@ import torch
 import transformers
 
 from rightreasons.analysis.behavior.squad_scores import answer_scores
-from rightreasons.foundations.atomic_write import check_folder
+from rightreasons.foundations.atomic_write import check_folder, check_room
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.storing.lease import working_alone
@@ -404,7 +404,11 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
                 return super().evaluate(*args, **kwargs)
 
         def _save_checkpoint(self, model: Any, trial: Any) -> None:
-            super()._save_checkpoint(model, trial)
+            try:
+                super()._save_checkpoint(model, trial)
+            except RuntimeError:  # torch does not say that a disk is full
+                check_room(store.folder)
+                raise
             if self.is_world_process_zero():
                 name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
                 store.write_json(f"{name}.json", digest_of_files(store.folder / name))
