@@ -1,5 +1,7 @@
 import json
+import os
 import random
+import signal
 from pathlib import Path
 
 import datasets
@@ -14,6 +16,7 @@ from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.foundations.storing.stopping import stopped_by_signals
 from rightreasons.measuring.shortcuts import measure_shortcuts
 from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_multiple_choice
@@ -177,6 +180,22 @@ def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(encoder_folder, 
         with pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(kill)], **options)
     fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
+
+
+def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, tmp_path):
+    class Signal(Kill):
+        def on_step_end(self, args, state, control, **_):
+            if state.global_step == self.step:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    options = {**QUICK, "epochs": 3, "validation": table(10), "out": tmp_path / "m"}
+    with stopped_by_signals() as code:
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune(encoder_folder, table(44), callbacks=[Signal(7)], **options)
+        assert code() == 143
+    resumed = fine_tune(encoder_folder, table(44), callbacks=[Signal(-1)], **options)
+    assert resumed.resumed_from_step == 7
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
