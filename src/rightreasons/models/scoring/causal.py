@@ -48,7 +48,8 @@ from rightreasons.models.running.processes import default_device
 from rightreasons.models.running.run import Columns, run_model
 from rightreasons.models.running.store import Column
 from rightreasons.models.running.trial import ONE_BY_ONE, SHORTEST, Way, reach_of
-from rightreasons.models.scoring.likelihoods import SHARED, causal_way, likelihoods, n_rows, width
+from rightreasons.models.scoring.likelihoods import SHARED, Prefix, causal_way, likelihoods, n_rows, width
+from rightreasons.models.scoring.prefix import find_common
 from rightreasons.models.scoring.requests import Asked, tokenize_choices
 
 WAY = "way.json"
@@ -59,6 +60,8 @@ ALONE = "alone"
 
 # A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
+# So many tokens that a model has read before take about the memory of one that it reads.
+_HELD = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +202,8 @@ def choose_causal(
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
         max_tokens: Maximum tokens per padded batch; a single item may exceed it.
-        shared_prefix: Whether the prompt may be encoded once per item rather than once per choice (default), which is
-            faster. It is where the model's trial finds it exact.
+        shared_prefix: Whether the prompt may be encoded once per item rather than once per choice, and what many
+            prompts begin with once in all (default), which is faster. It is where the model's trial finds it exact.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
         fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
@@ -344,6 +347,7 @@ def score_asked(
     out: str | os.PathLike[str] | None = None,
     max_tokens: int = 4096,
     shared_prefix: bool = True,
+    common_prefix: bool = True,
     progress: bool = True,
     fail_fast: bool = True,
 ) -> Scored:
@@ -357,14 +361,16 @@ def score_asked(
         out: As in `choose_causal`, also the next four.
         max_tokens: Maximum tokens per padded batch.
         shared_prefix: Whether a prompt may be read once for all of its continuations.
+        common_prefix: Whether what many prompts begin with may be read once; never without `shared_prefix`.
         progress: Whether to show a progress bar.
         fail_fast: Whether an item that cannot be scored is an error.
     """
     parts = list(itertools.chain.from_iterable(items))
     tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
     check_tokens(scorer.model, scorer.name, max(tokens))
-    how: dict[str, Any] = {"max_tokens": max_tokens, "shared_prefix": shared_prefix, "progress": progress}
-    columns, way = _likelihoods(scorer, parts, kind=kind, out=out, fail_fast=fail_fast, **how)
+    plans = _plans(scorer, parts, shared_prefix, common_prefix)
+    how: dict[str, Any] = {"max_tokens": max_tokens, "progress": progress, "fail_fast": fail_fast}
+    columns = _likelihoods(scorer, parts, plans, kind=kind, out=out, **how)
     owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
     _, reasons = columns.whole(owners)
     sizes = [sum(len(asked.choices) for asked in group) for group in items] if counts is None else counts
@@ -376,7 +382,7 @@ def score_asked(
     for part, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
         likelihood[places[part]] = row
     truncated = sum(any(asked.truncated for asked in group) for group in items)
-    return Scored(likelihood, lengths, truncated, way, reasons)
+    return Scored(likelihood, lengths, truncated, _told(plans), reasons)
 
 
 def _score(
@@ -398,39 +404,87 @@ def _score(
     return replace(scored, reasons={**reasons, **scored.reasons})
 
 
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """How some items are read.
+
+    Attributes:
+        rows: Positions of the items.
+        way: How they are batched.
+        prefix: What is read once before all of them; None for nothing.
+    """
+
+    rows: NDArray[np.int64]
+    way: Way
+    prefix: Prefix | None = None
+
+
+def _plans(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool, common_prefix: bool) -> list[_Plan]:
+    """Plan how every item is read: the fastest way that is exact."""
+    plans: list[_Plan] = []
+    rest = np.arange(len(items))
+    if shared_prefix and common_prefix:
+        common = find_common(scorer.model, scorer.tokenizer, scorer.name, items, bound=scorer.max_length)
+        if common is not None:
+            plans.append(_Plan(common.members, common.way, common.prefix))
+            rest = np.setdiff1d(rest, common.members)
+    ways = _ways(scorer, [items[int(row)] for row in rest], shared_prefix) if len(rest) else []
+    for name in dict.fromkeys(way.name for way in ways):
+        own = [way for way in ways if way.name == name]
+        plans.append(_Plan(rest[[way.name == name for way in ways]], max(own, key=lambda way: way.longest)))
+    return plans
+
+
+def _told(plans: Sequence[_Plan]) -> str:
+    """Return how items are read in words."""
+    total = sum(len(plan.rows) for plan in plans)
+    parts = []
+    for plan in plans:
+        words = str(plan.way)
+        if plan.prefix is not None:
+            whose = "all items" if len(plan.rows) == total else f"{len(plan.rows)} of {total} items"
+            words += f" after the first {len(plan.prefix)} tokens, which {whose} share and are read once"
+        elif len(plans) > 1:
+            words += f" of up to {plan.way.longest} tokens"
+        parts.append(words)
+    return "; ".join(parts)
+
+
 def _likelihoods(
     scorer: CausalLM,
     items: Sequence[Asked],
+    plans: Sequence[_Plan],
     *,
     kind: str,
     max_tokens: int,
-    shared_prefix: bool,
     progress: bool,
     fail_fast: bool,
     out: str | os.PathLike[str] | None = None,
-) -> tuple[Columns, str]:
-    """Return the log-likelihood of every choice of every item, and the way of batching in words."""
-    ways = _ways(scorer, items, shared_prefix)
-    names = {way.name: way for way in ways}
-    batches: list[NDArray[np.int64]] = []
-    for name in names:
-        rows = np.flatnonzero([way.name == name for way in ways])
-        batches += [rows[batch] for batch in _batches([items[int(row)] for row in rows], name, max_tokens)]
+) -> Columns:
+    """Return the log-likelihood of every choice of every item."""
+    plan_of = {int(row): plan for plan in plans for row in plan.rows}
+    batches = [
+        plan.rows[batch]
+        for plan in plans
+        for batch in _batches([items[int(row)] for row in plan.rows], plan, max_tokens)
+    ]
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> dict[str, Column]:
+        plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
+        asked = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
         try:
-            rows = likelihoods(scorer.model, chosen, ways[int(batch[0])].name)
+            rows = likelihoods(scorer.model, asked, plan.way.name, plan.prefix)
         except (RuntimeError, IndexError) as error:
             raise ValueError(
                 f"Expected a model that can read every item, but {scorer.name} fails at item {chosen[0].name!r}, or "
                 f"one of its batch: {first_line(error)}"
             ) from error
-        for asked, row in zip(chosen, rows, strict=True):
+        for item, row in zip(chosen, rows, strict=True):
             if not np.isfinite(row).all():
                 raise ValueError(
-                    f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {asked.name!r}."
+                    f"Expected finite scores, but {scorer.name} gave NaN or infinity for item {item.name!r}."
                 )
         return {"likelihood": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
 
@@ -443,11 +497,7 @@ def _likelihoods(
         }
         return {"ids": fingerprint_texts(asked.name for asked in items), "texts": digest_of_arrays(arrays)}
 
-    told = "; ".join(
-        f"{way}{f' of up to {max(w.longest for w in ways if w.name == name)} tokens' * (len(names) > 1)}"
-        for name, way in names.items()
-    )
-    columns = run_model(
+    return run_model(
         scorer.model,
         score,
         batches,
@@ -455,10 +505,9 @@ def _likelihoods(
         inputs=inputs,
         progress=progress,
         out=out,
-        notes={WAY: told},
+        notes={WAY: _told(plans)},
         fail_fast=fail_fast,
     )
-    return columns, told
 
 
 def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list[Way]:
@@ -483,18 +532,21 @@ def _ways(scorer: CausalLM, items: Sequence[Asked], shared_prefix: bool) -> list
     return ways
 
 
-def _batches(items: Sequence[Asked], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
+def _batches(items: Sequence[Asked], plan: _Plan, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
-    prompts = np.array([len(asked.prompt) for asked in items])
-    widths = np.array([width(asked, way) for asked in items])
-    rows = np.array([n_rows(asked, way) for asked in items])
+    before = 0 if plan.prefix is None else len(plan.prefix)
+    prompts = np.array([len(asked.prompt) for asked in items]) - before
+    widths = np.array([width(asked, plan.way.name) for asked in items]) - before
+    rows = np.array([n_rows(asked, plan.way.name) for asked in items])
     order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
     while start < len(order):
         end = start + 1
         while end < len(order):
             batch = order[start : end + 1]
-            if rows[batch].sum() * widths[batch].max() > max_tokens:
+            count, longest = rows[batch].sum(), widths[batch].max()
+            # What a model holds of a prefix takes less memory than reading it.
+            if max(count * longest, count * (before + longest) / _HELD) > max_tokens:
                 break
             end += 1
         batches.append(order[start:end])

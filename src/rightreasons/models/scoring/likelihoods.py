@@ -7,6 +7,7 @@ choices of one token need the prompt alone.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -72,6 +73,39 @@ class _Row:
         return len(self.tokens)
 
 
+class Prefix:
+    """Tokens that a model has read, ready to be followed by others.
+
+    Args:
+        model: A causal language model that keeps what it has read.
+        tokens: The tokens, at least one.
+    """
+
+    def __init__(self, model: Any, tokens: Sequence[int]) -> None:
+        self._model = model
+        self.tokens = list(tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @functools.cached_property
+    def _cache(self) -> Any:
+        inputs: dict[str, Any] = {"input_ids": _tensor(self._model, np.array([self.tokens], dtype=np.int64))}
+        if "logits_to_keep" in inspect.signature(self._model.forward).parameters:
+            inputs["logits_to_keep"] = 1
+        with torch.no_grad():
+            cache = getattr(self._model(**inputs, use_cache=True), "past_key_values", None)
+        if not hasattr(cache, "reorder_cache"):
+            raise RuntimeError("the model keeps nothing of what it has read")
+        return cache
+
+    def before(self, count: int) -> Any:
+        """Return what the model holds of the tokens, before each of `count` rows."""
+        cache = copy.deepcopy(self._cache)
+        cache.reorder_cache(torch.zeros(count, dtype=torch.long, device=self._model.device))
+        return cache
+
+
 def width(asked: Asked, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
     sizes = [len(choice) - 1 for choice in asked.choices]
@@ -83,24 +117,32 @@ def n_rows(asked: Asked, way: str) -> int:
     return 1 if way == SHARED or max(map(len, asked.choices)) == 1 else len(asked.choices)
 
 
-def likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np.float64]]:
+def likelihoods(
+    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+) -> list[NDArray[np.float64]]:
     """Return the log-likelihood of each choice of each item, in nats: (C,) per item.
 
     Args:
         model: A causal language model.
         items: The items.
         way: One of `WAYS`.
+        prefix: What the model has read before each of them; None for nothing.
     """
-    tokens = iter(token_likelihoods(model, items, way))
+    tokens = iter(token_likelihoods(model, items, way, prefix))
     return [np.array([float(next(tokens).sum()) for _ in asked.choices]) for asked in items]
 
 
-def token_likelihoods(model: Any, items: Sequence[Asked], way: str) -> list[NDArray[np.float64]]:
-    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice."""
+def token_likelihoods(
+    model: Any, items: Sequence[Asked], way: str, prefix: Prefix | None = None
+) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of each token of each choice, one choice after another: (T,) per choice.
+
+    The arguments are those of `likelihoods`.
+    """
     first = [0, *itertools.accumulate(len(asked.choices) for asked in items)]
     make = _shared_rows if way == SHARED else plain_rows
     rows = [row for asked, start in zip(items, first, strict=False) for row in make(asked, start)]
-    parts = [_read(model, group, way) for group in groups_of(rows, way)]
+    parts = [_read(model, group, way, prefix) for group in groups_of(rows, way)]
     owners, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
     return np.split(values[order], np.cumsum(np.bincount(owners))[:-1])
@@ -133,10 +175,10 @@ def causal_way(model: Any, tokenizer: Any, name: str, *, longest: int, bound: in
         way = fastest_way(
             model,
             name,
-            lambda: _alone(model, items, name if short else None),
+            lambda: one_by_one(model, items, name if short else None),
             {way: functools.partial(token_likelihoods, model, items, way) for way in ways if way != ONE_BY_ONE},
             longest=reach,
-            again=lambda: _alone(model, items[:1], None),
+            again=lambda: one_by_one(model, items[:1]),
         )
         return dataclasses.replace(way, reason="; ".join(filter(None, (reason, way.reason))))
 
@@ -158,7 +200,7 @@ def _trial_items(words: NDArray[np.int64], reach: int) -> list[Asked]:
     ]
 
 
-def _alone(model: Any, items: Sequence[Asked], name: str | None) -> Answers:
+def one_by_one(model: Any, items: Sequence[Asked], name: str | None = None) -> Answers:
     """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
     answers: list[NDArray[np.float64]] = []
     left = _CUT if name is not None else 0
@@ -224,8 +266,11 @@ def groups_of(rows: Sequence[_Row], way: str) -> Iterable[Sequence[_Row]]:
     return [rows]
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read(
+    model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Read rows in one pass; return the owner and the log-likelihood of each wanted token."""
+    before = 0 if prefix is None else len(prefix)
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     segments = np.full(shape, -1, dtype=np.int64)
@@ -234,13 +279,16 @@ def _read(model: Any, rows: Sequence[_Row], way: str) -> tuple[NDArray[np.int64]
         segments[place, : len(row)] = row.segments
     inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
     if (segments > 0).any():
-        inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
+        inputs |= {"attention_mask": _mask(model, segments, before), "position_ids": _tensor(model, positions + before)}
     elif way in (SHARED, PADDED) and (segments < 0).any():
-        inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
+        mask = np.pad((segments >= 0).astype(np.int64), ((0, 0), (before, 0)), constant_values=1)
+        inputs["attention_mask"] = _tensor(model, mask)
     columns = np.unique(np.concatenate([row.columns for row in rows]))
     options = inspect.signature(model.forward).parameters
     if "use_cache" in options:
-        inputs["use_cache"] = False
+        inputs["use_cache"] = prefix is not None
+    if prefix is not None:
+        inputs["past_key_values"] = prefix.before(len(rows))
     if "logits_to_keep" in options:
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = _logits(model(**inputs))
@@ -259,14 +307,18 @@ def _read(model: Any, rows: Sequence[_Row], way: str) -> tuple[NDArray[np.int64]
     return np.concatenate([row.owners for row in rows]), values
 
 
-def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
-    """Return the additive, four-dimensional attention mask that transformers takes as it is."""
+def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is.
+
+    The `before` tokens of a prefix are seen by all others.
+    """
     parts = torch.from_numpy(segments).to(model.device)
     size = parts.shape[1]
     causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
     key, query = parts[:, None, :], parts[:, :, None]
     allowed = causal & (key >= 0) & ((key == 0) | (key == query))
     allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
+    allowed = torch.nn.functional.pad(allowed, (before, 0), value=True)
     mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 

@@ -46,12 +46,17 @@ class LocalEngine:
     Args:
         scorer: From `load_causal`.
         max_tokens: Maximum tokens per padded batch of likelihoods; default 4096.
+        common_prefix: Whether what many requests begin with, such as instructions and few-shot examples, may be read
+            once (default), where the model's trial finds that exact.
     """
 
-    def __init__(self, scorer: CausalLM, *, max_tokens: int = 4096) -> None:
+    def __init__(self, scorer: CausalLM, *, max_tokens: int = 4096, common_prefix: bool = True) -> None:
         self.scorer = scorer
         self.name = scorer.name
-        self._max_tokens = check_count(max_tokens, "max_tokens")
+        self._options: dict[str, Any] = {
+            "max_tokens": check_count(max_tokens, "max_tokens"),
+            "common_prefix": common_prefix,
+        }
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -255,7 +260,7 @@ class LocalEngine:
         return items
 
     def _scored(self, items: Sequence[Sequence[Asked]], **options: Any) -> Likelihoods:
-        scored = score_asked(self.scorer, items, max_tokens=self._max_tokens, **options)
+        scored = score_asked(self.scorer, items, **self._options, **options)
         counts = [sum(len(part.choices) for part in parts) for parts in items]
         return Likelihoods(
             Ragged.of(scored.likelihoods, counts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ class Asked:
     choices: list[list[int]]
     places: list[int]
     truncated: bool
+
+    def after(self, size: int) -> Asked:
+        """Return the same without the first `size` tokens of its prompt."""
+        return dataclasses.replace(self, prompt=self.prompt[size:])
 
 
 def tokenize_choices(
