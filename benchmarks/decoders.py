@@ -13,7 +13,8 @@ before and timed by itself.
    `choose_causal` over pairs in full, / `choose_causal` with a shared prefix (decoders).
 3. Integrated gradients: captum in the order of the data / ours, at equal nodes; ours / nodes x one forward and backward
    pass over batches without padding.
-4. Fisher information of two classes / bare forward passes.
+4. Fisher information of two classes / bare forward passes; and one forward and backward pass / a forward pass, which
+   is the least that it can be.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_cau
 from rightreasons.models.scoring.classes import predict, predict_choices
 
 BATCH_SIZE = 32
-NODES = 4
+NODES = 12
+"""Predicting the class and the ends of the path cost about two forward passes more, so few nodes say little."""
+
 FEW_LAYERS = 2
 """Layers of the decoders that are explained: attributions of all twelve take minutes, and what is beside the model's
 passes counts for more with fewer."""
@@ -69,6 +72,7 @@ TARGETS = {
     "captum / ours, equal nodes": ">= 1.5",
     "integrated gradients / floor": "<= 1.25",
     "Fisher, two classes / bare forward passes": "<= 2.3",
+    "forward and backward / bare forward passes": "-",
 }
 
 
@@ -148,6 +152,13 @@ def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str,
                 for _ in range(NODES):
                     one_pass(model, table, torch.randint(1000, 5000, (len(part), round(part.mean()))))
 
+    def both_ways() -> None:
+        with frozen(classifier.model) as model:
+            for inputs in padded:
+                embeddings = table(inputs["input_ids"]).detach().requires_grad_()
+                logits = model(inputs_embeds=embeddings, attention_mask=inputs["attention_mask"]).logits
+                torch.autograd.grad(logits[:, 0].sum(), embeddings)
+
     first = integrated_gradients(classifier, texts, method="gauss_legendre", steps=1, progress=False).explained
     floor()
     return {
@@ -155,6 +166,7 @@ def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str,
         "Fisher, two classes / bare forward passes": ratio(
             lambda: fisher_information(classifier, texts, **options), bare, repeats
         ),
+        "forward and backward / bare forward passes": ratio(both_ways, bare, repeats),
         "captum / ours, equal nodes": ratio(
             lambda: captum_scores(classifier, texts, first, by_length=False, **nodes), ours, repeats
         ),

@@ -1,6 +1,6 @@
 """Prompted scoring beside bare loops: what rendering, tokenizing and batching add, and what a common prefix saves.
 
-    OMP_NUM_THREADS=1 python benchmarks/prompts.py [--items 24] [--shots 0,4] [--repeats 3]
+    OMP_NUM_THREADS=1 python benchmarks/prompts.py [--items 16] [--shots 0,4] [--repeats 3]
 
 The packaged SmolLM2-135M-Instruct is asked through its chat template for the label of made-up sentences of 8 to 24
 words: a system prompt, few-shot examples that are the same for all items, and two label words. Processor time of one
@@ -109,7 +109,8 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
     assert len(members) == len(texts)
     loops = Loops(apart.engine, tokens, size)
     trial = seconds(lambda: once.predict(texts, progress=False))
-    apart.predict(texts[:2], progress=False)
+    longest = max(range(len(texts)), key=lambda place: len(tokens[place]))
+    apart.predict([texts[longest]], progress=False)  # the trial of whole items
     rows = []
     for _ in range(repeats):
         whole, loop = seconds(lambda: apart.predict(texts, progress=False)), seconds(loops.full)
@@ -133,7 +134,7 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=24)
+    parser.add_argument("--items", type=int, default=16)
     parser.add_argument("--shots", default="0,4", help="comma-separated numbers of few-shot examples")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
