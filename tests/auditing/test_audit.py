@@ -325,11 +325,13 @@ def test_a_model_folder_that_is_no_classifier(rows, tmp_path):
 
 def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
     other = rows.cast_column("label", datasets.ClassLabel(names=["joy", "anger"]))
-    message = r"among those of the model \(negative, positive\), but they are joy, anger\.$"
+    message = (
+        r"model \(negative, positive\), but they are joy, anger: say which is which, as in label_names='joy=negative,"
+    )
     with pytest.raises(ValueError, match=message):
         audit(tiny, other, out=tmp_path, **OPTIONS)
     numbers = rows.map(lambda row: {"label": 2 + row["label"]})
-    with pytest.raises(ValueError, match=r"\(negative, positive\), but they are 2, 3\.$"):
+    with pytest.raises(ValueError, match=r"\(negative, positive\), but they are 2, 3: say which"):
         audit(tiny, numbers, out=tmp_path, **OPTIONS)
 
 

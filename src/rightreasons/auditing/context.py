@@ -483,6 +483,7 @@ def take_split(
                 first=first_label,
                 where=where,
                 remedy="first_label says which",
+                rename="label_names",
             )
             # An index of -1 reads the last entry.
             class_of, how = np.append(match.class_of, -1), match.in_words

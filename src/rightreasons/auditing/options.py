@@ -28,7 +28,9 @@ class AuditOptions(ItemOptions):
         choices=TASKS,
     )
     label_names: str | None = option(
-        None, "Comma-separated names of the labels in the order of their numbers; by default those of the data."
+        None,
+        "Comma-separated names of the labels in the order of their numbers, or new names of labels, such as "
+        "false=NEGATIVE,true=POSITIVE; by default those of the data.",
     )
     groups_column: str | None = option(
         None,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -101,6 +102,7 @@ def match_labels(
     where: str = "the data",
     classes_of: str = "the model",
     remedy: str = "",
+    rename: str = "",
 ) -> LabelMatch:
     """Find the class of each name: by name, else by name with case aside, else by number where one side has no names.
 
@@ -121,6 +123,7 @@ def match_labels(
         where: Whose the names are, for errors.
         classes_of: Whose the classes are, for errors.
         remedy: What a person can do where it is in doubt whether numbers count from 0 or from 1, after a colon.
+        rename: The option that takes a class for each name, as "old=new,…", for errors; "" where there is none.
 
     Returns:
         The match.
@@ -150,7 +153,7 @@ def match_labels(
         table, reason = np.array([index.get(key(name), -1) for name in names], dtype=np.int64), ""
     else:
         how = BY_NUMBER
-        table, reason = _by_number(names, classes, (occur, anywhere), first, (where, classes_of), remedy)
+        table, reason = _by_number(names, classes, (occur, anywhere), first, (where, classes_of), (remedy, rename))
     pairs = tuple((names[label], classes[table[label]]) for label in anywhere if table[label] >= 0)
     return LabelMatch(table, how, reason, pairs)
 
@@ -341,10 +344,10 @@ def _by_number(
     positions: tuple[Sequence[int], Sequence[int]],
     first: int | None,
     whose: tuple[str, str],
-    remedy: str,
+    remedies: tuple[str, str],
 ) -> tuple[NDArray[np.int64], str]:
     """Match by number: `positions` are those of the names that occur here, and of those that occur anywhere."""
-    (here, anywhere), (where, classes_of) = positions, whose
+    (here, anywhere), (where, classes_of), (remedy, rename) = positions, whose, remedies
     numbers, targets = _numbers([names[label] for label in anywhere]), _numbers(classes)
     in_order = targets is not None and targets in ([*range(len(classes))], [*range(1, len(classes) + 1)])
     problem = ""
@@ -360,9 +363,14 @@ def _by_number(
     elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
         order = "alphabetical order" if list(names) == sorted(names) else f"the order of {where}"
         return np.arange(len(names), dtype=np.int64), f"{classes_of} only numbers its classes (labels in {order})"
+    odd = [names[label] for label in here]
+    if rename and not problem and odd:
+        pairs = zip(odd[:2], itertools.cycle(classes))
+        told = ",".join(f"{name}={label}" for name, label in pairs) + ",…" * (len(odd) > 2)
+        problem = f": say which is which, as in {rename}='{told}'"
     raise ValueError(
         f"Expected the labels of {where} to be among those of {classes_of} ({listed(classes)}), but they are "
-        f"{listed([names[label] for label in here])}{problem}."
+        f"{listed(odd)}{problem}."
     )
 
 

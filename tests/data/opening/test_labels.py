@@ -214,3 +214,25 @@ def test_nan_is_no_label():
 def test_left_out_texts_take_their_labels_along():
     data = datasets.Dataset.from_dict({"text": ["a", " ", "c"], "label": ["x", "y", "z"]})
     assert open_dataset(data, drop_empty=True)["label"][:] == [0, 2]
+
+
+@pytest.mark.parametrize("values", [[True, False, True], ["True", "False", "True"], ["yes", "no", "yes"], [2, 1, 2]])
+def test_labels_are_renamed(values):
+    """A model's names for what the data calls true and false, yes and no, or 1 and 2."""
+    pairs = [f"{str(value).lower()}={name}" for value, name in ((values[1], "NEGATIVE"), (values[0], "POSITIVE"))]
+    rows = datasets.Dataset.from_dict({"text": ["a film", "a plot", "rain"], "label": values})
+    opened = open_dataset(rows, label_names=pairs)
+    assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["NEGATIVE", "POSITIVE"])
+    again = open_dataset(opened, label_names=pairs)
+    assert (again["label"][:], again.features["label"].names) == ([1, 0, 1], ["NEGATIVE", "POSITIVE"])
+
+
+def test_labels_become_one_and_each_needs_a_name():
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["a", "b", "c"])}
+    )
+    rows = datasets.Dataset.from_dict({"text": ["a film", "a plot", "rain"], "label": [2, 0, 1]}, features=features)
+    opened = open_dataset(rows, label_names=["a=x", "b=y", "c=x"])
+    assert (opened["label"][:], opened.features["label"].names) == ([0, 0, 1], ["x", "y"])
+    with pytest.raises(ValueError, match="Expected a new name for each label in `label_names`, but 'b' of the column"):
+        open_dataset(rows, label_names=["a=x", "c=y"])

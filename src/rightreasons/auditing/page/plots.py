@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
+import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -308,7 +309,7 @@ def dot_rows(key: str, *, rows: Sequence[Bar], series: Sequence[str], xlabel: st
                     label=None if labeled else shortened(name),
                 )
                 labeled = True
-        axis.set_yticks(range(len(rows)), [shortened(row.name) for row in rows])
+        axis.set_yticks(range(len(rows)), [wrapped(row.name) for row in rows])
         axis.set(xlim=(-0.01, 1.01), ylim=(len(rows) - 0.5, -0.5), xlabel=xlabel)
         axis.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axis.grid(axis="y", visible=False)
@@ -324,6 +325,16 @@ def shortened(name: str, longest: int = 26) -> str:
         'a name that would push th…'
     """
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def wrapped(name: str, width: int = 26) -> str:
+    """Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
+
+    Example:
+        >>> wrapped("swapped for a word of like frequency")
+        'swapped for a word of like\\nfrequency'
+    """
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder="…")) or name
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -77,7 +77,7 @@ def open_dataset(
         id_column: The column of the ids; None for a usual one if its values are unique, and otherwise row numbers.
         label_names: The names of the classes in the order of their ids; None for those of a ClassLabel, or else the
             sorted words, or else the numbers. Labels are looked up among them by name before a number is taken for a
-            position (docs/data.md has the rules).
+            position (docs/data.md has the rules). Entries "old=new" rename the labels.
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out from the labels.
         column_names: The column names of a csv or tsv file without a header.
         data_dir: The folder of local copies of the catalog's sources.

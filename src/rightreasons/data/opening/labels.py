@@ -12,12 +12,16 @@ from rightreasons.foundations.label_names import (
     BY_NAME,
     LabelColumn,
     check_label_names,
+    folded,
     listed,
     match_labels,
     resolve_label_columns,
 )
 
-REMEDY = "label_names= names the classes, first_label= says where numbers begin, label_column= names another column"
+REMEDY = (
+    "label_names= names the classes, or renames labels as in label_names='old=new,…', first_label= says where numbers "
+    "begin, label_column= names another column"
+)
 
 
 def read_labels(
@@ -35,7 +39,8 @@ def read_labels(
 
     Args:
         parts: Each split with its label column.
-        label_names: The names that the user gives; None to derive them.
+        label_names: The names that the user gives, or a new name for each label, as "true=POSITIVE"; None to derive
+            them.
         first_label: The number of the first class where labels are numbers, 0 or 1; None to find out.
         name: The name of the data set, for errors.
         remedy: What a person can do about doubt, for errors.
@@ -43,6 +48,9 @@ def read_labels(
     Returns:
         The labels of each split, with the same names.
     """
+    renamed = _renamed(label_names)
+    if renamed:
+        label_names = None
     where = {
         split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
         for split, (_, column) in parts.items()
@@ -76,7 +84,42 @@ def read_labels(
         # An id of -1 reads the last entry.
         ids = np.append(match.class_of, -1)[numbers[split]]
         columns[split] = LabelColumn(ids, classes, match.how, match.reason)
-    return columns
+    if not renamed:
+        return columns
+    return {split: _rename(column, renamed, where[split]) for split, column in columns.items()}
+
+
+def _renamed(label_names: Sequence[str] | None) -> dict[str, str]:
+    """Return the new name of each label where every entry is "old=new"; none where they are plain names."""
+    if not label_names or isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
+        return {}
+    parts = [name.partition("=") for name in label_names]
+    pairs = [(old.strip(), new.strip()) for old, _, new in parts]
+    if not all(old and new for old, new in pairs):
+        return {}
+    check_label_names([old for old, _ in pairs], "label_names")
+    return dict(pairs)
+
+
+def _rename(column: LabelColumn, renamed: Mapping[str, str], where: str) -> LabelColumn:
+    """Give labels new names; several may have one. A label that has its new name already keeps it.
+
+    Raises:
+        ValueError: If a label that occurs has no new name.
+    """
+    classes = tuple(dict.fromkeys(renamed.values()))
+    table = np.full(len(column.names) + 1, -1, dtype=np.int64)
+    new = {folded(old): classes.index(name) for old, name in renamed.items()}
+    new = {**{folded(name): place for place, name in enumerate(classes)}, **new}
+    used = set(np.unique(column.ids).tolist())
+    for label, name in enumerate(column.names):
+        table[label] = new.get(folded(name), -1)
+        if table[label] < 0 and label in used:
+            raise ValueError(
+                f"Expected a new name for each label in `label_names`, but {name!r} of {where} is not among "
+                f"{listed(list(renamed))}."
+            )
+    return LabelColumn(table[column.ids], classes, BY_NAME, "renamed as asked")
 
 
 def _numbers(values: Sequence[int | None], names: Sequence[str], where: str) -> NDArray[np.int64]:
