@@ -328,11 +328,11 @@ def shortened(name: str, longest: int = 26) -> str:
 
 
 def wrapped(name: str, width: int = 26) -> str:
-    """Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
+    r"""Break a name into two lines where it does not fit next to an axis in one; what is longer than that is cut.
 
     Example:
         >>> wrapped("swapped for a word of like frequency")
-        'swapped for a word of like\\nfrequency'
+        'swapped for a word of like\nfrequency'
     """
     return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder="…")) or name
 
