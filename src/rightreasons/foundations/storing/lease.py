@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +21,7 @@ with contextlib.suppress(ImportError):  # Windows: without leases
 LEASE = ".lease"
 """The file of a folder that leases are taken on."""
 
-# What `atomic_write.write_with` calls a file that is not whole yet.
+# What a file that is not whole yet is called, as by `atomic_write.write_with`, and a folder of them.
 _UNFINISHED = re.compile(r"\..+\.\d+\.part")
 
 
@@ -98,6 +99,10 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 def _remove_unfinished(folder: Path) -> None:
     for path in folder.iterdir():
-        if _UNFINISHED.fullmatch(path.name):
+        if not _UNFINISHED.fullmatch(path.name):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.randomness import item_rng
+from rightreasons.foundations.storing.lease import leased
 from rightreasons.foundations.storing.records import is_sealed, seal
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.frozen import frozen
@@ -119,14 +120,15 @@ class Runner:
             classifier = self._pretrained(seed)
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
             scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-            shutil.rmtree(scratch, ignore_errors=True)
-            classifier.model.save_pretrained(scratch)
-            classifier.tokenizer.save_pretrained(scratch)
-            seal(scratch, inputs)
-            try:
-                scratch.rename(folder)
-            except OSError:  # another shard was faster, with the same model
-                shutil.rmtree(scratch)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with leased(folder.parent):
+                classifier.model.save_pretrained(scratch)
+                classifier.tokenizer.save_pretrained(scratch)
+                seal(scratch, inputs)
+                try:
+                    scratch.rename(folder)
+                except OSError:  # another shard was faster, with the same model
+                    shutil.rmtree(scratch)
         return self.kind.load(str(folder), device=self.task.device)
 
     def _fit(self, classifier: Classifier, items: Items, method: str, options: Mapping[str, Any], seed: int) -> None:
