@@ -29,7 +29,7 @@ OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "ranking.csv")
 """What is in the folder of a report."""
 
 # What has no part in any figure.
-_BESIDE = ("batch_size",)
+_BESIDE = ("batch_size", "fail_fast")
 
 
 class Report:
