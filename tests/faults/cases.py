@@ -1,12 +1,10 @@
 """What the commands are asked under faults: tiny models and data, and one case per command that writes."""
 
-import functools
 import json
 from collections.abc import Collection
 from pathlib import Path
 
 from rightreasons.cli import main
-from rightreasons.training.tuning.finetune import fine_tune
 from tiny_models import (
     save_tiny_classifier,
     save_tiny_encoder,
@@ -23,7 +21,7 @@ PRINTS_ONLY = {
 """Commands that write no file."""
 
 LEFT_OUT = {
-    "demo": "it is fine_tune and audit, one after another, with a packaged encoder",
+    "demo": "it is fine-tune and audit, one after another, with a packaged encoder",
 }
 """Commands that write and have no case, with the reason."""
 
@@ -85,23 +83,15 @@ def _run(*words):
             raise RuntimeError(f"{words}: exit code {ended.code}") from None
 
 
-def _train(world: Path):
-    texts, labels = tiny_texts(44)
-    table = {"text": texts, "label": labels}
-    fine_tune(
-        world / "encoder", table, out="out", validation={"text": texts[:10], "label": labels[:10]}, epochs=3,
-        batch_size=8, learning_rate=3e-3, checkpoint_steps=4, device="cpu", progress=False,
-    )  # fmt: skip
-
-
 def cases(world: Path):
-    """Name -> the commands of a case, each a list of words or a function, which write to the folder they run in."""
+    """Name -> the commands of a case, each a list of words, which write to the folder they run in."""
     model, rows, choices = world / "model", world / "rows.csv", world / "choices.jsonl"
     sheets = sorted(map(str, (world / "sheets").glob("rater-*.csv")))
     plan = ("out", "--model", model, "--suite", world / "suite.jsonl", "--data", world / "data", "--test-split", "test")
     plan += ("--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen", "--iid-epochs", "1")
     named = {
-        "fine_tune": [functools.partial(_train, world)],
+        "fine-tune": [("fine-tune", world / "encoder", rows, "--epochs", 3, "--batch-size", 8, "--learning-rate", 3e-3,
+                       "--checkpoint-steps", 4, "--cpu")],
         "audit": [("audit", model, rows, "--questions", "calibration,difficulty", "--difficulty-items", 24, *QUICK)],
         "calibration": [("calibration", model, rows, *QUICK)],
         "difficulty": [("difficulty", model, rows, "--items", 24, *QUICK)],
@@ -130,14 +120,12 @@ def cases(world: Path):
     return {name: [_with_out(step) for step in steps] for name, steps in named.items()}
 
 
-COVERS = {"learn": {"learn plan", "learn run", "learn collect"}, "fine_tune": set()}
+COVERS = {"learn": {"learn plan", "learn run", "learn collect"}}
 """The commands that a case covers, where they are not its name."""
 
 
 def _with_out(step):
     """Let the words of a command end with `--out out`, where they do not say where to write."""
-    if callable(step):
-        return step
     words = [str(word) for word in step]
     names_it = words[0] in ("learn", "card", "gate", "suite") or "--out" in words
     return words if names_it else [*words, "--out", "out"]

@@ -86,14 +86,15 @@ class Bench:
         """Run a case in a process of its own.
 
         Returns:
-            Its exit code (negative for a signal), its last line, and the number of its writes.
+            Its exit code (negative for a signal), its error or else its last line, and the number of its writes.
         """
         child = os.fork()
         if child == 0:
             self._child(steps, mode, at)
         _, status = os.waitpid(child, 0)
         lines = self.log.read_text("utf-8", "replace").splitlines() or [""]
-        return os.waitstatus_to_exitcode(status), lines[-1], self._counter.value
+        errors = [line for line in lines if line.startswith("Error:")]  # a progress bar may come after it
+        return os.waitstatus_to_exitcode(status), (errors or lines)[-1], self._counter.value
 
     def _child(self, steps, mode, at):
         code = 70
@@ -125,20 +126,11 @@ class Bench:
         return files
 
 
-def _code_of(step):
-    if not callable(step):
-        with contextlib.suppress(SystemExit):
-            try:
-                main(step)
-            except SystemExit as ended:
-                return ended.code or 0
+def _code_of(words):
     try:
-        step()
-    except Exception as error:
-        from rightreasons.foundations.sentences import in_one_sentence, is_expected
-
-        print(f"Error: {in_one_sentence(error)}", file=sys.stderr)
-        return 2 if is_expected(error) else 1
+        main(words)
+    except SystemExit as ended:
+        return ended.code or 0
     return 0
 
 
