@@ -101,12 +101,14 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
+        _end_bars()
         typer.echo("Stopped. What was computed is kept, and the same command goes on from there.", err=True)
         return stop_code()
     except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
         return 0
     except Exception as error:
+        _end_bars()
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # a misspelt option, which typer explains itself
             error.show()
             return int(error.exit_code)
@@ -117,6 +119,13 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
         typer.echo(f"Error: {_as_typed(in_one_sentence(error), words)}{more}", err=True)
         return 2 if expected else 1
     return int(code or 0)
+
+
+def _end_bars() -> None:
+    """End the lines of progress bars that an error left open, so that a sentence has a line of its own."""
+    loaded = sys.modules.get("tqdm.std")
+    for bar in list(getattr(loaded.tqdm, "_instances", ())) if loaded is not None else ():
+        bar.close()
 
 
 @contextlib.contextmanager
