@@ -11,6 +11,7 @@ import datasets
 import numpy as np
 import pytest
 
+from killing import killed_at
 from rightreasons.auditing import audit, compare, read_audit
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.schema import check_files
@@ -42,6 +43,32 @@ def test_another_model_sets_the_report_aside(tiny, rows, tmp_path):
     assert (aside / "audit.json").read_bytes() == earlier
     assert read_audit(aside)["model"]["name"] == str(tiny)
     check_files(aside, read_audit(aside), read_audit(aside)["files"])
+
+
+def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(tiny, rows, tmp_path, monkeypatch):
+    asking(tiny, rows, tmp_path / "report", "calibration")
+    before = read_audit(tmp_path / "report")
+    other = save_tiny_classifier(tmp_path / "other", seed=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
+        with pytest.raises(KeyboardInterrupt):
+            asking(other, rows, tmp_path / "report", "calibration")
+    with pytest.warns(SetAsideWarning, match="it is set aside in"):
+        asking(other, rows, tmp_path / "report", "calibration")
+    (aside,) = (path for path in (tmp_path / "report" / ".set-aside").iterdir() if path.name[0] != ".")
+    assert read_audit(aside) == before
+    check_files(aside, before, before["files"])
+
+
+def test_every_damaged_report_is_kept(tiny, rows, tmp_path):
+    asking(tiny, rows, tmp_path, "calibration")
+    for damaged in (b"{", b"[]"):
+        (tmp_path / "audit.json").write_bytes(damaged)
+        with pytest.warns(SetAsideWarning, match="is damaged, or about another model"):
+            asking(tiny, rows, tmp_path, "calibration")
+    kept = {(aside / "audit.json").read_bytes() for aside in (tmp_path / ".set-aside").iterdir()}
+    assert kept == {b"{", b"[]"}
+    assert read_audit(tmp_path)["questions"][0]["status"] == "answered"
 
 
 QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}

@@ -153,3 +153,11 @@ def test_a_store_that_lost_its_manifest_is_taken_up_again(tmp_path):
     (tmp_path / "manifest.json").unlink()
     with pytest.warns(SetAsideWarning, match="of another run"):
         assert len(Store(tmp_path, {"kind": "b"}).read()) == 0
+
+
+def test_a_process_that_is_not_the_main_one_prints_and_writes_no_report(capsys, tiny, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("rightreasons.auditing.runner._is_main", lambda: False)
+    options = ("--items", "24", "--n-resamples", "20", "--out", tmp_path / "report")
+    code, out, err = run(capsys, "difficulty", tiny, rows, *options)
+    assert (code, out) == (0, ""), err
+    assert not [path for path in (tmp_path / "report").iterdir() if path.name != ".work"]

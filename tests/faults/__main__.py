@@ -48,6 +48,8 @@ def inside(folder, options):
     load_everything()
     freeze_time()
     names = options.cases.split(",") if options.cases else list(cases(world))
+    if options.most != 1:
+        find_slow_things()
     known = prepared(world, names, make_world, cases)
     bench = Bench(folder, folder / "faults.so")
     table, lost = {}, 0
@@ -99,7 +101,6 @@ def load_everything():
                 importlib.import_module(module.name)
     for name in ("Trainer", "AutoTokenizer", "AutoModelForSequenceClassification", "BertForSequenceClassification"):
         getattr(transformers, name)
-    find_slow_things()
 
 
 def find_slow_things():

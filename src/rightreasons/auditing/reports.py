@@ -150,12 +150,16 @@ class Report:
     def _set_aside(self, earlier: Mapping[str, Any] | None) -> None:
         """Keep the files of another report; they also stay in their places until the new ones are there."""
         files = self._files()
-        place = self.folder / SET_ASIDE / (digest_of_value(earlier)[:16] if earlier is not None else "damaged")
+        content = earlier if earlier is not None else digest_of_files(self.folder, files)
+        place = self.folder / SET_ASIDE / digest_of_value(content)[:16]
         if not files or place.exists():
             return
+        half = place.with_name(f".{place.name}.part")
+        shutil.rmtree(half, ignore_errors=True)
         for name in files:
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(self.folder / name, place / name)
+            (half / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self.folder / name, half / name)
+        half.rename(place)
         tell(
             f"The earlier report in {self.folder} is damaged, or about another model, data or settings: it is set "
             f"aside in {place}."
