@@ -402,20 +402,30 @@ class AuditContext:
         digest = hashlib.blake2b("|".join(whole).encode(), digest_size=8).hexdigest()
         return self.out / WORK / f"{purpose}-{digest}"
 
+    def predict_anew(self, split: AuditSplit) -> Scores:
+        """Return what the model says about items, without a bar, and keep nothing."""
+        return self._ask(split, progress=False)
+
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:
             return self.stored.scores(split)
+        from rightreasons.models.running.bars import bars_about
+
+        method = str(getattr(self.scorer, "method", ""))
+        folder = self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method]))
+        with bars_about("predictions", split.name):
+            return self._ask(split, progress=self.progress, out=folder)
+
+    def _ask(self, split: AuditSplit, **how: Any) -> Scores:
         from rightreasons.models.scoring.choices import choose
         from rightreasons.models.scoring.classes import predict
 
-        method = str(getattr(self.scorer, "method", ""))
         shared: dict[str, Any] = {
             "ids": split.ids,
             "labels": split.labels,
             "batch_size": self.batch_size,
-            "progress": self.progress,
             "fail_fast": self.fail_fast,
-            "out": self.folder(f"predictions-{safe_name(split.name)}", split.fingerprint, *filter(None, [method])),
+            **how,
         }
         if split.choices is not None:
             return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)

@@ -31,6 +31,7 @@ from rightreasons.auditing.page.items import items_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import percent, short_name
+from rightreasons.auditing.plan import plan_lines
 from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.reports import OWN, PAGE, Report
@@ -42,6 +43,7 @@ from rightreasons.foundations.sentences import checks_kinds, ends_all, in_one_se
 from rightreasons.foundations.validation import check_options
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.prompting.prompted import Prompted
+from rightreasons.models.running.bars import bars_about
 from rightreasons.models.servers.options import ServerOptions
 
 if TYPE_CHECKING:
@@ -181,6 +183,9 @@ def audit(
     applicable = [(section, _applies(section, context, chosen[section.question])) for section in sections]
     everything = {**given.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
     report = Report(context, everything)
+    if tell is not None and _is_main():
+        for line in plan_lines(context, applicable, chosen):
+            tell(line)
     context.score_all(section.reads for section in report.sections(asked))
     if tell is not None and _is_main():
         for line in _left_out_told(context):
@@ -188,9 +193,12 @@ def audit(
     for section, its in report.to_ask_again(asked):
         applicable.append((section, _applies(section, context, its)))
         chosen[section.question] = its
-    outcomes = [
-        _ask(section, applies, context, chosen[section.question], raise_errors) for section, applies in applicable
-    ]
+    outcomes: list[Outcome] = []
+    n_applicable = sum(map(bool, (applies for _, applies in applicable)))
+    for section, applies in applicable:
+        place = sum(one.status != "skipped" for one in outcomes) + 1
+        with bars_about(f"{place}/{n_applicable} {section.question}"):
+            outcomes.append(_ask(section, applies, context, chosen[section.question], raise_errors))
     _check_answered(outcomes)
     is_main = _is_main()
     with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.foundations.code_version import code_of
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import in_one_sentence
 from rightreasons.foundations.storing.lease import leased
+from rightreasons.models.running.bars import progress_bar
 from rightreasons.models.running.fingerprint import fingerprint_model
 from rightreasons.models.running.frozen import frozen
 from rightreasons.models.running.processes import processes
@@ -208,7 +208,7 @@ def run_batches(
     error: Exception | None = None
     try:
         shown = progress and workers.is_main and len(mine) > 0
-        with tqdm(total=_count(mine), desc=description, unit="item", disable=not shown) as bar:
+        with progress_bar(_count(mine), description, shown=shown) as bar:
             work.run(mine, bar.update)
     except Exception as raised:
         if workers.count == 1:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.foundations.storing.lease import leased
 from rightreasons.models.protocol import Request
+from rightreasons.models.running.bars import progress_bar
 from rightreasons.models.running.store import Chunk, Column, Store, join
 from rightreasons.models.servers.client import Client, RequestError
 from rightreasons.models.servers.replies import BadReplyError
@@ -93,7 +93,7 @@ def fly(
     flight = _Flight(client, waiting, one)
     written, last = 0, time.monotonic()
     try:
-        with tqdm(total=len(waiting), desc=str(run["kind"]), unit="item", disable=not (progress and waiting)) as bar:
+        with progress_bar(len(waiting), str(run["kind"]), shown=progress and bool(waiting)) as bar:
             for item, row in flight:
                 bar.update(1)
                 if isinstance(row, RequestError):

@@ -22,6 +22,7 @@ from rightreasons.auditing.questions.difficulty import contrast_sets, plots
 from rightreasons.auditing.questions.difficulty.finding import finding
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.options import DifficultyOptions
+from rightreasons.models.running.bars import bars_about
 
 if TYPE_CHECKING:
     from rightreasons.analysis.difficulty.ranking import AccuracyByDifficulty
@@ -218,17 +219,18 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
         )
     flips = None
     if context.task == "classification" and split.text_pairs is None:
-        flips = measure_flips(
-            context.classifier,
-            split.texts,
-            measured,
-            top_k=TOP_K,
-            neighbors=options.neighbors,
-            batch_size=context.batch_size,
-            seed=context.seed,
-            progress=context.progress,
-            fail_fast=context.fail_fast,
-        )
+        with bars_about("words replaced"):
+            flips = measure_flips(
+                context.classifier,
+                split.texts,
+                measured,
+                top_k=TOP_K,
+                neighbors=options.neighbors,
+                batch_size=context.batch_size,
+                seed=context.seed,
+                progress=context.progress,
+                fail_fast=context.fail_fast,
+            )
     ids = [split.ids[row] for row in measured.rows]
     dynamics = None if data_map is None else data_map.of_items(ids, context.primary.ids, split.name)
     return DifficultyItems(

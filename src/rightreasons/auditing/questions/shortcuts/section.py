@@ -37,6 +37,7 @@ from rightreasons.measuring.shortcuts import (
     suspected_words,
     training_heads,
 )
+from rightreasons.models.running.bars import bars_about
 
 MAX_ITEMS, COMPARED_ITEMS = 300, 150
 """Attributed items of the primary split and of each other one; the option `items` changes both."""
@@ -190,19 +191,20 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
     # Of splits that hold forms of the same items, the same items are measured.
     names = split.pair_ids or list(split.ids)
     items = split.take(labeled[chosen_rows([names[row] for row in labeled], limit, seed=context.seed)])
-    measured = measure_shortcuts(
-        context.classifier,
-        items.texts,
-        items.labels,
-        heads,
-        text_pairs=items.text_pairs,
-        ids=items.ids,
-        resampling=context.resampling,
-        protocol=options.settings(),
-        progress=context.progress,
-        out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
-        fail_fast=context.fail_fast,
-    )
+    with bars_about(split.name):
+        measured = measure_shortcuts(
+            context.classifier,
+            items.texts,
+            items.labels,
+            heads,
+            text_pairs=items.text_pairs,
+            ids=items.ids,
+            resampling=context.resampling,
+            protocol=options.settings(),
+            progress=context.progress,
+            out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
+            fail_fast=context.fail_fast,
+        )
     return SplitShortcuts(items.take(measured.rows), len(labeled), measured)
 
 
@@ -225,24 +227,25 @@ def _tested(
     split = items.split
     # Control words and replacements are drawn from the words of the training data by their frequency.
     vocabulary = [json.dumps([heads.frequencies(), heads.heads])]
-    return measure_causal_shortcuts(
-        context.classifier,
-        split.texts,
-        items.measured,
-        heads,
-        cues,
-        text_pairs=split.text_pairs,
-        resampling=context.resampling,
-        progress=context.progress,
-        out=context.folder(
-            f"shortcuts-causal-{safe_name(split.name)}",
-            # The fingerprint of a split stays when some of its rows are taken.
-            *_depends(context, options, context.split(split.name)),
-            fingerprint_texts(vocabulary),
-            json.dumps([[cue.label, cue.token] for cue in cues]),
-        ),
-        fail_fast=context.fail_fast,
-    )
+    with bars_about(split.name, "without cues"):
+        return measure_causal_shortcuts(
+            context.classifier,
+            split.texts,
+            items.measured,
+            heads,
+            cues,
+            text_pairs=split.text_pairs,
+            resampling=context.resampling,
+            progress=context.progress,
+            out=context.folder(
+                f"shortcuts-causal-{safe_name(split.name)}",
+                # The fingerprint of a split stays when some of its rows are taken.
+                *_depends(context, options, context.split(split.name)),
+                fingerprint_texts(vocabulary),
+                json.dumps([[cue.label, cue.token] for cue in cues]),
+            ),
+            fail_fast=context.fail_fast,
+        )
 
 
 def _cue_groups(context: AuditContext, cues: list[Cue]) -> WorstGroup:
