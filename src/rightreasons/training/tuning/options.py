@@ -37,7 +37,9 @@ class TuningOptions(Options):
         "counted. None for 128, or 384 for question answering.",
         minimum=4,
     )
-    stride: int | None = option(None, "Tokens that the windows of a context share; None for a third of max_length.")
+    stride: int | None = option(
+        None, "Tokens that the windows of a context share; None for a third of max_length.", minimum=0
+    )
     weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.")
     warmup: float = option(0.06, "Fraction of the steps over which the learning rate rises.")
     seed: int = option(0, "Seed of the head, the order and the dropout.")
@@ -53,7 +55,7 @@ class TuningOptions(Options):
         from rightreasons.foundations.validation import check_bool, check_number, check_seed
 
         super().__post_init__()
-        for name in ("epochs", "learning_rate", "head_learning_rate"):
+        for name in ("epochs", "learning_rate", "head_learning_rate", "weight_decay", "warmup"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name, minimum=0.0)
         check_bool(self.freeze_encoder, "freeze_encoder")
