@@ -26,16 +26,20 @@ def tiny(tmp_path_factory):
     return save_tiny_classifier(tmp_path_factory.mktemp("tiny") / "classifier")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return save_tiny_classifier(tmp_path_factory.mktemp("other") / "classifier", seed=1)
+
+
+@pytest.fixture(scope="module")
 def rows():
     texts, labels = tiny_texts(40)
     return datasets.Dataset.from_dict({"text": texts, "label": labels})
 
 
-def test_another_model_sets_the_report_aside(tiny, rows, tmp_path):
+def test_another_model_sets_the_report_aside(tiny, other, rows, tmp_path):
     audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
     earlier = (tmp_path / "audit.json").read_bytes()
-    other = save_tiny_classifier(tmp_path / "other", seed=1)
     with pytest.warns(SetAsideWarning, match="about another model, data or settings: it is set aside in"):
         audit(other, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
     assert read_audit(tmp_path)["model"]["name"] == str(other)
@@ -45,10 +49,9 @@ def test_another_model_sets_the_report_aside(tiny, rows, tmp_path):
     check_files(aside, read_audit(aside), read_audit(aside)["files"])
 
 
-def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(tiny, rows, tmp_path, monkeypatch):
-    asking(tiny, rows, tmp_path / "report", "calibration")
+def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(other, rows, reports, tmp_path, monkeypatch):
+    shutil.copytree(reports / "old", tmp_path / "report")
     before = read_audit(tmp_path / "report")
-    other = save_tiny_classifier(tmp_path / "other", seed=1)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
         with pytest.raises(KeyboardInterrupt):
@@ -60,8 +63,8 @@ def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(tiny, rows, tmp_pat
     check_files(aside, before, before["files"])
 
 
-def test_every_damaged_report_is_kept(tiny, rows, tmp_path):
-    asking(tiny, rows, tmp_path, "calibration")
+def test_every_damaged_report_is_kept(tiny, rows, reports, tmp_path):
+    shutil.copytree(reports / "old", tmp_path, dirs_exist_ok=True)
     for damaged in (b"{", b"[]"):
         (tmp_path / "audit.json").write_bytes(damaged)
         with pytest.warns(SetAsideWarning, match="is damaged, or about another model"):
@@ -149,13 +152,19 @@ def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
     assert len(Store.open(killed).read()) == 640
 
 
-@pytest.mark.parametrize("moment", range(1, 8))
-def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, rows, tmp_path, monkeypatch, moment):
-    """Ended, as by a kill, at a write, at the swap, and between the files that are put in place."""
-    other = save_tiny_classifier(tmp_path / "other", seed=1)
+@pytest.fixture(scope="module")
+def reports(tiny, other, rows, tmp_path_factory):
+    """Reports about two models."""
+    folder = tmp_path_factory.mktemp("reports")
     for model, name in ((tiny, "old"), (other, "new")):
-        asking(model, rows, tmp_path / name, "calibration")
-    asking(tiny, rows, tmp_path / "report", "calibration")
+        asking(model, rows, folder / name, "calibration")
+    return folder
+
+
+@pytest.mark.parametrize("moment", range(1, 8))
+def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, other, rows, reports, tmp_path, monkeypatch, moment):
+    """Ended, as by a kill, at a write, at the swap, and between the files that are put in place."""
+    shutil.copytree(reports / "old", tmp_path / "report")
     with monkeypatch.context() as patch:
         calls = itertools.count(1)
         replace = Path.replace
@@ -174,14 +183,12 @@ def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, rows, tmp_path, m
     check_files(tmp_path / "report", now, now["files"])
     assert now["model"]["name"] in (str(tiny), str(other))
     like = "old" if now["model"]["name"] == str(tiny) else "new"
-    same = compare(tmp_path / "report", tmp_path / like, n_resamples=20)
+    same = compare(tmp_path / "report", reports / like, n_resamples=20)
     assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
 
 
-def test_a_report_of_two_audits_is_not_compared(tiny, rows, tmp_path):
-    other = save_tiny_classifier(tmp_path / "other", seed=1)
-    first = asking(tiny, rows, tmp_path / "a", "calibration").out
-    second = asking(other, rows, tmp_path / "b", "calibration").out
+def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):
+    first, second = (shutil.copytree(reports / name, tmp_path / name) for name in ("old", "new"))
     (file,) = (path.name for path in (first / "predictions").iterdir())
     shutil.copy(second / "predictions" / file, first / "predictions" / file)
     with pytest.raises(ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"):
