@@ -77,3 +77,24 @@ def encoder_folder(tmp_path_factory):
     from tiny_models import save_tiny_encoder
 
     return save_tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="session")
+def tiny_learning_task(encoder_folder):
+    """What the runs of a small plan of behavioral learning share."""
+    from rightreasons.training.behavior.kind import IidData
+    from rightreasons.training.behavior.task import LearningTask
+    from tiny_models import tiny_texts
+    from tiny_suites import behavior_suite
+
+    texts, labels = tiny_texts(24)
+    options = {"epochs": 1, "batch_size": 16, "learning_rate": 1e-3}
+    return LearningTask(
+        model=str(encoder_folder),
+        suite=behavior_suite(),
+        train=IidData(texts[:16], labels[:16]),
+        test=IidData(texts[16:], labels[16:]),
+        options=options,
+        iid_options=dict(options),
+        device="cpu",
+    )

@@ -16,6 +16,10 @@ EXTRAS = {
     "nltk": "wordnet",
     "gradio": "spaces",
     "openai": "server",
+    "joblib": "engines",
+    "distributed": "dask",
+    "ray": "ray",
+    "joblibspark": "spark",
 }
 """The extra that installs each optional package."""
 

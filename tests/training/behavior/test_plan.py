@@ -13,29 +13,16 @@ from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.training.behavior import plan as behavior_plan
 from rightreasons.training.behavior import runner as behavior_runner
 from rightreasons.training.behavior.collecting import collect_scores
-from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.kinds import KINDS
 from rightreasons.training.behavior.options import LABELS
 from rightreasons.training.behavior.plan import Plan, partition, plan_runs, shard_of, work_units
 from rightreasons.training.behavior.runner import run_plan
-from rightreasons.training.behavior.task import LearningTask
-from tiny_models import save_tiny_encoder, tiny_texts
 from tiny_suites import behavior_suite
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory):
-    folder = save_tiny_encoder(tmp_path_factory.mktemp("plan"))
-    texts, labels = tiny_texts(24)
-    return LearningTask(
-        model=str(folder),
-        suite=behavior_suite(),
-        train=IidData(texts[:16], labels[:16]),
-        test=IidData(texts[16:], labels[16:]),
-        options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
-        iid_options={"epochs": 1, "batch_size": 16, "learning_rate": 1e-3},
-        device="cpu",
-    )
+@pytest.fixture
+def task(tiny_learning_task):
+    return tiny_learning_task
 
 
 def test_partitions():

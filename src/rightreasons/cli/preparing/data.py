@@ -11,6 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, LabelColumn, Limit, Seed
 from rightreasons.data.opening.options import SourceOptions
+from rightreasons.foundations.engines.options import EngineOptions
 
 app = command_line()
 
@@ -39,19 +40,25 @@ def list_() -> None:
         typer.echo(f"{name:<{width}}  {builder_class(name).DESCRIPTION}")
 
 
-@app.command()
+@declared_command(app, "build", {"options": EngineOptions})
 def build(
     name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
+    options: EngineOptions,
     out: Annotated[Path | None, typer.Option(help="The folder to write; the name of the data set by default.")] = None,
     config: Annotated[str | None, typer.Option(help="Comma-separated configurations; all of them by default.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="The folder of local copies of the source files.")] = None,
     other_versions: Annotated[bool, typer.Option(help="Read local files other than the published ones.")] = False,
 ) -> None:
-    """Write a data set as parquet files with a card; `datasets.load_dataset(FOLDER)` opens them."""
+    """Write a data set as parquet files with a card; `datasets.load_dataset(FOLDER)` opens them.
+
+    With --jobs or --engine, configurations are built at the same time.
+    """
     from rightreasons.data.builders.publish import publish
 
     configs = None if config is None else [part.strip() for part in config.split(",")]
-    folder = publish(name, out or Path(name), configs=configs, data_dir=data_dir, other_versions=other_versions)
+    folder = publish(
+        name, out or Path(name), configs=configs, data_dir=data_dir, engine=options, other_versions=other_versions
+    )
     typer.echo(f"Data: {folder}")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
+from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.measuring.options import SUITE_HELP
 from rightreasons.training.behavior.options import PlanOptions
 
@@ -16,6 +17,8 @@ app = command_line()
 
 EXAMPLES = (
     "rightreasons learn plan plan --model my-encoder --suite checklist_sentiment --data sst2",
+    "rightreasons learn run plan --jobs 4",
+    "rightreasons learn run plan --engine dask://scheduler:8786",
     "rightreasons learn run plan --shard 1/2",
     "rightreasons learn collect plan",
 )
@@ -58,9 +61,10 @@ def plan(
     )
 
 
-@app.command()
+@declared_command(app, "run", {"options": EngineOptions})
 def run(
     folder: PlanFolder,
+    options: EngineOptions,
     shard: Annotated[str, typer.Option(help="Part i/n of the runs, for one of n processes or machines.")] = "1/1",
 ) -> None:
     """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
@@ -74,7 +78,7 @@ def run(
     opened.check_code()
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
-    executed = run_plan(opened, open_task(opened.settings["source"]), shard=shard)
+    executed = run_plan(opened, open_task(opened.settings["source"]), shard=shard, engine=options)
     typer.echo(f"{executed:,} runs executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
 
 

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import functools
 import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from huggingface_hub import DatasetCardData
 from rightreasons.data.builders.builder import Builder
 from rightreasons.data.builders.catalog import builder_class, load_builder
 from rightreasons.foundations.atomic_write import check_folder, write_text, write_with
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.storing.records import SEAL, changed_files, read_record, seal, set_aside
 from rightreasons.foundations.storing.swap import finish_swap, swapped_in
@@ -38,6 +41,7 @@ def publish(
     card: str | os.PathLike[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    engine: EngineOptions | None = None,
     **options: Any,
 ) -> Path:
     """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
@@ -53,6 +57,7 @@ def publish(
             the builder's own description.
         data_dir: The folder of local copies of the sources.
         overwrite: Whether the folder may hold files already.
+        engine: Where configurations are built; None builds them here, one after the other. Workers share the cache.
         **options: As in `load_dataset`.
 
     Returns:
@@ -78,9 +83,11 @@ def publish(
         raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
-    for config in known if configs is None else configs:
+    wanted = known if configs is None else list(configs)
+    prepare = functools.partial(_prepare, name, None if data_dir is None else os.fspath(data_dir), options)
+    deque(run_tasks(prepare, wanted, options=engine, progress=False), maxlen=0)
+    for config in wanted:
         builder = load_builder(name, config, data_dir=data_dir, **options)
-        builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
         if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
@@ -121,6 +128,11 @@ def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLi
     return _write(
         root, {files[split]: rows for split, rows in splits.items()}, f"---\n{data.to_yaml()}\n---\n\n{text}\n"
     )
+
+
+def _prepare(name: str, data_dir: str | None, options: Mapping[str, Any], config: str) -> None:
+    """Build a configuration in the cache; one that is there already stays."""
+    load_builder(name, config, data_dir=data_dir, **options).download_and_prepare()
 
 
 def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:

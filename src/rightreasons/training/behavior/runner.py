@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import os
+import pickle
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +17,8 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.storing.lease import leased
 from rightreasons.foundations.storing.records import is_sealed, seal
@@ -32,13 +36,23 @@ if TYPE_CHECKING:  # by these the version of a plan's code would reach every kin
     from rightreasons.training.behavior.task import LearningTask
 
 
-def run_plan(plan: Plan, task: LearningTask, *, shard: str = "1/1", progress: bool = True) -> int:
+def run_plan(
+    plan: Plan,
+    task: LearningTask,
+    *,
+    shard: str = "1/1",
+    engine: EngineOptions | None = None,
+    progress: bool = True,
+) -> int:
     """Execute the unfinished runs of a shard.
+
+    Each run is stored when it is finished, so that a plan can be stopped and taken up again, here or elsewhere.
 
     Args:
         plan: The plan.
         task: What the plan's settings describe.
         shard: "i/n", from 1.
+        engine: Where runs are executed; None executes them here, one after the other. Workers share the plan's folder.
         progress: Whether to show a bar of the shard's runs.
 
     Returns:
@@ -54,19 +68,51 @@ def run_plan(plan: Plan, task: LearningTask, *, shard: str = "1/1", progress: bo
             f"Expected the data and settings that the plan in {plan.folder} was made for, but got another "
             f"{' and another '.join(differing)}."
         )
-    work = shard_of(plan.runs, shard)
+    engine = engine or EngineOptions()
     done = plan.done()
-    executed = 0
+    work = shard_of(plan.runs, shard)
+    pending = [unit for runs in work if (unit := [run for run in runs if run.key not in done])]
+    # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
+    first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
+    executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere.of(plan, task)
     with tqdm(total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not progress) as bar:
         bar.update(sum(run.key in done for unit in work for run in unit))
-        runner = Runner(plan, task)
-        for unit in work:
-            pending = [run for run in unit if run.key not in done]
-            if pending:
-                runner.execute(pending)
-                executed += len(pending)
-                bar.update(len(pending))
-    return executed
+        for wave in (first, [unit for unit in pending if unit not in first]):
+            for place, _ in run_tasks(executor, wave, options=engine, progress=False):
+                bar.update(len(wave[place]))
+    return sum(map(len, pending))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Elsewhere:
+    """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it.
+
+    Attributes:
+        folder: The folder of the plan.
+        task: The pickled task; b"" where the plan has its sources.
+    """
+
+    folder: str
+    task: bytes
+
+    @classmethod
+    def of(cls, plan: Plan, task: LearningTask) -> _Elsewhere:
+        return cls(str(plan.folder.resolve()), b"" if "source" in plan.settings else pickle.dumps(task))
+
+    def __call__(self, runs: list[PlannedRun]) -> None:
+        _runner(self).execute(runs)
+
+
+@functools.lru_cache(maxsize=1)
+def _runner(elsewhere: _Elsewhere) -> Runner:
+    """Open what a worker executes; it is opened once per worker."""
+    from rightreasons.training.behavior.plan import Plan
+    from rightreasons.training.behavior.sources import open_task
+
+    plan = Plan.open(elsewhere.folder)
+    plan.check_code()
+    task = pickle.loads(elsewhere.task) if elsewhere.task else open_task(plan.settings["source"])  # noqa: S301, our own
+    return Runner(plan, task)
 
 
 class Runner:

@@ -1,0 +1,1 @@
+"""Many independent tasks: which engine runs them, and how they are run."""
