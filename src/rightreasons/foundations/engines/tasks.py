@@ -1,7 +1,7 @@
 """Run many independent tasks: one after the other, in processes of this machine, or on a cluster.
 
-joblib brings loky and Spark; dask and ray are asked for their own futures, as joblib's adapter of ray gives no result
-before the last one, and that of dask waits forever for a cluster whose workers are all dead.
+joblib brings loky; dask and ray are asked for their own futures, as joblib's adapter of ray gives no result before the
+last one, and that of dask waits forever for a cluster whose workers are all dead.
 """
 
 from __future__ import annotations
@@ -81,9 +81,6 @@ def _here(function: Callable[[T], R], tasks: Sequence[tuple[int, T]]) -> Iterato
 
 
 def _away(function: Callable[[T], R], tasks: list[tuple[int, T]], options: EngineOptions) -> Iterator[tuple[int, R]]:
-    if options.name == "spark":
-        yield from _by_spark(function, tasks, options)
-        return
     left, reasons = tasks, [""]
     for number in range(_ROUNDS):
         if left:
@@ -139,29 +136,6 @@ def _round(
                         raise error from RuntimeError(trace)
                     yield numbered[0], result
     return failed
-
-
-def _by_spark(
-    function: Callable[[T], R], tasks: Sequence[tuple[int, T]], options: EngineOptions
-) -> Iterator[tuple[int, R]]:
-    """Run tasks in the Spark session of this process, or in the one that the environment describes.
-
-    Spark runs a task again whose worker dies; its results come with the last one.
-    """
-    import joblib
-    import joblibspark
-
-    from rightreasons import __version__
-
-    joblibspark.register_spark()
-    with joblib.parallel_config("spark"):
-        jobs = options.jobs or joblib.effective_n_jobs(-1)
-        run = joblib.Parallel(n_jobs=jobs, batch_size=1)
-        results = run(joblib.delayed(_one)(function, task, __version__) for _, task in tasks)
-    for (place, _), (result, error, trace) in zip(tasks, results, strict=True):
-        if error is not None:
-            raise error from RuntimeError(trace)
-        yield place, result
 
 
 def _one(function: Callable[[T], R], task: T, version: str) -> tuple[R | None, Exception | None, str]:
