@@ -20,6 +20,7 @@ from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.runner import short_name
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.loading import load_classifier
+from tiny_causal import save_tiny_causal
 from tiny_models import (
     save_tiny_classifier,
     save_tiny_encoder,
@@ -320,6 +321,19 @@ def test_a_model_folder_that_is_no_classifier(rows, tmp_path):
     (tmp_path / "odd" / "config.json").write_text("not json")
     with pytest.raises(ValueError, match="Expected .*odd to be a sequence classifier, but it cannot be opened as one"):
         audit(tmp_path / "odd", rows, out=tmp_path / "report", **OPTIONS)
+    assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize("save", [save_tiny_classifier, save_tiny_causal])
+def test_a_model_that_cannot_be_asked_is_refused_before_any_data_is_read(save, tmp_path):
+    folder = save(tmp_path / "broken")
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name, weight in weights.items() if weight.dim() == 1)
+    save_file(
+        {**weights, name: torch.full_like(weights[name], torch.nan)}, folder / "model.safetensors", {"format": "pt"}
+    )
+    with pytest.raises(ValueError, match="Expected finite weights, but .* of .*broken holds NaN or infinity"):
+        audit(folder, tmp_path / "absent.csv", out=tmp_path / "report", **OPTIONS)
     assert not (tmp_path / "report").exists()
 
 

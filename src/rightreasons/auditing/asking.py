@@ -62,11 +62,14 @@ def open_asked(
             )
         task = given.task or ("multiple_choice" if model.label_names is None else "classification")
         return _items(dataset, task, given, require_labels=require_labels), cast("Asked", model)
+    # The model comes first: one that cannot be asked is refused before any data is read.
     if kind in ("causal", "server"):
+        engine = open_engine(model, prompt, server, **{name: getattr(given, name) for name in _HOW})
         task, data = _task_of_data(dataset, given, prompt, require_labels)
-        return data, _prompted(model, task, data, given, prompt, server)
+        return data, _prompted(engine, task, data, given, prompt)
     task = given.task or ("multiple_choice" if kind == "choice" else "classification")
-    return _items(dataset, task, given, require_labels=require_labels), _head(model, task, given)
+    head = _head(model, task, given)
+    return _items(dataset, task, given, require_labels=require_labels), head
 
 
 def prompted_model(
@@ -92,20 +95,23 @@ def prompted_model(
     """
     from rightreasons.models.prompting.prompted import Prompted
 
-    engine: Engine
+    engine = open_engine(model, prompt, server, **how)
+    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+
+
+def open_engine(model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, **how: Any) -> Engine:
+    """Open a causal language model, here or behind a server, and try it; the arguments are as in `prompted_model`."""
     if is_address(model):
         from rightreasons.models.servers.engine import open_server
 
         odd = next((name for name, value in how.items() if value is not None), None)
         if odd is not None:
             raise ValueError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.")
-        engine = open_server(str(model), options=server, chat=prompt.chat)
-    else:
-        from rightreasons.models.scoring.causal import load_causal
-        from rightreasons.models.scoring.local import LocalEngine
+        return open_server(str(model), options=server, chat=prompt.chat)
+    from rightreasons.models.scoring.causal import load_causal
+    from rightreasons.models.scoring.local import LocalEngine
 
-        engine = LocalEngine(load_causal(model, **how))
-    return Prompted(prompt, engine, label_names, examples=examples, seed=seed)
+    return LocalEngine(load_causal(model, **how))
 
 
 def is_address(model: object) -> bool:
@@ -171,21 +177,17 @@ def _task_of_data(
 
 
 def _prompted(
-    model: Any,
-    task: str,
-    data: Mapping[str, datasets.Dataset],
-    given: AuditOptions,
-    prompt: Prompt,
-    server: ServerOptions,
+    engine: Engine, task: str, data: Mapping[str, datasets.Dataset], given: AuditOptions, prompt: Prompt
 ) -> Prompted:
+    from rightreasons.models.prompting.prompted import Prompted
+
     names = None
     if task == "classification":
         labeled = [rows for rows in data.values() if "label" in rows.column_names]
         if not labeled:
             raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
         names = tuple(labeled[0].features["label"].names)
-    how = {name: getattr(given, name) for name in _HOW}
-    return prompted_model(model, prompt, server, names, examples=_examples(data, task, prompt), seed=given.seed, **how)
+    return Prompted(prompt, engine, names, examples=_examples(data, task, prompt), seed=given.seed)
 
 
 def _examples(data: Mapping[str, datasets.Dataset], task: str, prompt: Prompt) -> Examples | None:

@@ -15,8 +15,9 @@ import transformers
 
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.models import cnn as _cnn  # noqa: F401 - makes its configuration known to the Auto classes
-from rightreasons.models.running.padding import vocabulary_size
+from rightreasons.models.running.padding import classifier_way, vocabulary_size
 from rightreasons.models.running.processes import default_device
+from rightreasons.models.running.trial import SHORTEST
 
 # A tokenizer without a bound of its own reports a huge number.
 _UNBOUNDED = 1_000_000
@@ -64,7 +65,7 @@ def load_classifier(
     dtype: str | torch.dtype | None = None,
     allow_untrained: bool = False,
 ) -> Classifier:
-    """Load a sequence classifier and its tokenizer.
+    """Load a sequence classifier and its tokenizer, and try it on a few short texts.
 
     Args:
         name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
@@ -80,10 +81,10 @@ def load_classifier(
     Raises:
         TypeError: If the name is neither text nor path.
         ValueError: If there is no such model, or it is no classifier of at least two exclusive classes, or its
-            tokenizer is missing.
+            tokenizer is missing, or the trial finds that it cannot be asked.
     """
     name = check_model(name_or_path)
-    classifier = _load(
+    return _load(
         transformers.AutoModelForSequenceClassification,
         "sequence classifier",
         name,
@@ -92,8 +93,6 @@ def load_classifier(
         dtype=dtype,
         allow_untrained=allow_untrained,
     )
-    _check_classes(classifier.model.config, name)
-    return classifier
 
 
 def as_classifier(
@@ -128,7 +127,9 @@ def as_classifier(
         _check_classes(config, called)
         check_vocabulary(model, tokenizer, called)
         names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
-        return Classifier(model, tokenizer, names, called)
+        classifier = Classifier(model, tokenizer, names, called)
+        _try(classifier)
+        return classifier
     if tokenizer is not None:
         raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
     return load_classifier(model, device=device)
@@ -336,9 +337,31 @@ def _load(
     agree_on_padding(model, tokenizer)
     model.to(default_device() if device is None else check_device(device))
     model.eval()
-    classes = auto_class is transformers.AutoModelForSequenceClassification
-    names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels)) if classes else None
-    return Classifier(model, tokenizer, names, name)
+    names = None
+    if auto_class is transformers.AutoModelForSequenceClassification:
+        _check_classes(model.config, name)
+        names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+    classifier = Classifier(model, tokenizer, names, name)
+    if not allow_untrained:  # what is trained first is tried where it is used
+        _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
+    return classifier
+
+
+def _try(classifier: Classifier, *, joint: bool = False) -> None:
+    """Try a model on short texts, so that one that cannot be asked is refused before any data is read.
+
+    Longer texts are tried where they are met, from where this trial has ended.
+    """
+    names = classifier.label_names
+    classifier_way(
+        classifier.model,
+        classifier.tokenizer,
+        classifier.name,
+        longest=SHORTEST,
+        bound=classifier.max_length,
+        joint=joint,
+        n_classes=None if names is None else len(names),
+    )
 
 
 def _head(architecture: str) -> str:

@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import offsets_of
 from rightreasons.models.running.batching import Encoded, encode, pad
-from rightreasons.models.running.trial import EQUAL_LENGTHS, SHORTEST, TRIALS, Answers, RefusalError, Way, fastest_way
+from rightreasons.models.running.trial import (
+    EQUAL_LENGTHS,
+    ONE_BY_ONE,
+    SHORTEST,
+    TRIALS,
+    Answers,
+    RefusalError,
+    Way,
+    fastest_way,
+)
 
 RIGHT = "right padding"
 LEFT = "left padding"
@@ -49,9 +58,15 @@ def classifier_way(
     Raises:
         ValueError: If no way is exact, with the reason.
     """
+    paired = n_classes is None
 
     def find(reach: int) -> Way:
-        encoded = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None)
+        short = reach <= SHORTEST
+        names, told = [RIGHT, LEFT, EQUAL_LENGTHS, ONE_BY_ONE], ""
+        if not short:  # a way that fails at short texts is not asked again
+            before = ask_at(SHORTEST)
+            names, told = names[names.index(before.name) :], before.reason
+        encoded = _trial_items(model, tokenizer, min(reach, bound), paired=paired, short=short)
         long = encoded.lengths > SHORTEST
         usable = np.arange(len(encoded))
         said: dict[str, Answers] = {}
@@ -93,7 +108,8 @@ def classifier_way(
             return said[side]
 
         def left() -> Answers:
-            off = [bool(np.abs(a - b).max() > 1e-3 * np.abs(b).max()) for a, b in zip(*said.values(), strict=True)]
+            rows = zip(said["alone"], said.get("right", ()), strict=False)
+            off = [bool(np.abs(a - b).max() > 1e-3 * np.abs(b).max()) for a, b in rows]
             if 2 * sum(off) < len(off):
                 raise RuntimeError("padding changes some texts and not others")
             return together("left")
@@ -102,18 +118,17 @@ def classifier_way(
             lengths = encoded.lengths[usable]
             return _in_order([usable[lengths == length] for length in np.unique(lengths)], ask)
 
+        ways = {RIGHT: lambda: together("right"), LEFT: left, EQUAL_LENGTHS: equal}
         with padding_token(model, encoded.padding["input_ids"]):
-            return fastest_way(
-                model,
-                name,
-                alone,
-                {RIGHT: lambda: together("right"), LEFT: left, EQUAL_LENGTHS: equal},
-                longest=reach,
-                again=again,
-            )
+            asked = {way: ways[way] for way in names if way != ONE_BY_ONE}
+            way = fastest_way(model, name, alone, asked, longest=reach, again=again)
+        return dataclasses.replace(way, reason="; ".join(filter(None, (told, way.reason))))
+
+    def ask_at(longest: int) -> Way:
+        return TRIALS.way(model, kind, longest, find)
 
     kind = "choices" if joint else "texts"
-    return TRIALS.way(model, kind, min(longest, bound), find)
+    return ask_at(min(longest, bound))
 
 
 def padding_values(model: Any, tokenizer: Any, used: NDArray[np.int32] | None = None) -> dict[str, int]:
@@ -207,17 +222,17 @@ def _in_order(batches: Sequence[NDArray[np.int64]], ask: Callable[[NDArray[np.in
     return [rows[item] for item in sorted(rows)]
 
 
-def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool) -> Encoded:
-    """Return texts, or pairs of texts, of random words: of up to 16 tokens, and of `longest` if that is more."""
+def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, short: bool) -> Encoded:
+    """Return texts, or pairs of texts, of random words: of up to 16 tokens, or one such and others of `longest`."""
     letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
-    short = min(longest, SHORTEST)
+    bound = min(longest, SHORTEST)
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)]
-    parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=short)]
-    if longest > short:
+    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]]
+    parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
+    if not short:
         text = " ".join(letters * (longest // 8 + 1))
         sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
-        lengths = [max(short + 1, longest * part // 16) for part in sixteenths]
+        lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]
         parts += [encode(tokenizer, [text], ["b"] if paired else None, max_length=length) for length in lengths]
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
     words = ordinary_tokens(model, tokenizer)

@@ -107,7 +107,7 @@ def load_causal(
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
 ) -> CausalLM:
-    """Load a causal language model and its tokenizer.
+    """Load a causal language model and its tokenizer, and try it on a few short sequences.
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
@@ -119,7 +119,8 @@ def load_causal(
         The model, in evaluation mode.
 
     Raises:
-        ValueError: If there is no such model, or it is not a causal language model, or its tokenizer is missing.
+        ValueError: If there is no such model, or it is not a causal language model, or its tokenizer is missing, or the
+            trial finds that it cannot be asked.
     """
     options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
     path = gguf_path(name_or_path)
@@ -157,7 +158,9 @@ def load_causal(
         tokenizer = load_tokenizer(name, revision)
     check_vocabulary(model, tokenizer, name)
     model.to(default_device() if device is None else check_device(device))
-    return CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
+    scorer = CausalLM(model.eval(), tokenizer, os.fspath(name_or_path))
+    causal_way(scorer.model, scorer.tokenizer, scorer.name, longest=SHORTEST, bound=scorer.max_length)
+    return scorer
 
 
 def gguf_path(name_or_path: object) -> Path | None:
