@@ -14,6 +14,7 @@ from pathlib import Path
 from faults.injecting import FAULTS, Bench, build, compiler, environment, freeze_time, try_case
 
 MARKS = ("<!-- counts -->", "<!-- end of the counts -->")
+KEYS = ("writes", *FAULTS, "wrong")
 HEAD = (
     "| command | calls that change files | kills | full disks | flipped bits | ended otherwise |",
     "|---|---:|---:|---:|---:|---:|",
@@ -52,7 +53,7 @@ def inside(folder, options):
         find_slow_things()
     known = prepared(world, names, make_world, cases)
     bench = Bench(folder, folder / "faults.so")
-    table, lost = {}, 0
+    lost = 0
     for name in names:
         began, row = time.monotonic(), collections.Counter()
         for fault, at, code, wrong in try_case(bench, known[name], options.most, options.faults.split(",")):
@@ -64,27 +65,27 @@ def inside(folder, options):
                 lost += 1
                 row["wrong"] += 1
                 print(f"{name}: {fault} at write {at}: {wrong}", flush=True)
-        table[name] = dict(row)
         print(f"{name}: {dict(row)} in {time.monotonic() - began:.0f} s", flush=True)
         if options.page is not None:
-            write_counts(options.page, table, list(cases(world)))
+            write_counts(options.page, name, row, list(cases(world)), options.faults.split(","))
     return 1 if lost else 0
 
 
-def write_counts(page, table, order):
-    """Write the counts of cases into the table of a page, between its two marks; rows of other cases stay."""
+def write_counts(page, name, counts, order, faults):
+    """Write the counts of a case into the table of a page, between its two marks; what was not tried now stays."""
     before, _, rest = page.read_text("utf-8").partition(MARKS[0])
     old, _, after = rest.partition(MARKS[1])
     rows = {}
     for line in old.splitlines():
-        name, *numbers = (cell.strip().strip("`") for cell in line.strip("| ").split("|"))
-        if name in order:
-            rows[name] = [int(number.replace(",", "")) for number in numbers]
-    for name, row in table.items():
-        rows[name] = [row.get(key, 0) for key in ("writes", *FAULTS, "wrong")]
-    shown = [[f"`{name}`", *rows[name]] for name in order if name in rows]
-    shown.append(["all", *map(sum, zip(*rows.values(), strict=True))])
-    lines = [f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |" for name, *numbers in shown]
+        case, *numbers = (cell.strip().strip("`") for cell in line.strip("| ").split("|"))
+        if case in order:
+            rows[case] = dict(zip(KEYS, (int(number.replace(",", "")) for number in numbers), strict=True))
+    earlier = rows.get(name, {}) if set(faults) != set(FAULTS) else {}
+    rows[name] = {key: counts.get(key, 0) if key in ("writes", *faults) else earlier.get(key, 0) for key in KEYS}
+    rows[name]["wrong"] += counts.get("wrong", 0)
+    shown = [(f"`{case}`", rows[case]) for case in order if case in rows]
+    shown.append(("all", {key: sum(row[key] for row in rows.values()) for key in KEYS}))
+    lines = [f"| {case} | {' | '.join(f'{row[key]:,}' for key in KEYS)} |" for case, row in shown]
     page.write_text(before + "\n".join([MARKS[0], *HEAD, *lines, MARKS[1]]) + after, "utf-8")
 
 
