@@ -30,8 +30,9 @@ have 5 to 60 tokens, are longer than the windows of the models and than what mos
 right and on the left; the padding id of the model is not that of the tokenizer; a tokenizer as Llama 2's puts a space
 before each text. A call is exact if no number differs by more than {tolerance:g}, relative to the largest of the call
 (gradients that differ by little are compared in float64 again, where rounding goes away). In brackets is the fastest
-way of batching that the trial of the model found exact. Everything else is refused in one sentence, or is marked as
-wrong. A family that a new release of transformers adds is in the next table by itself.
+way of batching that the trial of the model found exact: a model is tried on short texts when it is loaded, and on
+longer ones where they are met. Everything else is refused in one sentence, or is marked as wrong. A family that a new
+release of transformers adds is in the next table by itself.
 
 torch {torch}, float32, on a CPU. A dash: transformers has no such head for the family, or none can be built (below).
 """

@@ -112,7 +112,7 @@ def _prefix_way(model: Any, tokenizer: Any, name: str, *, size: int, longest: in
         draw, words = np.random.default_rng(0), ordinary_tokens(model, tokenizer)
         begin = draw.choice(words, size).tolist()
         room = max(1, min(reach, bound) - size - 5)
-        shapes = [(1, (2, 1)), (min(5, room), (3, 1, 2)), (room, (4, 2, 2))]
+        shapes = [(1, (2, 1)), (room, (4, 2, 2))]
         items = [
             Asked(
                 "trial", begin + draw.choice(words, n).tolist(), [draw.choice(words, k).tolist() for k in ks], [], False
