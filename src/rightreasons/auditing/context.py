@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.page.parts import Reads
     from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
+    from rightreasons.measuring.asking.occlusion import Occlusion
     from rightreasons.measuring.calibration import JudgedItems
     from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
@@ -190,6 +191,7 @@ class AuditContext:
         self._suite: Suite | None = None
         self._scores: dict[str, Scores] = {}
         self._errors: dict[str, ValueError] = {}
+        self._occluded: dict[tuple[str, int], tuple[AuditSplit, Occlusion]] = {}
 
     def suite(self, options: BehaviorOptions) -> Suite | None:
         """Open the behavioral suite that the options name, once; None where they name none."""
@@ -387,6 +389,43 @@ class AuditContext:
 
         scores = self.scores(split)
         return JudgedItems.of(scores.logits, split.labels, probabilities=scores.probabilities, kind=scores.kind)
+
+    def occluded(self, split: AuditSplit, limit: int) -> tuple[AuditSplit, Occlusion]:
+        """Ask the model about some items of a split without each of their words: once, for every question.
+
+        Args:
+            split: The split; its labeled items are asked about, or all where none has a label.
+            limit: How many items at most, chosen by the seed and their ids, or those of the pairs they belong to.
+
+        Returns:
+            The items, and what the model says of them.
+        """
+        from rightreasons.data.opening.splits import chosen_rows
+        from rightreasons.measuring.asking.occlusion import occlude
+
+        key = split.name, limit
+        if key not in self._occluded:
+            rows = np.flatnonzero(split.labeled) if split.labeled.any() else np.arange(len(split))
+            names = split.pair_ids or list(split.ids)
+            items = split.take(rows[chosen_rows([names[row] for row in rows], limit, seed=self.seed)])
+            self._occluded[key] = (
+                items,
+                occlude(
+                    self.scorer,
+                    items.texts,
+                    text_pairs=items.text_pairs,
+                    choices=items.choices,
+                    ids=items.ids,
+                    labels=items.labels,
+                    batch_size=self.batch_size,
+                    progress=self.progress,
+                    out=self.folder(
+                        f"occlusion-{safe_name(split.name)}", split.fingerprint, str(limit), str(self.seed)
+                    ),
+                    fail_fast=self.fail_fast,
+                ),
+            )
+        return self._occluded[key]
 
     def folder(self, purpose: str, *depends: str) -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.

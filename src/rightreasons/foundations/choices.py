@@ -12,7 +12,10 @@ FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 """Families of cues, of which "overlap" needs the prompts; see `cue_statistics`."""
 
 TARGETS = ("probability", "logit")
-"""Scores that attributions explain; see `integrated_gradients`, also for the next seven."""
+"""Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
+
+IMPORTANCES = ("gradients", "occlusion")
+"""How important a word is to a prediction: by integrated gradients, or by the score without it."""
 
 BASELINES = ("auto", "zeros", "mean", "pad", "mask")
 

@@ -1,3 +1,10 @@
+from .asking.importance import occlusion_attributions as occlusion_attributions
+from .asking.information import InformationMeasurement as InformationMeasurement
+from .asking.information import measure_information as measure_information
+from .asking.occlusion import Occlusion as Occlusion
+from .asking.occlusion import occlude as occlude
+from .asking.word_shifts import WordShifts as WordShifts
+from .asking.word_shifts import measure_word_shifts as measure_word_shifts
 from .behavior import JudgedCase as JudgedCase
 from .behavior import JudgedExample as JudgedExample
 from .behavior import SuiteAnswers as SuiteAnswers
@@ -77,10 +84,12 @@ __all__ = [
     "ElicitOptions",
     "Elicited",
     "Estimate",
+    "InformationMeasurement",
     "JudgedCase",
     "JudgedExample",
     "JudgedItems",
     "JudgesMeasurement",
+    "Occlusion",
     "OrderFigures",
     "ProbeFigures",
     "ProbeScores",
@@ -94,6 +103,7 @@ __all__ = [
     "StoredAnswers",
     "SubstitutionTests",
     "SuiteAnswers",
+    "WordShifts",
     "choice_requests",
     "cue_groups",
     "elicit_confidence",
@@ -108,12 +118,16 @@ __all__ = [
     "measure_cues",
     "measure_difficulty",
     "measure_flips",
+    "measure_information",
     "measure_judges",
     "measure_option_order",
     "measure_probes",
     "measure_reading",
     "measure_shortcuts",
+    "measure_word_shifts",
     "named_cues",
+    "occlude",
+    "occlusion_attributions",
     "probe_tables",
     "protocol_of",
     "replacement_sources",

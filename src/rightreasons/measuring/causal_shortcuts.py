@@ -24,6 +24,7 @@ from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_labels, check_texts
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement, with_pairs
 from rightreasons.models.loading import Classifier
+from rightreasons.models.protocol import Scorer
 from rightreasons.models.scoring.classes import predict
 
 N_NEIGHBORS = 20
@@ -112,7 +113,7 @@ def named_cues(cues: Sequence[Cue]) -> list[Cue]:
 
 @checks_kinds
 def measure_causal_shortcuts(
-    classifier: Classifier,
+    classifier: Classifier | Scorer,
     texts: Sequence[str],
     measured: ShortcutMeasurement,
     heads: LmiResult,
@@ -386,15 +387,15 @@ def _places(measured: ShortcutMeasurement, row: int, word: str) -> list[tuple[in
     ]
 
 
-def _removals(classifier: Classifier) -> tuple[dict[str, Edit], dict[str, str]]:
+def _removals(classifier: Classifier | Scorer) -> tuple[dict[str, Edit], dict[str, str]]:
     """Return how each removal changes a text, and why some are not made."""
-    mask = getattr(classifier.tokenizer, "mask_token", None)
+    mask = getattr(getattr(classifier, "tokenizer", None), "mask_token", None)
     removals: dict[str, Edit] = {"delete": lambda text, spans, _: delete_words(text, spans)}
     left_out = {}
     if mask:
         removals["mask"] = lambda text, spans, _: replace_words(text, spans, mask, cased=False)
     else:
-        left_out["mask"] = "The tokenizer has no mask token."
+        left_out["mask"] = "The model has no mask token."
     removals["swap"] = replace_words
     return removals, left_out
 

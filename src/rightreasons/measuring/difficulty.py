@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,14 +91,13 @@ class TrainingDynamics:
         }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DifficultyMeasurement:
-    """The n items whose eigenvalue is known, out of N, with what the model says of them.
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class RankedItems:
+    """The n items whose difficulty is known, out of N, with what the model says of them.
 
     Attributes:
-        fisher: The Fisher information of all N items.
-        rows: (n,) rows of the items whose eigenvalue is known; what follows is about these.
-        values: (n,) largest eigenvalues, at least 0; larger is more fragile.
+        rows: (n,) rows of the items whose difficulty is known; what follows is about these.
+        values: (n,) their difficulties, at least 0; larger is more fragile.
         predicted: (n,) predicted classes, or choices.
         confidence: (n,) their probabilities.
         margin: (n,) gap between the two largest probabilities.
@@ -106,7 +105,6 @@ class DifficultyMeasurement:
         labels: (n,) gold labels, -1 for none.
     """
 
-    fisher: FisherInformation
     rows: NDArray[np.int64]
     values: Floats
     predicted: NDArray[np.int64]
@@ -118,16 +116,9 @@ class DifficultyMeasurement:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @classmethod
-    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
-        """Join Fisher information with the probabilities that it was computed from.
-
-        Args:
-            fisher: The Fisher information of N items.
-            labels: (N,) gold labels, -1 for none; None where there are none at all.
-        """
-        rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
-        logits = fisher.logits
+    @staticmethod
+    def said(logits: Floats | Ragged, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return predictions, confidence, margin and entropy of some rows of scores, as fields."""
         lengths = logits.lengths[rows] if isinstance(logits, Ragged) else np.zeros(len(rows), dtype=np.int64)
         predicted = np.zeros(len(rows), dtype=np.int64)
         confidence, gaps, entropies = np.zeros((3, len(rows)))
@@ -136,16 +127,12 @@ class DifficultyMeasurement:
             probabilities = softmax(np.array([logits[int(row)] for row in rows[same]]))
             predicted[same], confidence[same] = probabilities.argmax(axis=1), probabilities.max(axis=1)
             gaps[same], entropies[same] = margin(probabilities), entropy(probabilities)
-        return cls(
-            fisher=fisher,
-            rows=rows,
-            values=fisher.eigenvalues[rows],
-            predicted=predicted,
-            confidence=confidence,
-            margin=gaps,
-            entropy=entropies,
-            labels=np.full(len(rows), -1) if labels is None else labels[rows],
-        )
+        return {"predicted": predicted, "confidence": confidence, "margin": gaps, "entropy": entropies}
+
+    @property
+    def others(self) -> Mapping[str, Floats]:
+        """Further measures of the items, (n,) each, to correlate the difficulty with."""
+        return {}
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -163,15 +150,8 @@ class DifficultyMeasurement:
         places: list[int] = np.argsort(-self.values, kind="stable").tolist()
         return places
 
-    def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
-        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
-        if tokens is None or norms is None:
-            return []
-        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
-
     def median(self, resampling: Resampling) -> Estimate:
-        """Return the median eigenvalue with its bootstrap interval."""
+        """Return the median difficulty with its bootstrap interval."""
 
         def median(values: Floats) -> float:
             return float(np.median(values))
@@ -179,7 +159,7 @@ class DifficultyMeasurement:
         return estimate_of(median(self.values), intervals.bootstrap(median, self.values, resampling=resampling))
 
     def share_of_hardest_tenth(self) -> float:
-        """Return the share of the sum of all eigenvalues that the most difficult tenth of the items holds."""
+        """Return the share of the sum of all difficulties that the most difficult tenth of the items holds."""
         hardest = np.sort(self.values)[-max(1, len(self) // 10) :]
         return float(hardest.sum() / max(float(self.values.sum()), 1e-300))
 
@@ -201,7 +181,7 @@ class DifficultyMeasurement:
         return [estimate for estimate in estimates if estimate is not None]
 
     def correlations(self, resampling: Resampling, dynamics: TrainingDynamics | None = None) -> dict[str, Correlation]:
-        """Return the rank correlations of the eigenvalue with other measures of the same items.
+        """Return the rank correlations of the difficulty with other measures of the same items.
 
         Args:
             resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
@@ -209,7 +189,7 @@ class DifficultyMeasurement:
 
         Returns:
             Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
-            "gradient_norm", "words" where the eigenvector was computed, "variability" and "low_confidence" where
+            "gradient_norm" of eigenvalues, "words" where the words are known, "variability" and "low_confidence" where
             there are training dynamics, and "wrong" (1 for a wrong prediction) among items with a label.
         """
         everything = np.arange(len(self))
@@ -217,11 +197,8 @@ class DifficultyMeasurement:
             "confidence": (everything, self.confidence),
             "small_margin": (everything, -self.margin),
             "entropy": (everything, self.entropy),
-            "gradient_norm": (everything, self.fisher.gradient_norms[self.rows]),
+            **{name: (everything, values) for name, values in self.others.items()},
         }
-        if self.fisher.tokens is not None:
-            lengths = [len(self.fisher.tokens[row]) for row in self.rows]
-            others["words"] = (everything, np.array(lengths, dtype=np.float64))
         if dynamics is not None:
             others["variability"] = (dynamics.places, dynamics.variability)
             others["low_confidence"] = (dynamics.places, -dynamics.confidence)
@@ -233,6 +210,49 @@ class DifficultyMeasurement:
             for name, (places, values) in others.items()
             if len(places)
         }
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class DifficultyMeasurement(RankedItems):
+    """The n items whose eigenvalue is known, out of N: their `values` are largest eigenvalues.
+
+    Attributes:
+        fisher: The Fisher information of all N items.
+    """
+
+    fisher: FisherInformation
+
+    @classmethod
+    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
+        """Join Fisher information with the probabilities that it was computed from.
+
+        Args:
+            fisher: The Fisher information of N items.
+            labels: (N,) gold labels, -1 for none; None where there are none at all.
+        """
+        rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
+        return cls(
+            fisher=fisher,
+            rows=rows,
+            values=fisher.eigenvalues[rows],
+            labels=np.full(len(rows), -1) if labels is None else labels[rows],
+            **cls.said(fisher.logits, rows),
+        )
+
+    @property
+    def others(self) -> Mapping[str, Floats]:
+        """The gradient norm, and the number of words where the eigenvector was computed."""
+        others = {"gradient_norm": self.fisher.gradient_norms[self.rows]}
+        if self.fisher.tokens is not None:
+            others["words"] = np.array([len(self.fisher.tokens[row]) for row in self.rows], dtype=np.float64)
+        return others
+
+    def words(self, place: int, count: int = 3) -> list[str]:
+        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
+        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
+        if tokens is None or norms is None:
+            return []
+        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
 
     def to_dict(self, *, tokens: bool = False, spectrum: bool = False) -> dict[str, Any]:
         """Return everything as plain values: columns of N, None where an item could not be computed.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rightreasons.foundations.choices import (
     BASELINES,
     FEATURES,
+    IMPORTANCES,
     INTEGRATION_METHODS,
     NEIGHBORS,
     PROTOCOL_NAMES,
@@ -21,7 +22,11 @@ from rightreasons.foundations.sentences import one_line
 if TYPE_CHECKING:
     from rightreasons.measuring.protocols import Protocol
 
-MEASURES = ("eigenvalue", "contrast")
+OF_GRADIENTS = ("baseline", "integration", "steps", "reduce")
+"""The options of shortcuts that are about integrated gradients alone."""
+
+MEASURES = ("eigenvalue", "left_out_words", "information", "contrast")
+"""Measures of difficulty; see `DifficultyOptions`."""
 VOTE_KINDS = ("counts", "distributions")
 SUITE_HELP = (
     "A .jsonl, .jsonl.gz or .parquet suite, one that CheckList has saved (.pkl, .pkl.gz, .tar.gz), a CSV in the form "
@@ -63,7 +68,16 @@ class ShortcutsOptions(Options):
     top_n: int | None = option(None, "Number of tokens that a prediction rests on.", minimum=1)
 
     items: int | None = option(
-        None, "Maximum number of attributed items per split; 300 of the first split and 150 of each other.", minimum=1
+        None,
+        "Maximum number of attributed items per split; 300 of the first split and 150 of each other, a third of that "
+        "by occlusion.",
+        minimum=1,
+    )
+    importance: str | None = option(
+        None,
+        "How important a word is: by integrated gradients, or by occlusion (the score without it, for any model); by "
+        "default by gradients where the model has them.",
+        choices=IMPORTANCES,
     )
     target: str | None = option(None, "Score that attributions explain: probability or logit.", choices=TARGETS)
     baseline: str | None = option(None, "Input without information: auto, zeros, mean, pad or mask.", choices=BASELINES)
@@ -84,8 +98,22 @@ class ShortcutsOptions(Options):
         if not isinstance(self.words, tuple) or not all(isinstance(word, str) for word in self.words):
             raise TypeError(f"Expected a list of words in `words`, but got {one_line(self.words)}.")
         protocol = self.settings()
+        odd = [name for name in OF_GRADIENTS if getattr(self, name) is not None]
+        if protocol.importance == "occlusion" and odd:
+            raise ValueError(
+                f"Expected no `{odd[0]}` with importance='occlusion', which takes no gradients, but got "
+                f"{getattr(self, odd[0])!r}."
+            )
         if self.words and protocol.unit != "word":
             raise ValueError(f"Expected a protocol of words where `words` are named, but {protocol.name} is of pieces.")
+
+    def needs_gradients(self) -> bool:
+        """Tell whether something is asked that takes gradients, so that occlusion cannot stand in for them."""
+        return (
+            self.importance == "gradients"
+            or self.settings().unit != "word"
+            or any(getattr(self, name) is not None for name in OF_GRADIENTS)
+        )
 
     def settings(self) -> Protocol:
         """Return the protocol with the settings that take the place of its own."""
@@ -127,12 +155,15 @@ class DifficultyOptions(Options):
     """Which examples is it fragile on?"""
 
     measures: tuple[str, ...] = option(
-        MEASURES,
-        "Comma-separated: eigenvalue (how far each prediction is from changing) and contrast (contrast sets, where the "
-        "data has them).",
+        (),
+        "Comma-separated: eigenvalue (how far each prediction is from changing), left_out_words (what one left-out "
+        "word changes, for any model), information (what a prompted model has from its input) and contrast (contrast "
+        "sets); by default all that apply, left_out_words where a model has no gradients.",
         choices=MEASURES,
     )
-    items: int = option(1000, "Maximum number of ranked items.", minimum=1)
+    items: int | None = option(
+        None, "Maximum number of ranked items; 1,000 by eigenvalue, and 100 by left-out words.", minimum=1
+    )
     neighbors: str = option(
         "same_class", "Words that replace others: same_class (of the predicted class) or any.", choices=NEIGHBORS
     )

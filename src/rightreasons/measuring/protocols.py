@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rightreasons.foundations.choices import HEAD_ROUNDINGS, RANKINGS, TOKEN_KINDS, UNITS
+from rightreasons.foundations.choices import HEAD_ROUNDINGS, IMPORTANCES, RANKINGS, TOKEN_KINDS, UNITS
 from rightreasons.foundations.options import option
 from rightreasons.models.gradients.attribution_options import AttributionOptions
 
@@ -20,6 +20,11 @@ class Protocol(AttributionOptions):
     `protocol_of` gives one by its name.
     """
 
+    importance: str = option(
+        "gradients",
+        "How important a word is: by integrated gradients, or by occlusion, the score without it.",
+        choices=IMPORTANCES,
+    )
     unit: str = option("word", "What is ranked and counted.", choices=UNITS)
     name: str = option("rightreasons", "Name of the protocol.")
     top_n: int = option(3, "Number of tokens that a prediction rests on.", minimum=1)
@@ -42,6 +47,10 @@ class Protocol(AttributionOptions):
 
         super().__post_init__()
         check_number(self.min_valid, "min_valid", minimum=0.0, maximum=1.0)
+        if self.importance == "occlusion" and self.unit != "word":
+            raise ValueError(
+                f"Expected unit='word' with importance='occlusion', which leaves words out, but got {self.unit!r}."
+            )
         if self.count_special and self.unit == "word":
             raise ValueError(
                 "Expected unit='wordpiece' with count_special=True, as special tokens are no words, but got 'word'."
@@ -106,7 +115,8 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
 
     Args:
         protocol: A name of `PROTOCOLS`, a `Protocol`, or None for "rightreasons".
-        **settings: Fields of `Protocol`; None leaves the protocol's own.
+        **settings: Fields of `Protocol`; None leaves the protocol's own. With importance="occlusion" words are ranked
+            by value, unless `rank_by` says otherwise: a prediction does not rest on a word that speaks against it.
 
     Returns:
         The protocol, which keeps its name; `overridden` tells what was put in place.
@@ -129,4 +139,6 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
     base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]
     given = {name: value for name, value in settings.items() if value is not None}
     check_options(given, [name for name in Protocol.names() if name != "name"], "a protocol")
+    if given.get("importance") == "occlusion":
+        given = {"rank_by": "value", **given}
     return dataclasses.replace(base, **given)

@@ -26,10 +26,13 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
+from rightreasons.measuring.asking.importance import occlusion_attributions
+from rightreasons.measuring.asking.occlusion import Occlusion, occlude
 from rightreasons.measuring.estimates import Estimate, share
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier
+from rightreasons.models.protocol import Scorer
 
 SPACES = "Ġ▁"
 """What byte-level and metaspace pieces have in place of the space before them."""
@@ -325,7 +328,7 @@ class ShortcutMeasurement:
             if calibration.interval is None
             else (calibration.interval.low, calibration.interval.high),
             special_share=float(self.attributions.special_share.mean()),
-            largest_gap=float(np.abs(self.attributions.gap).max()),
+            largest_gap=None if np.isnan(self.attributions.gap).all() else float(np.abs(self.attributions.gap).max()),
             n_left_out=self.n_left_out,
             baseline=self.attributions.baseline,
             n_bins=self.protocol.n_bins,
@@ -359,7 +362,7 @@ class ShortcutRecord(Result):
         ece: Top-label calibration error.
         ece_interval: Its bootstrap interval; None where none was requested.
         special_share: Mean share of the attribution that falls on special tokens.
-        largest_gap: Largest absolute completeness gap of an attribution.
+        largest_gap: Largest absolute completeness gap of an attribution; None where words are left out, which has none.
         n_left_out: Number of predictions left out of all figures, because their attributions are not valid.
         baseline: Where the paths of the attributions begin.
         n_bins: Number of bins of the calibration error.
@@ -387,7 +390,7 @@ class ShortcutRecord(Result):
     ece: float
     ece_interval: tuple[float, float] | None
     special_share: float
-    largest_gap: float
+    largest_gap: float | None
     n_left_out: int = 0
     baseline: str = "zeros"
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
@@ -425,7 +428,7 @@ def suspected_words(heads: LmiResult, words: Sequence[str]) -> list[str]:
 
 @checks_kinds
 def measure_shortcuts(
-    classifier: Classifier,
+    classifier: Classifier | Scorer,
     texts: Sequence[str],
     labels: Any,
     heads: Heads,
@@ -438,6 +441,7 @@ def measure_shortcuts(
     n_bins: int | None = None,
     resampling: Resampling = Resampling(),
     attribution: Mapping[str, Any] | None = None,
+    occlusion: Occlusion | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
     fail_fast: bool = True,
@@ -448,7 +452,7 @@ def measure_shortcuts(
     A protocol may take pieces: then its heads are those of the tokenizer, from `training_heads` with both.
 
     Args:
-        classifier: A sequence classifier.
+        classifier: A sequence classifier; with importance="occlusion" in the protocol, any scorer of classes.
         texts: N texts.
         labels: (N,) gold labels, in the numbering of the classifier.
         heads: label -> the words of its head, or the `LmiResult` of the training data; see `training_heads`.
@@ -460,7 +464,10 @@ def measure_shortcuts(
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         n_bins: Bins of the calibration error and of the shares by confidence; by default those of the protocol.
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
-        attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}.
+        attribution: Options of `integrated_gradients`, such as {"method": "riemann_right", "steps": 50}; or
+            {"importance": "occlusion"}, which leaves words out (`occlusion_attributions`) and needs no gradients.
+        occlusion: What `occlude` found about these texts and labels; None to ask for it where the protocol leaves words
+            out.
         progress: Whether to show progress bars.
         out: A folder for the attributions, from which a killed run resumes.
         fail_fast: Whether an item that the model cannot read is an error (default); if not, it is left out.
@@ -481,18 +488,37 @@ def measure_shortcuts(
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
     gold = check_labels(labels, len(classifier.label_names), name="labels")
-    attributions = integrated_gradients(
-        classifier,
-        texts,
-        text_pairs=text_pairs,
-        ids=ids,
-        labels=gold,
-        options=settings.attribution(),
-        max_length=_max_length(classifier, settings),
-        progress=progress,
-        out=out,
-        fail_fast=fail_fast,
-    )
+    if settings.importance == "occlusion":
+        if occlusion is None:
+            occlusion = occlude(
+                classifier,
+                texts,
+                text_pairs=text_pairs,
+                ids=ids,
+                labels=gold,
+                progress=progress,
+                out=out,
+                fail_fast=fail_fast,
+            )
+        attributions = occlusion_attributions(occlusion, target=settings.target, label=settings.label)
+    else:
+        if not isinstance(classifier, Classifier):
+            raise ValueError(
+                f"Expected a classifier with gradients, but got {classifier.name}: importance='occlusion' asks any "
+                "scorer."
+            )
+        attributions = integrated_gradients(
+            classifier,
+            texts,
+            text_pairs=text_pairs,
+            ids=ids,
+            labels=gold,
+            options=settings.attribution(),
+            max_length=_max_length(classifier, settings),
+            progress=progress,
+            out=out,
+            fail_fast=fail_fast,
+        )
     places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
@@ -512,7 +538,7 @@ def measure_shortcuts(
         heads,
         top_n=settings.top_n,
         rank_by=settings.rank_by,
-        piece_style="word" if settings.unit == "word" else piece_style(classifier.tokenizer.get_vocab()),
+        piece_style=_piece_style(classifier, settings),
         kinds=settings.kinds,
     )
     reliance = summarize(
@@ -594,7 +620,13 @@ def training_heads(
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def _left_out(classifier: Classifier, attributions: Attributions, settings: Protocol) -> str:
+def _piece_style(classifier: Classifier | Scorer, settings: Protocol) -> str:
+    if settings.unit == "word" or not isinstance(classifier, Classifier):
+        return "word"
+    return piece_style(classifier.tokenizer.get_vocab())
+
+
+def _left_out(classifier: Classifier | Scorer, attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
     n_given, failed = len(attributions) + len(attributions.failures), ""
     if attributions.failures:
@@ -602,11 +634,16 @@ def _left_out(classifier: Classifier, attributions: Attributions, settings: Prot
         failed = f"{len(attributions.failures):,} of {n_given:,} items are left out, the first {name!r}: {reason}"
     if not attributions.n_invalid:
         return failed
+    if settings.importance == "occlusion":
+        return (
+            f"{attributions.n_invalid:,} of {n_given:,} items are left out, because the model did not answer to them, or "
+            "to them without one of their words."
+        )
     why = "their gradients are not finite"
     if settings.max_gap is not None:
         why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
-    precision = str(classifier.model.dtype).removeprefix("torch.")
-    hint = "" if precision in ("float32", "float64") else f": the model is in {precision}, load it in float32"
+    precision = str(classifier.model.dtype).removeprefix("torch.") if isinstance(classifier, Classifier) else ""
+    hint = "" if precision in ("", "float32", "float64") else f": the model is in {precision}, load it in float32"
     invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}{hint}."
     return f"{invalid} {failed}".rstrip()
 

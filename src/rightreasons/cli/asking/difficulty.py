@@ -58,11 +58,12 @@ def _show(result: AuditResult, top: int) -> None:
     shown = {
         example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
     }
-    typer.secho(f"{'':>4}  {'eigenvalue':>11}  {'confidence':>10}  prediction (label): words that move it", bold=True)
+    measure = next(name for name in ("eigenvalue", "shift") if name in rows[0])
+    typer.secho(f"{'':>4}  {measure:>11}  {'confidence':>10}  prediction (label): words that move it", bold=True)
     for place, row in enumerate(rows[:top], start=1):
         label = f" ({row['label']})" if row["label"] else ""
         typer.echo(
-            f"{place:>4}  {row['eigenvalue']:>11.4g}  {row['confidence']:>10.3f}  {row['prediction']}{label}: "
+            f"{place:>4}  {row[measure]:>11.4g}  {row['confidence']:>10.3f}  {row['prediction']}{label}: "
             f"{', '.join(row['words'])}   [{row['id']}]"
         )
         example = shown.get(row["id"])

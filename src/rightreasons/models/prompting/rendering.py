@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,12 @@ _TEMPLATES = {
 _INSTRUCTION = "\nAnswer with the {} alone."
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
+
+_VERSION = re.compile(
+    r"/(?:original|no_question|wrong_question|no_right_answer|(?:extra|near)_choices(?:_\d+)?|none_(?:added|right)|"
+    r"order \d+|without word \d+)$"
+)
+"""What the id of a changed version of an item has behind the id of the item."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,13 +105,14 @@ class Examples:
         Args:
             item: The item.
             count: How many.
-            seed: Decides which, with the id of the item.
+            seed: Decides which, with the id of the item; a changed version of an item has the examples of the item.
             shared: Whether all items have the same examples, but for themselves: then the seed decides alone.
 
         Raises:
             ValueError: If there are not so many.
         """
-        order = item_rng(seed, "few-shot examples" if shared else item.id).permutation(len(self.items))
+        key = "few-shot examples" if shared else _VERSION.sub("", item.id)
+        order = item_rng(seed, key).permutation(len(self.items))
         others = (self.items[index] for index in order)
         drawn: list[Item] = []
         for other in others:

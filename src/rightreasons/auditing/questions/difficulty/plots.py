@@ -15,21 +15,31 @@ Floats = NDArray[np.float64]
 
 
 def difficulty_histogram(
-    key: str, *, difficulty: Floats, correct: NDArray[np.bool_] | None, n_bins: int = 30
+    key: str,
+    *,
+    difficulty: Floats,
+    correct: NDArray[np.bool_] | None,
+    n_bins: int = 30,
+    xlabel: str = "largest Fisher eigenvalue",
+    log: bool = True,
 ) -> Drawing:
     """Draw the distribution of difficulty, right and wrong items stacked.
 
     Args:
         key: The key of the picture.
-        difficulty: (N,) Fisher eigenvalues.
+        difficulty: (N,) Fisher eigenvalues, or another difficulty.
         correct: (N,) which predictions are right; None where there are no labels.
-        n_bins: Bins of equal width on a logarithmic axis.
+        n_bins: Bins of equal width on the axis.
+        xlabel: What the difficulty is.
+        log: Whether the axis is logarithmic; else it goes from 0 to 1.
 
     Returns:
         The drawing.
     """
-    values = positive(difficulty)
-    edges = np.geomspace(values.min(), values.max() * 1.0001, n_bins + 1) if np.ptp(values) > 0 else 3
+    values = positive(difficulty) if log else difficulty
+    edges: Any = np.linspace(0, 1, n_bins + 1)
+    if log:
+        edges = np.geomspace(values.min(), values.max() * 1.0001, n_bins + 1) if np.ptp(values) > 0 else 3
     groups = [values] if correct is None else [values[correct], values[~correct]]
     with canvas(5.4, 3.1) as (figure, axis):
         axis.hist(
@@ -42,8 +52,9 @@ def difficulty_histogram(
             label=["right", "wrong"] if correct is not None else ["items"],
         )
         axis.axvline(float(np.median(values)), color=PALETTE["ink"], linewidth=1, linestyle=(0, (4, 3)))
-        axis.set(xscale="log", xlabel="largest Fisher eigenvalue (dashed: median)", ylabel="items")
-        plain_powers(axis.xaxis)
+        axis.set(xscale="log" if log else "linear", xlabel=f"{xlabel} (dashed: median)", ylabel="items")
+        if log:
+            plain_powers(axis.xaxis)
         if correct is not None:
             axis.legend(**ABOVE)
         return drawn(figure, key)

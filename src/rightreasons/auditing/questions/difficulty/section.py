@@ -1,6 +1,7 @@
 """Which examples is it fragile on?
 
-The section has two measures: the eigenvalue, which needs gradients, and contrast sets, which need data that has them.
+The section has four measures: the eigenvalue, which needs gradients; left-out words, which any model can be asked;
+usable information, of prompted models; and contrast sets, which need data that has them.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import decimal, level_percent, percent, written
 from rightreasons.auditing.predictions import safe_name
-from rightreasons.auditing.questions.difficulty import contrast_sets, plots
+from rightreasons.auditing.questions.difficulty import contrast_sets, information, left_out, plots
 from rightreasons.auditing.questions.difficulty.finding import finding
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.options import MEASURES as ALL_MEASURES
 from rightreasons.measuring.options import DifficultyOptions
 from rightreasons.models.running.bars import bars_about
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from rightreasons.measuring.contrast_sets import ContrastItems
     from rightreasons.measuring.difficulty import Correlation, DifficultyMeasurement, ExtremeFlips, TrainingDynamics
     from rightreasons.measuring.substitutions import Attempt
+
+MAX_ITEMS = 1000
+"""Items ranked by eigenvalue, unless the option says otherwise."""
 
 MIN_ITEMS = 20
 """With fewer items than this, the question does not apply."""
@@ -103,30 +108,61 @@ class Difficulty:
     reads: p.Reads = "audited"
 
     def applies(self, context: AuditContext, options: DifficultyOptions) -> p.Applicability:
-        """Ask for contrast sets, or for some items and a model whose word embeddings can be moved."""
-        if "contrast" in options.measures and _contrast_items(context, options) is not None:
+        """Ask for contrast sets, or for some items and a model that can be asked or whose embeddings can be moved."""
+        if _measures(context, options):
             return p.APPLIES
-        if "eigenvalue" in options.measures:
+        if not options.measures or "eigenvalue" in options.measures:
             return _eigenvalue_applies(context)
+        if "left_out_words" in options.measures:
+            return _words_apply(context)
+        if "information" in options.measures:
+            return p.applies_not("Usable information is about a prompted language model whose answers are scored.")
         return p.applies_not(
             f"“{context.primary.name}” has no contrast sets: name the column of the sets with `--groups-column`."
         )
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
-        sets = _contrast_items(context, options) if "contrast" in options.measures else None
-        result = None
-        if "eigenvalue" in options.measures and _eigenvalue_applies(context):
-            result = _eigenvalue_result(context, _items(context, options))
-        if sets is None:
-            if result is None:
-                raise ValueError("Expected a measure of difficulty that applies, but there is none.")
-            return result
-        measured = contrast_sets.measured_splits(context, sets, options.original_column)
-        return _joined(result, contrast_sets.result(context, measured))
+        measures = _measures(context, options)
+        results = []
+        if "eigenvalue" in measures:
+            results.append(_eigenvalue_result(context, _items(context, options)))
+        if "left_out_words" in measures:
+            results.append(left_out.result(context, options.items))
+        if "information" in measures:
+            results.append(information.result(context))
+        sets = _contrast_items(context, options) if "contrast" in measures else None
+        if sets is not None:
+            measured = contrast_sets.measured_splits(context, sets, options.original_column)
+            results.append(contrast_sets.result(context, measured))
+        return _joined(results)
 
 
 SECTION = Difficulty()
+
+
+def _measures(context: AuditContext, options: DifficultyOptions) -> set[str]:
+    """Return the measures that are asked for and apply."""
+    wanted = set(options.measures or ALL_MEASURES)
+    by_gradients = "eigenvalue" in wanted and bool(_eigenvalue_applies(context))
+    # Unless it is asked for, leaving words out stands in for gradients.
+    by_words = "left_out_words" in wanted and bool(_words_apply(context))
+    by_words &= "left_out_words" in options.measures or not by_gradients
+    applies = {
+        "eigenvalue": by_gradients,
+        "left_out_words": by_words,
+        "information": "information" in wanted and information.applies(context),
+        "contrast": "contrast" in wanted and _contrast_items(context, options) is not None,
+    }
+    return {name for name, able in applies.items() if able}
+
+
+def _words_apply(context: AuditContext) -> p.Applicability:
+    if context.stored is not None:
+        return p.applies_not("Words are left out and the model asked again, which stored predictions cannot answer.")
+    if len(context.primary) < MIN_ITEMS:
+        return p.applies_not(f"It needs at least {MIN_ITEMS} items, but there are {len(context.primary)}.")
+    return p.APPLIES
 
 
 def _contrast_items(context: AuditContext, options: DifficultyOptions) -> ContrastItems | None:
@@ -167,20 +203,33 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def _joined(first: p.SectionResult | None, contrast: p.SectionResult) -> p.SectionResult:
-    """Join what the two measures say; the worse verdict leads."""
-    if first is None:
-        return contrast
-    verdicts = sorted((first.verdict, contrast.verdict), key=lambda verdict: TONES.index(verdict.tone))
+def _joined(results: Sequence[p.SectionResult]) -> p.SectionResult:
+    """Join what the measures say; the worst verdict leads, and two figures of the first with one of each other."""
+    if not results:
+        raise ValueError("Expected a measure of difficulty that applies, but there is none.")
+    if len(results) == 1:
+        return results[0]
+    ordered = sorted(results, key=lambda each: TONES.index(each.verdict.tone))
+    n_first = 4 - min(len(results) - 1, 2)
     return p.SectionResult(
-        verdict=dataclasses.replace(verdicts[0], summary=f"{verdicts[0].summary} {verdicts[1].summary}"),
-        headlines=(*first.headlines[:2], *contrast.headlines[1:3]),
-        parts=(*first.parts, *contrast.parts),
-        limits=(*first.limits, *contrast.limits),
-        data={**first.data, **contrast.data},
-        finding=contrast.finding if verdicts[0] is contrast.verdict else first.finding,
-        files=first.files,
+        verdict=dataclasses.replace(
+            ordered[0].verdict, summary=" ".join(filter(None, (each.verdict.summary for each in ordered)))
+        ),
+        headlines=(
+            *results[0].headlines[:n_first],
+            *(headline for each in results[1:] for headline in _main_headlines(each)[: 2 if len(results) == 2 else 1]),
+        )[:4],
+        parts=tuple(part for each in results for part in each.parts),
+        limits=tuple(dict.fromkeys(limit for each in results for limit in each.limits)),
+        data={key: value for each in results for key, value in each.data.items()},
+        finding=ordered[0].finding,
+        files={name: content for each in results for name, content in each.files.items()},
     )
+
+
+def _main_headlines(result: p.SectionResult) -> tuple[p.Headline, ...]:
+    """Return the headlines of a further measure; of contrast sets those beyond the accuracy of the originals."""
+    return result.headlines[1:3] if "contrast_sets" in result.data else result.headlines
 
 
 def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems:
@@ -190,9 +239,9 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
 
     resampling = context.resampling
     data_map = None if options.data_map is None else OpenedMap.of(options.data_map)
-    split = context.primary
-    if options.items < len(split):
-        split = split.take(np.sort(np.array(chosen_rows(split.ids, options.items, seed=context.seed))))
+    split, limit = context.primary, options.items or MAX_ITEMS
+    if limit < len(split):
+        split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
     measured = measure_difficulty(
         context.classifier,
         split.texts,
@@ -207,7 +256,7 @@ def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems
         out=context.folder(
             f"difficulty-{safe_name(split.name)}",
             split.fingerprint,
-            str(options.items),
+            str(limit),
             str(getattr(context.classifier, "method", "")),
         ),
         fail_fast=context.fail_fast,

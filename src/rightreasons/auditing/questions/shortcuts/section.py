@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,10 @@ from rightreasons.measuring.shortcuts import (
     training_heads,
 )
 from rightreasons.models.running.bars import bars_about
+
+if TYPE_CHECKING:
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.protocol import Scorer
 
 MAX_ITEMS, COMPARED_ITEMS = 300, 150
 """Attributed items of the primary split and of each other one; the option `items` changes both."""
@@ -88,7 +93,17 @@ class Shortcuts:
         if absent:
             return p.applies_not(f"The training split has no text of the class {absent[0]!r}.")
         reason = context.why_no_gradients()
-        return p.applies_not(reason) if reason else p.APPLIES
+        if reason and options.needs_gradients():
+            return p.applies_not(reason)
+        if not reason and options.importance != "occlusion":
+            return p.APPLIES
+        prompted = context.prompted
+        if prompted is not None and prompted.rendering.scoring == "generated":
+            return p.applies_not(
+                "A generated answer has no score that could fall by a word: `--scoring next_words` asks for the first "
+                "token of each label alone."
+            )
+        return p.APPLIES
 
     def run(self, context: AuditContext, options: ShortcutsOptions) -> p.SectionResult:
         """Answer the question."""
@@ -161,6 +176,20 @@ class Shortcuts:
 SECTION = Shortcuts()
 
 
+def _protocol(context: AuditContext, options: ShortcutsOptions) -> Protocol:
+    """Return the settings; where a model has no gradients, and none are asked for, words are left out."""
+    settings = options.settings()
+    if settings.importance == "gradients" and not options.needs_gradients() and context.why_no_gradients():
+        return dataclasses.replace(options, importance="occlusion").settings()
+    return settings
+
+
+def _asked_of(context: AuditContext, options: ShortcutsOptions) -> Classifier | Scorer:
+    """Return what is asked: where words are left out, the model as it is."""
+    by_occlusion = _protocol(context, options).importance == "occlusion"
+    return cast("Scorer", context.scorer) if by_occlusion else context.classifier
+
+
 def _train_labels(context: AuditContext) -> NDArray[np.int64]:
     """The labels of the training split in the model's numbering, -1 for none."""
     train, class_of = context.train, context.primary.class_of
@@ -178,8 +207,8 @@ def _heads(context: AuditContext, options: ShortcutsOptions) -> LmiResult:
         train["text"][:],
         _train_labels(context),
         text_pairs=pairs,
-        protocol=options.settings(),
-        classifier=context.classifier,
+        protocol=(settings := _protocol(context, options)),
+        classifier=context.classifier if settings.unit != "word" else None,
     )
 
 
@@ -188,19 +217,24 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
 
     labeled = np.flatnonzero(split.labeled)
     limit = _limit(context, options, split)
-    # Of splits that hold forms of the same items, the same items are measured.
-    names = split.pair_ids or list(split.ids)
-    items = split.take(labeled[chosen_rows([names[row] for row in labeled], limit, seed=context.seed)])
+    if _protocol(context, options).importance == "occlusion":
+        items, occlusion = context.occluded(split, limit)
+    else:
+        # Of splits that hold forms of the same items, the same items are measured.
+        names = split.pair_ids or list(split.ids)
+        items = split.take(labeled[chosen_rows([names[row] for row in labeled], limit, seed=context.seed)])
+        occlusion = None
     with bars_about(split.name):
         measured = measure_shortcuts(
-            context.classifier,
+            _asked_of(context, options),
             items.texts,
             items.labels,
             heads,
             text_pairs=items.text_pairs,
             ids=items.ids,
             resampling=context.resampling,
-            protocol=options.settings(),
+            protocol=_protocol(context, options),
+            occlusion=occlusion,
             progress=context.progress,
             out=context.folder(f"shortcuts-{safe_name(split.name)}", *_depends(context, options, split)),
             fail_fast=context.fail_fast,
@@ -210,12 +244,14 @@ def _measure(context: AuditContext, options: ShortcutsOptions, split: AuditSplit
 
 def _limit(context: AuditContext, options: ShortcutsOptions, split: AuditSplit) -> int:
     limit = options.items or (MAX_ITEMS if split is context.primary else COMPARED_ITEMS)
+    if options.items is None and _protocol(context, options).importance == "occlusion":
+        limit //= 3
     return min(limit, int(split.labeled.sum()))
 
 
 def _depends(context: AuditContext, options: ShortcutsOptions, split: AuditSplit) -> tuple[str, ...]:
     """Return what the attributions of a split depend on, beside the model."""
-    protocol = json.dumps(options.settings().to_dict(), sort_keys=True)
+    protocol = json.dumps(_protocol(context, options).to_dict(), sort_keys=True)
     return split.fingerprint, str(_limit(context, options, split)), str(context.seed), protocol
 
 
@@ -229,7 +265,7 @@ def _tested(
     vocabulary = [json.dumps([heads.frequencies(), heads.heads])]
     with bars_about(split.name, "without cues"):
         return measure_causal_shortcuts(
-            context.classifier,
+            _asked_of(context, options),
             split.texts,
             items.measured,
             heads,
@@ -274,7 +310,7 @@ def _records(context: AuditContext) -> list[ShortcutRecord]:
 
 def _withheld(context: AuditContext, options: ShortcutsOptions, reason: str) -> p.SectionResult:
     """Say that too few attributions are valid for any figure."""
-    protocol = options.settings()
+    protocol = _protocol(context, options)
     headlines = tuple(
         p.Headline.of(
             key,
@@ -627,11 +663,16 @@ def _example_part(context: AuditContext, items: SplitShortcuts) -> p.Part:
         )
         if mask.any()
     ]
+    if record.largest_gap is None:
+        checked = f" {measured.left_out}".rstrip()
+    else:
+        checked = (
+            f" The largest completeness gap of any prediction is {percent(record.largest_gap)}{left_out}; on average "
+            f"{percent(record.special_share)} of the attribution falls on special tokens."
+        )
     return p.Part(
         title="What its predictions rest on",
-        text=f"{measured.attributions.definition} The largest completeness gap of any prediction is "
-        f"{percent(record.largest_gap)}{left_out}; on average {percent(record.special_share)} of the attribution "
-        "falls on special tokens.",
+        text=f"{measured.attributions.definition}{checked}",
         examples=tuple(lists),
     )
 
@@ -661,6 +702,11 @@ def _limits(items: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[st
         else f"The protocol {items.measured.protocol.name} ranks pieces of words, which cannot be taken out of a text: "
         "whether they decide is not tested.",
         "Only single words are considered; word order, length and combinations are not.",
+        *(
+            ["Words that stand for one another hide each other where they are left out one at a time."]
+            if items.measured.protocol.importance == "occlusion"
+            else []
+        ),
     ]
     if n_cut:
         limits.append(f"{n_cut:,} texts were longer than the model takes and were cut.")
