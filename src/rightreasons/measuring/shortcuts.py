@@ -636,8 +636,8 @@ def _left_out(classifier: Classifier | Scorer, attributions: Attributions, setti
         return failed
     if settings.importance == "occlusion":
         return (
-            f"{attributions.n_invalid:,} of {n_given:,} items are left out, because the model did not answer to them, or "
-            "to them without one of their words."
+            f"{attributions.n_invalid:,} of {n_given:,} items are left out, because the model did not answer to them, "
+            "or to them without one of their words."
         )
     why = "their gradients are not finite"
     if settings.max_gap is not None:

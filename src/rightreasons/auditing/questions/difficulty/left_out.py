@@ -55,8 +55,8 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
                 "definition": DEFINITION,
                 "n_asked": len(occlusion.starts) + len(occlusion),
                 "n_unanswered": occlusion.n_unanswered,
+                "ranking": [_row(context, items, measured, place) for place in measured.order],
             },
-            "ranking": [_row(context, items, measured, place) for place in measured.order],
         },
         finding=p.Finding(
             claim=f"changes its answer to {int((measured.flips > 0).sum())} of {len(measured):,} items when one word "

@@ -128,7 +128,13 @@ class Difficulty:
         if "eigenvalue" in measures:
             results.append(_eigenvalue_result(context, _items(context, options)))
         if "left_out_words" in measures:
-            results.append(left_out.result(context, options.items))
+            by_words = left_out.result(context, options.items)
+            if not results:  # it leads: its ranking is that of the question
+                rows = by_words.data["left_out_words"]["ranking"]
+                by_words = dataclasses.replace(
+                    by_words, data={**by_words.data, "ranking": rows}, files={RANKING: _csv(rows)}
+                )
+            results.append(by_words)
         if "information" in measures:
             results.append(information.result(context))
         sets = _contrast_items(context, options) if "contrast" in measures else None
