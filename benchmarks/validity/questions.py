@@ -31,6 +31,7 @@ from rightreasons.analysis import (
     human_performance,
     kernel_calibration,
     lmi,
+    none_of_the_above,
     paired_difficulty,
     pass_rates,
     position_bias,
@@ -371,6 +372,20 @@ def without_prompts(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": choices_only(rng.integers(2, size=150), rng.integers(2, size=150)).p_value}
 
 
+def none_is_right(rng: np.random.Generator, seed: int) -> Outcome:
+    """Scores of single choices, of which one call differs from another by noise; no choice stands out."""
+    level = rng.normal(size=(150, 4))
+    added, replaced = (level + rng.normal(0, 0.5, level.shape) for _ in range(2))
+    right = rng.integers(3, size=150)
+    without = np.array([np.delete(row, place) for row, place in zip(replaced, right, strict=True)])
+    result = none_of_the_above(added, without, right)
+    return {
+        "p_value": result.p_value,
+        "false_alarms_interval": ends(result.false_alarms_interval, 1 / 4),
+        "hits_interval": ends(result.hits_interval, 1 / 3),
+    }
+
+
 # ---------------------------------------------------------------------------------------------------------- difficulty
 
 
@@ -567,6 +582,7 @@ SCENARIOS = (
     Scenario("fleiss_kappa", "15 items, raters at random", raters(15, 6, (0.4, 0.6), 0.0)("fleiss_kappa")),
     Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
+    Scenario("none_of_the_above", "scores of single choices, 150 items", none_is_right, conservative=True),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
     *(
         Scenario("position_bias", f"{n} items, recalls of {', '.join(map(str, rates))} by position", recalls(n, rates))

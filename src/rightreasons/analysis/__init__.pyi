@@ -104,6 +104,8 @@ from .probes.choice_paralysis import choice_paralysis as choice_paralysis
 from .probes.judges import JudgeBias as JudgeBias
 from .probes.judges import Preference as Preference
 from .probes.judges import judge_bias as judge_bias
+from .probes.none_of_the_above import NoneOfTheAbove as NoneOfTheAbove
+from .probes.none_of_the_above import none_of_the_above as none_of_the_above
 from .probes.option_order import ChoicesOnly as ChoicesOnly
 from .probes.option_order import PositionBias as PositionBias
 from .probes.option_order import choices_only as choices_only
@@ -176,6 +178,7 @@ __all__ = [
     "LmiResult",
     "MacroCalibrationResult",
     "NllResult",
+    "NoneOfTheAbove",
     "Overlap",
     "PairedDifficulty",
     "PairedTest",
@@ -244,6 +247,7 @@ __all__ = [
     "mcnemar",
     "meaning_clusters",
     "negative_log_likelihood",
+    "none_of_the_above",
     "normalize_answer",
     "paired_bootstrap",
     "paired_difficulty",

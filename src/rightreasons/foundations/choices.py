@@ -14,6 +14,9 @@ FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
 
+ORDERS = ("auto", "cyclic", "all")
+"""Which orders of the choices are asked; see `measure_option_order`."""
+
 IMPORTANCES = ("gradients", "occlusion")
 """How important a word is to a prediction: by integrated gradients, or by the score without it."""
 

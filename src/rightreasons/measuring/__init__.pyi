@@ -1,8 +1,12 @@
+from .asking.distractors import DistractorFigures as DistractorFigures
+from .asking.distractors import measure_distractors as measure_distractors
 from .asking.importance import occlusion_attributions as occlusion_attributions
 from .asking.information import InformationMeasurement as InformationMeasurement
 from .asking.information import measure_information as measure_information
 from .asking.occlusion import Occlusion as Occlusion
 from .asking.occlusion import occlude as occlude
+from .asking.picks import PickFigures as PickFigures
+from .asking.picks import measure_picks as measure_picks
 from .asking.word_shifts import WordShifts as WordShifts
 from .asking.word_shifts import measure_word_shifts as measure_word_shifts
 from .behavior import JudgedCase as JudgedCase
@@ -81,6 +85,7 @@ __all__ = [
     "CuesOptions",
     "DifficultyMeasurement",
     "DifficultyOptions",
+    "DistractorFigures",
     "ElicitOptions",
     "Elicited",
     "Estimate",
@@ -91,6 +96,7 @@ __all__ = [
     "JudgesMeasurement",
     "Occlusion",
     "OrderFigures",
+    "PickFigures",
     "ProbeFigures",
     "ProbeScores",
     "ProbeTables",
@@ -117,10 +123,12 @@ __all__ = [
     "measure_contrast_sets",
     "measure_cues",
     "measure_difficulty",
+    "measure_distractors",
     "measure_flips",
     "measure_information",
     "measure_judges",
     "measure_option_order",
+    "measure_picks",
     "measure_probes",
     "measure_reading",
     "measure_shortcuts",

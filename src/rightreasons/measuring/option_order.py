@@ -1,8 +1,9 @@
-"""What a scorer that sees all choices together does under every cyclic order of them."""
+"""What a scorer that sees all choices together does under the orders of them: the cyclic ones, or all."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -18,12 +19,14 @@ from rightreasons.analysis.probes.option_order import (
     pride_prior,
     pride_prior_intervals,
 )
+from rightreasons.foundations.choices import ORDERS
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import (
     check_fraction,
     check_labels,
+    check_one_of,
     check_ragged,
     check_same_length,
     check_texts,
@@ -32,6 +35,9 @@ from rightreasons.measuring.probes import Score
 
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """The inputs without content of Zhao et al. (2021)."""
+
+FEW, MOST = 3, 5
+"""Of so many choices, all orders are asked unless the option says otherwise, and at most."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +69,8 @@ class OrderFigures(Result):
 
     Attributes:
         n_items: Number of items.
-        n_choices: Number of choices of each, which is the number of cyclic orders.
+        n_choices: Number of choices of each.
+        n_orders: Number of orders: as many as choices where they are cyclic, or all.
         consistency: Share of items whose picked content is the same under every order.
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
@@ -78,6 +85,7 @@ class OrderFigures(Result):
 
     n_items: int
     n_choices: int
+    n_orders: int
     consistency: float
     consistency_interval: Interval
     prior: list[float]
@@ -87,6 +95,11 @@ class OrderFigures(Result):
     uncorrected: OrderAccuracy
     pride: OrderAccuracy
     calibrated: OrderAccuracy
+
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are: "all 6 orders", or "all 4 cyclic orders"."""
+        return f"all {self.n_orders} {'' if self.n_orders == math.factorial(self.n_choices) else 'cyclic '}orders"
 
     @property
     def n_held_out(self) -> int:
@@ -102,12 +115,14 @@ def measure_option_order(
     ids: Sequence[str],
     score: Score,
     *,
+    orders: str = "auto",
     share: float = 0.25,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
-    """Score every cyclic order of the choices, and take the preference for positions out.
+    """Score several orders of the choices, and take the preference for positions out.
 
-    In order r, position j holds choice (j + r) mod n: over the n orders every choice is once at every position.
+    In the cyclic order r, position j holds choice (j + r) mod n: over these n orders, as over all n! orders, every
+    choice is equally often at every position. All orders also change which choice stands beside which.
 
     Args:
         prompts: N prompts.
@@ -116,6 +131,7 @@ def measure_option_order(
         ids: N ids.
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
             at a time gives the same scores in every order.
+        orders: "cyclic", "all", or "auto" (default): all of up to three choices, which are six, else the cyclic ones.
         share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
         resampling: Its level is that of the intervals.
 
@@ -123,7 +139,8 @@ def measure_option_order(
         An `OrderFigures`.
 
     Raises:
-        ValueError: If there are fewer than two items or the number of choices differs between items.
+        ValueError: If there are fewer than two items, the number of choices differs between items, or all orders of
+            more than five choices are asked for.
 
     References:
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR; Zhao et al. (2021),
@@ -139,18 +156,19 @@ def measure_option_order(
         )
     n, size = sizes[0], len(texts)
     gold = check_labels(labels, n)
+    asked = _orders(n, orders)
     n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
-    rotations = [[row[(j + r) % n] for j in range(n)] for r in range(n) for row in choices]
-    names = [f"{item}/order {r}" for r in range(n) for item in ids]
+    rotations = [[row[place] for place in order] for order in asked for row in choices]
+    names = [f"{item}/order {r}" for r in range(len(asked)) for item in ids]
     logits = score(
-        [*texts * n, *CONTENT_FREE],
+        [*texts * len(asked), *CONTENT_FREE],
         [*rotations, *([["N/A"] * n] * len(CONTENT_FREE))],
         [*names, *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
     )
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
-    observed = table[: n * size].reshape(n, size, n).transpose(1, 0, 2)  # item, order, position
-    content_free = table[n * size :]
-    picks = (observed.argmax(axis=2) + np.arange(n)) % n
+    observed = table[: len(asked) * size].reshape(len(asked), size, n).transpose(1, 0, 2)  # item, order, position
+    content_free = table[len(asked) * size :]
+    picks = np.array(asked)[np.arange(len(asked)), observed.argmax(axis=2)]
     prior = pride_prior(observed[:n_estimation])
     held_out, answers = observed[n_estimation:, 0], gold[n_estimation:]
 
@@ -175,6 +193,7 @@ def measure_option_order(
     return OrderFigures(
         n_items=size,
         n_choices=n,
+        n_orders=len(asked),
         consistency=consistency,
         consistency_interval=wilson(round(consistency * size), size, confidence_level=level),
         prior=prior.tolist(),
@@ -185,3 +204,17 @@ def measure_option_order(
         pride=tested(pride_debias(held_out, prior)),
         calibrated=tested(contextual_calibration(held_out, content_free)),
     )
+
+
+def _orders(n: int, orders: str) -> list[tuple[int, ...]]:
+    """Return the orders to ask: the choice at each position; the cyclic ones first, as they are without the others."""
+    check_one_of(orders, ORDERS, "orders")
+    cyclic = [tuple((place + r) % n for place in range(n)) for r in range(n)]
+    if orders == "cyclic" or (orders == "auto" and n > FEW):
+        return cyclic
+    if n > MOST:
+        raise ValueError(
+            f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
+            f"{math.factorial(n):,} orders: 'cyclic' asks {n}."
+        )
+    return [*cyclic, *(order for order in itertools.permutations(range(n)) if order not in cyclic)]

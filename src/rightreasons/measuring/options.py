@@ -12,6 +12,7 @@ from rightreasons.foundations.choices import (
     IMPORTANCES,
     INTEGRATION_METHODS,
     NEIGHBORS,
+    ORDERS,
     PROTOCOL_NAMES,
     REDUCTIONS,
     TARGETS,
@@ -147,6 +148,12 @@ class ProbesOptions(Options):
 
     ks: tuple[int, ...] = option(
         (1, 2, 4, 8), "Numbers of choices that the fourth probe adds; comma-separated.", minimum=1
+    )
+    orders: str = option(
+        "auto", "Orders of the choices: cyclic, all, or auto: all of up to three choices.", choices=ORDERS
+    )
+    distractors: bool = option(
+        True, "Whether near choices and “None of the above” are added too, to compare with random choices."
     )
 
 

@@ -37,6 +37,9 @@ WITHOUT_ANSWER = ("no_question", "wrong_question", "no_right_answer")
 WITHOUT_QUESTION = ("no_question", "wrong_question")
 """Those of them that keep the choice that was right."""
 
+NONE = ("none_added", "none_right")
+"""The tables with "None of the above", beside the right choice and in its place."""
+
 KS = (1, 2, 4, 8)
 """Default numbers of choices that the fourth probe adds."""
 
@@ -269,6 +272,16 @@ def extra_choices_name(k: int) -> str:
     return f"extra_choices_{k}"
 
 
+def near_choices_name(k: int) -> str:
+    """Name the table with the k choices that are most like the right one.
+
+    Example:
+        >>> near_choices_name(4)
+        'near_choices_4'
+    """
+    return f"near_choices_{k}"
+
+
 def spare_choices(choices: Sequence[Sequence[str]]) -> int:
     """Count the different choices that every item could at least borrow from the others.
 
@@ -285,6 +298,8 @@ def probe_tables(
     items: datasets.Dataset,
     *,
     ks: Sequence[int] = KS,
+    near: int | None = None,
+    none: bool = False,
     pool: Pool | datasets.Dataset | None = None,
     seed: int = 0,
 ) -> ProbeTables:
@@ -294,6 +309,10 @@ def probe_tables(
         items: Multiple-choice items {id, prompt, choices, label}. Those without a label or with two equal choices are
             left out and counted.
         ks: Numbers of added choices, one table each; default 1, 2, 4, 8.
+        near: A number of choices most like the right one, to add in the place of random ones: a table "near_choices_2"
+            for 2; None (default) for no such table.
+        none: Whether "None of the above" is added, and put in the place of the right choice: tables "none_added" and
+            "none_right". Default: False.
         pool: The source of borrowed texts; None for the items themselves.
         seed: Decides what is borrowed.
 
@@ -305,7 +324,7 @@ def probe_tables(
     """
     from rightreasons.data.perturbing.probes import Pool, perturb
 
-    for k in ks:
+    for k in (*ks, *([] if near is None else [near])):
         check_count(k, "ks")
     labeled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
     if len(labeled) == 0:
@@ -315,6 +334,8 @@ def probe_tables(
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
     tables = {name: perturb(labeled, name, **options) for name in WITHOUT_ANSWER}
     tables |= {extra_choices_name(k): perturb(labeled, "extra_choices", k=k, **options) for k in ks}
+    tables |= {} if near is None else {near_choices_name(near): perturb(labeled, "near_choices", k=near, **options)}
+    tables |= {name: perturb(labeled, name, **options) for name in (NONE if none else ())}
     sources = set(tables["no_question"]["source_id"][:])
     original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
     if len(original) == 0:

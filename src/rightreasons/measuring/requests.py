@@ -107,7 +107,7 @@ def choice_requests(
                     request = requests[_plain(f"{source}/{name}")]
                     requests[request.id] = dataclasses.replace(request, label=label)
         else:
-            measure_option_order(prompts, choices, list(labels.values()), ids, record)
+            measure_option_order(prompts, choices, list(labels.values()), ids, record, orders="cyclic")
             for source, label in labels.items():
                 n = len(requests[source].choices)
                 for r in range(1, n):  # position j holds choice (j + r) mod n

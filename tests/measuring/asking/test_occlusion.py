@@ -137,7 +137,7 @@ def test_shortcuts_and_their_causal_rate_without_gradients():
         resampling=Resampling(resamples=20),
     )  # fmt: skip
     assert (measured.protocol.importance, measured.protocol.rank_by) == ("occlusion", "value")
-    # Every prediction rests on its one word of weight; "not" is in no head of so few words.
+    # Every prediction rests on its one word of weight.
     assert [example.tokens for example in measured.reliance.examples][:3] == [("good",), ("good",), ("bad",)]
     assert measured.record().largest_gap is None
     assert "minus the same where the word is left out" in measured.attributions.definition
@@ -146,8 +146,8 @@ def test_shortcuts_and_their_causal_rate_without_gradients():
         Weighing(), texts, measured, heads, cues, resampling=Resampling(resamples=20), progress=False
     )
     assert causal.left_out == {"mask": "The model has no mask token."}
-    assert {item.cue for item in causal.items} == {"good", "bad"}
-    # Without "bad" the logits tie, and the first class stays; without "good" it becomes the first.
+    assert {item.cue for item in causal.items} == {"good", "bad", "not"}
+    # Without "bad" or "not" the logits tie, and the first class stays; without "good" it becomes the first.
     flips = causal.without_cue["delete"].argmax(axis=1) != measured.predictions[[item.row for item in causal.items]]
     assert flips.tolist() == [item.cue == "good" for item in causal.items]
     assert causal.n_failed == 0

@@ -7,15 +7,28 @@
 | no_right_answer | replaces the right choice with a choice of another item | none |
 | extra_choices | adds choices of other items | the same one, at a random position |
 
+Three distractors go beyond the paper, and are compared with these random ones:
+
+| distractor | change | right choice afterwards |
+|---|---|---|
+| near_choices | adds the choices of other items that are most like the right one | the same one, at a random position |
+| none_added | adds "None of the above" | the same one |
+| none_right | takes the right choice out and adds "None of the above" | the added one |
+
 Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So another order, a
 subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
 """
 
 from __future__ import annotations
 
+import bisect
+import functools
 import hashlib
 import itertools
+import math
+import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +41,11 @@ from rightreasons.foundations.validation import check_count, check_ids, check_on
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
 """The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
+
+DISTRACTORS = ("near_choices", "none_added", "none_right")
+"""The names of the distractors: near choices in the place of random ones, and "None of the above" wrong and right."""
+
+NONE_OF_THE_ABOVE = "None of the above"
 
 AUTO = "auto"
 """`duplicates`: leave out the items with equal choices that the probe cannot use."""
@@ -50,6 +68,11 @@ is gone or still right. `prompt_source` and `choice_sources` are the ids of the 
 come from (the prompt's is empty where there is none). `original_positions` has the new position of each of the item's
 own choices, -1 for one that was replaced.
 """
+
+ALONE = ("no_question", "none_added", "none_right")
+"""What needs no other items."""
+
+WORD = re.compile(r"\w+")
 
 _TRIES = 64  # random draws before the pool is searched in order
 
@@ -80,6 +103,37 @@ class Pool:
         self._ids, self._prompts = table.column("id").chunk(0), table.column("prompt").chunk(0)
         choices = table.column("choices").chunk(0)
         self._choices, self._starts = choices.flatten(), choices.offsets.to_pylist()
+
+    @functools.cached_property
+    def words(self) -> tuple[list[dict[str, float]], dict[str, list[int]]]:
+        """The words of every choice with weights of norm 1, and the choices of every word.
+
+        The weight of a word is the logarithm of the number of choices over that of the choices that have it.
+        """
+        bags = [frozenset(WORD.findall(text.casefold())) for text in self._choices.to_pylist()]
+        places: dict[str, list[int]] = {}
+        for place, bag in enumerate(bags):
+            for word in sorted(bag):
+                places.setdefault(word, []).append(place)
+        weights = []
+        for bag in bags:
+            own = {word: math.log(len(bags) / len(places[word])) for word in sorted(bag)}
+            norm = math.sqrt(sum(weight**2 for weight in own.values()))
+            weights.append({word: weight / norm for word, weight in own.items()} if norm else {})
+        return weights, places
+
+    def nearest(self, text: str) -> Iterator[tuple[int, str]]:
+        """Yield items with one of their choices: those that share weighted words with a text, the most alike first."""
+        weights, places = self.words
+        likeness: Counter[int] = Counter()
+        for word in sorted(set(WORD.findall(text.casefold()))):
+            for place in places.get(word, ()):
+                # The weight of the word in the text is proportional to that in the pool; its norm orders nothing.
+                likeness[place] += math.log(len(weights) / len(places[word])) * weights[place].get(word, 0.0)
+        for place, alike in sorted(likeness.items(), key=lambda pair: (-pair[1], pair[0])):
+            if alike <= 0:
+                return
+            yield bisect.bisect_right(self._starts, place) - 1, str(self._choices[place].as_py())
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -117,8 +171,9 @@ def perturb(
 
     Args:
         dataset: Items with the columns id, prompt, choices and label (0-based).
-        probe: One of `PROBES`.
-        k: For extra_choices, how many choices to add, or "double" (default) for as many as the item has.
+        probe: One of `PROBES` or `DISTRACTORS`.
+        k: For extra_choices and near_choices, how many choices to add, or "double" (default) for as many as the item
+            has.
         pool: The items to borrow from; None (default) for the dataset itself. A stream needs one, except for
             no_question. Where `dataset` is part of a set, pass the whole set: each item is then perturbed as in it.
         seed: Seed of the draws; default 0.
@@ -148,8 +203,8 @@ def perturb(
         ('', -1, 0)
     """
     stream = isinstance(dataset, datasets.IterableDataset)
-    check_one_of(probe, PROBES, "probe")
-    if pool is None and probe != "no_question":
+    check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
+    if pool is None and probe not in ALONE:
         if stream:
             raise ValueError(f"Expected a `pool` to borrow from for the probe {probe!r} of a stream, but got none.")
         pool = dataset
@@ -179,7 +234,7 @@ class Perturber:
     def __init__(
         self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
     ) -> None:
-        self.probe = check_one_of(probe, PROBES, "probe")
+        self.probe = check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
         self.seed = check_seed(seed)
@@ -206,7 +261,7 @@ class Perturber:
             raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
         if not prompt.strip():
             raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
-        needs_label = self.probe in ("no_right_answer", "extra_choices")
+        needs_label = self.probe not in ("no_question", "wrong_question")
         if not (0 if needs_label else -1) <= label < len(choices):
             raise ValueError(
                 f"Expected the label of item {item_id!r} to be a choice (0 to {len(choices) - 1}), but it is {label}."
@@ -235,9 +290,39 @@ class Perturber:
         return self._row(item_id, prompt, choices, choice_sources=sources, original_positions=positions)
 
     def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        k = len(choices) if self.k == DOUBLE else int(self.k)
-        extra = self._borrow(item_id, choices, k)
-        place = _Draws(self.seed, self.probe, item_id, "place").next() % (len(choices) + k)
+        extra = self._borrow(item_id, choices, self._count(choices))
+        return self._with_extra(item_id, prompt, choices, label, extra)
+
+    def _near_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        extra = self._borrow(item_id, choices, self._count(choices), near=choices[label])
+        return self._with_extra(item_id, prompt, choices, label, extra)
+
+    def _none_added(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        texts, sources = self._with_none(item_id, choices)
+        positions = list(range(len(choices)))
+        return self._row(item_id, prompt, texts, label=label, choice_sources=sources, original_positions=positions)
+
+    def _none_right(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        texts, sources = self._with_none(item_id, choices[:label] + choices[label + 1 :])
+        positions = [-1 if place == label else place - (place > label) for place in range(len(choices))]
+        return self._row(
+            item_id, prompt, texts, label=len(texts) - 1, choice_sources=sources, original_positions=positions
+        )
+
+    def _with_none(self, item_id: str, choices: list[str]) -> tuple[list[str], list[str]]:
+        if any(_key(choice).rstrip(".") == _key(NONE_OF_THE_ABOVE) for choice in choices):
+            raise ValueError(f"Expected choices without {NONE_OF_THE_ABOVE!r} in item {item_id!r}, but it has it.")
+        return [*choices, NONE_OF_THE_ABOVE], [*[item_id] * len(choices), ""]
+
+    def _count(self, choices: list[str]) -> int:
+        return len(choices) if self.k == DOUBLE else int(self.k)
+
+    def _with_extra(
+        self, item_id: str, prompt: str, choices: list[str], label: int, extra: list[tuple[str, str]]
+    ) -> Row:
+        k = len(extra)
+        # Random and near ones leave the right choice in one place.
+        place = _Draws(self.seed, "extra_choices", item_id, "place").next() % (len(choices) + k)
         # The wrong choices first, in their order, then the borrowed ones; the right one goes to its new position.
         texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
         texts.insert(place, (choices[label], item_id))
@@ -294,14 +379,20 @@ class Perturber:
         for step in range(1, size + 1):
             yield (last + step) % size, draws.next()
 
-    def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
-        """Draw k choices of other items, each different from the item's own choices and from one another."""
+    def _borrow(
+        self, item_id: str, choices: Sequence[str], k: int, *, near: str | None = None
+    ) -> list[tuple[str, str]]:
+        """Draw k choices of other items, each different from the item's own choices and from one another.
+
+        With `near` they are those most like a text, and random ones only where too few share a word with it.
+        """
         pool = self._pool()
         taken = {_key(choice) for choice in choices}
         borrowed: list[tuple[str, str]] = []
         drawn = ((item, pool.choice(item, draw)) for item, draw in self._candidates(item_id))
         every = ((item, text) for item in range(len(pool)) for text in pool.choices(item))  # where the pool is small
-        for item, text in itertools.chain(drawn, every):
+        alike = () if near is None else pool.nearest(near)
+        for item, text in itertools.chain(alike, drawn, every):
             if _key(text) not in taken and pool.id(item) != item_id:
                 taken.add(_key(text))
                 borrowed.append((text, pool.id(item)))

@@ -130,7 +130,7 @@ def measure_information(
     # Of each item, the label and all the others.
     tables = [np.column_stack((own, 1 - own)) for own in shares]
     figures = v_information(
-        *tables, np.zeros(len(known), dtype=np.int64), scores="probabilities", resampling=resampling
+        tables[0], tables[1], np.zeros(len(known), dtype=np.int64), scores="probabilities", resampling=resampling
     )
     return InformationMeasurement(
         figures=figures,

@@ -141,6 +141,8 @@ class Difficulty:
         if sets is not None:
             measured = contrast_sets.measured_splits(context, sets, options.original_column)
             results.append(contrast_sets.result(context, measured))
+        if not results:  # items without an answer were left out since it was asked whether the question applies
+            raise ValueError(self.applies(context, options).reason)
         return _joined(results)
 
 
@@ -211,18 +213,15 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _joined(results: Sequence[p.SectionResult]) -> p.SectionResult:
     """Join what the measures say; the worst verdict leads, and two figures of the first with one of each other."""
-    if not results:
-        raise ValueError("Expected a measure of difficulty that applies, but there is none.")
     if len(results) == 1:
         return results[0]
     ordered = sorted(results, key=lambda each: TONES.index(each.verdict.tone))
-    n_first = 4 - min(len(results) - 1, 2)
     return p.SectionResult(
         verdict=dataclasses.replace(
             ordered[0].verdict, summary=" ".join(filter(None, (each.verdict.summary for each in ordered)))
         ),
         headlines=(
-            *results[0].headlines[:n_first],
+            *results[0].headlines[:2],
             *(headline for each in results[1:] for headline in _main_headlines(each)[: 2 if len(results) == 2 else 1]),
         )[:4],
         parts=tuple(part for each in results for part in each.parts),
@@ -234,8 +233,8 @@ def _joined(results: Sequence[p.SectionResult]) -> p.SectionResult:
 
 
 def _main_headlines(result: p.SectionResult) -> tuple[p.Headline, ...]:
-    """Return the headlines of a further measure; of contrast sets those beyond the accuracy of the originals."""
-    return result.headlines[1:3] if "contrast_sets" in result.data else result.headlines
+    """Return the headlines of a further measure; of contrast sets the consistency and the accuracy of revisions."""
+    return result.headlines[2:0:-1] if "contrast_sets" in result.data else result.headlines
 
 
 def _items(context: AuditContext, options: DifficultyOptions) -> DifficultyItems:

@@ -24,7 +24,7 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     if orders is not None and "order" in verdict.label:
         return Finding(
             claim=f"keeps its answer in {percent(orders.consistency)} of the items whatever the order of the choices",
-            evidence=f"All {orders.n_choices} cyclic orders of the choices, {figures.n_items:,} items.",
+            evidence=f"{orders.in_words.capitalize()} of the choices, {figures.n_items:,} items.",
             size=1 - orders.consistency,
             actions=(Action("Ask with the choices in several orders, and average.", link="#probes"), *actions[1:]),
         )

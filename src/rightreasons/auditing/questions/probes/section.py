@@ -12,9 +12,10 @@ from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
-from rightreasons.auditing.questions.probes import plots
+from rightreasons.auditing.questions.probes import distractors, picks, plots
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
 from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
+from rightreasons.measuring.asking.distractors import DistractorFigures, measure_distractors
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.option_order import OrderFigures, measure_option_order
 from rightreasons.measuring.options import ProbesOptions
@@ -58,6 +59,7 @@ class ProbeAnswers:
     Attributes:
         scores: The items under every probe, with the scores.
         figures: Prior bias and choice paralysis.
+        distractors: Near choices and “None of the above”; None where they were not asked.
         orders: The effect of the order of the choices; None for a scorer that sees one choice at a time.
         joint: Whether the scorer sees the choices together.
         left_out: Numbers of added choices for which the data has too few.
@@ -65,6 +67,7 @@ class ProbeAnswers:
 
     scores: ProbeScores
     figures: ProbeFigures
+    distractors: DistractorFigures | None
     orders: OrderFigures | None
     joint: bool
     left_out: tuple[int, ...]
@@ -90,11 +93,6 @@ class Probes:
                 "Confusion probes change the items and ask the model again, which stored predictions cannot answer; "
                 "`rightreasons data export` writes what to ask."
             )
-        if context.prompted is not None and context.prompted.rendering.scoring == "generated":
-            return p.applies_not(
-                "Confusion probes need scores of the choices, which a generated answer does not have: "
-                "`--scoring next_words` asks for the letter alone."
-            )
         labeled = int(split.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
@@ -106,6 +104,8 @@ class Probes:
 
     def run(self, context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         """Answer the question."""
+        if context.prompted is not None and context.prompted.rendering.scoring == "generated":
+            return picks.result(context, options)
         answers = _answers(context, options)
         headlines = _headlines(context, answers)
         level = level_percent(context.resampling.level)
@@ -116,12 +116,14 @@ class Probes:
             parts=(
                 _bias_part(answers, headlines[:-2], level),
                 _paralysis_part(answers, headlines[-2:], level),
+                *([] if answers.distractors is None else [distractors.part(answers.distractors, answers.joint, level)]),
                 _order_part(answers, level),
                 example_part(answers.scores),
             ),
             limits=_limits(answers),
             data={
                 "figures": answers.figures.to_dict(),
+                "distractors": None if answers.distractors is None else answers.distractors.to_dict(),
                 "orders": None if answers.orders is None else answers.orders.to_dict(),
                 "n_left_out": answers.scores.n_dropped,
                 "sees_choices_together": answers.joint,
@@ -135,19 +137,22 @@ SECTION = Probes()
 
 def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
     split = context.primary
-    wanted = tuple(dict.fromkeys(options.ks))
-    spare = spare_choices(split.choices or [])
-    ks = tuple(k for k in wanted if k <= spare) or (1,)
+    wanted, (ks, near, none) = tuple(dict.fromkeys(options.ks)), distractors.asked(context, options)
     stored = None if context.stored is None else context.stored.answers
     score, joint = _model(context) if stored is None else (lambda *_: stored, stored.joint)
-    scores = probe_tables(split.data, ks=ks, seed=context.seed).scored_by(score("probes", str(ks)))
+    tables = probe_tables(split.data, ks=ks, near=near, none=none, seed=context.seed)
+    scores = tables.scored_by(score("probes", f"{ks} {near} {none}"))
     turned = stored is None or f"{split.ids[0]}/order 1" in stored
     orders = None
     if joint and turned and scores.uniform is not None:
         prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
-        orders = measure_option_order(prompts, choices, labels, ids, score("orders"), resampling=context.resampling)
+        which = options.orders if stored is None else "cyclic"
+        orders = measure_option_order(
+            prompts, choices, labels, ids, score("orders", which), orders=which, resampling=context.resampling
+        )
     figures = measure_probes(scores, joint=joint, resampling=context.resampling)
-    return ProbeAnswers(scores, figures, orders, joint, tuple(k for k in wanted if k not in ks))
+    added = None if near is None else measure_distractors(scores, near, resampling=context.resampling)
+    return ProbeAnswers(scores, figures, added, orders, joint, tuple(k for k in wanted if k not in ks))
 
 
 def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
@@ -412,7 +417,7 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
         same = estimate_of(orders.consistency, orders.consistency_interval)
         prior = map(estimate_of, orders.prior, orders.prior_intervals)
         text += (
-            f"\n\nUnder all {orders.n_choices} cyclic orders of the choices the same content is picked in "
+            f"\n\nUnder {orders.in_words} of the choices the same content is picked in "
             f"{written(same)} of the items. Its prior over positions is "
             f"{', '.join(written(one) for one in prior)} (PriDe, from {orders.n_estimation} items), and for "
             f"inputs without content {', '.join(map(percent, orders.content_free))}."
@@ -482,7 +487,7 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
     if orders is not None:
         steady, unsteady = orders.consistency_interval.low, orders.consistency_interval.high
         same = written(estimate_of(orders.consistency, orders.consistency_interval))
-        sentences.append(f"Under all {orders.n_choices} cyclic orders of the choices, {same} keep their answer.")
+        sentences.append(f"Under {orders.in_words} of the choices, {same} keep their answer.")
     bias = figures.prior_bias["no_question"].normalized_prior_bias
     sentences.append(f"Its preference without the question is {bias:.1%} of the largest possible.")
     summary = " ".join(sentences)
@@ -514,7 +519,10 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
 
 def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
     limits = [
-        "Choices of other items are wrong as a rule, not by proof: a borrowed choice may fit by chance.",
+        (
+            "Choices of other items are wrong as a rule, not by proof: a borrowed choice may fit by chance, and a near "
+            "one more easily."
+        ),
         "That a variance differs from zero says nothing by itself; softmax confidences are never quite even.",
     ]
     if not answers.joint:

@@ -1,0 +1,95 @@
+"""The part of the report on what kinds of choices are added: near ones, random ones, and "None of the above"."""
+
+from __future__ import annotations
+
+from rightreasons.auditing.context import AuditContext
+from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page.words import p_equals, percent, written
+from rightreasons.data.perturbing.probes import NONE_OF_THE_ABOVE
+from rightreasons.measuring.asking.distractors import DistractorFigures
+from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.options import ProbesOptions
+from rightreasons.measuring.probes import spare_choices
+
+NEAR = 4
+"""At most so many near choices are added, and as many as a table of random ones has."""
+
+SOURCE = "Elhady et al. 2025; comparison of this package"
+
+
+def asked(context: AuditContext, options: ProbesOptions) -> tuple[tuple[int, ...], int | None, bool]:
+    """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" is."""
+    rows = context.primary.choices or []
+    spare = spare_choices(rows)
+    ks = tuple(k for k in dict.fromkeys(options.ks) if k <= spare) or (1,)
+    stored = None if context.stored is None else context.stored.answers
+    if not options.distractors or (stored is not None and f"{context.primary.ids[0]}/none_added" not in stored):
+        return ks, None, False
+    plain = {choice.strip().rstrip(".").casefold() for row in rows for choice in row}
+    return ks, max((k for k in ks if k <= NEAR), default=min(ks)), NONE_OF_THE_ABOVE.casefold() not in plain
+
+
+def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
+    """Report the distractors."""
+    k, none = figures.k, figures.none
+    text = (
+        f"The {k} choices of other items that share most words with the right one, rare words counting most, are added "
+        f"in the place of {k} random ones. A near choice is picked in {written(figures.near.picked)} of the items, a "
+        f"random one in {written(figures.random.picked)} (McNemar's test, p {p_equals(figures.p_value)}). A model that "
+        "knows the answer is drawn to neither; one that goes by words, to the near ones. A near choice may be right "
+        "too."
+    )
+    if none is not None:
+        alarms, hits = (
+            written(estimate_of(rate, interval))
+            for rate, interval in (
+                (none.false_alarms, none.false_alarms_interval), (none.hits, none.hits_interval),
+            )
+        )  # fmt: skip
+        text += (
+            f"\n\n“{NONE_OF_THE_ABOVE}”, added to the choices, is picked in {alarms} of the items; with the right "
+            f"choice taken out, so that it is right, in {hits}. "
+        )
+        text += (
+            f"By striking the right choice out of the first scores alone it would be {percent(none.expected)} "
+            f"(McNemar's test of the difference, p {p_equals(none.p_value)})."
+            if joint
+            else "This scorer looks at one choice at a time, and cannot know that the right one is gone: the difference "
+            "is arithmetic."
+        )
+    return p.Part(
+        title="Near choices, and none of the above",
+        text=text,
+        tables=(
+            p.Table(
+                key="distractors",
+                title="Kinds of added choices",
+                columns=(
+                    p.Column("kind", "Added", "text"),
+                    p.Column("picked", f"An added one is picked [{level}]", "share"),
+                    p.Column("accuracy", f"Accuracy [{level}]", "share"),
+                ),
+                rows=(
+                    (f"{k} random", figures.random.picked, figures.random.accuracy),
+                    (f"{k} near", figures.near.picked, figures.near.accuracy),
+                    *(
+                        [
+                            (
+                                f"“{NONE_OF_THE_ABOVE}”, which is wrong",
+                                estimate_of(none.false_alarms, none.false_alarms_interval),
+                                None,
+                            ),
+                            (
+                                f"“{NONE_OF_THE_ABOVE}”, which is right",
+                                estimate_of(none.hits, none.hits_interval),
+                                estimate_of(none.hits, none.hits_interval),
+                            ),
+                        ]
+                        if none is not None
+                        else []
+                    ),
+                ),
+                source=SOURCE,
+            ),
+        ),
+    )

@@ -1,0 +1,221 @@
+"""The probes of a model whose answers are generated: what is picked, without confidences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.auditing.context import AuditContext
+from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
+from rightreasons.auditing.questions.probes import distractors
+from rightreasons.auditing.questions.probes.examples import NAMES, SHEN
+from rightreasons.foundations.scores import Scores
+from rightreasons.measuring.asking.picks import PickFigures, ask_for_orders, ask_for_picks, measure_picks
+from rightreasons.measuring.estimates import Estimate
+from rightreasons.measuring.options import ProbesOptions
+from rightreasons.measuring.probes import ORIGINAL, WITHOUT_QUESTION, probe_tables
+
+STEADY = 0.9
+"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
+
+ZHENG = "Zheng et al. 2024"
+ASKED = {
+    ORIGINAL: "the right choice",
+    "no_question": "the old answer",
+    "wrong_question": "the old answer",
+    "none_added": "none of the above",
+    "none_right": "none of the above",
+}
+
+
+def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
+    """Ask for the picks, and report them."""
+    from rightreasons.models.scoring.choices import choose
+
+    ks, near, none = distractors.asked(context, options)
+    tables = probe_tables(context.primary.data, ks=ks, near=near, none=none, seed=context.seed)
+
+    def ask(part: str) -> Any:
+        folder = context.folder(part, context.primary.fingerprint, str(context.seed), f"{ks} {near} {none}")
+
+        def answer(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
+            return choose(context.scorer, prompts, choices, ids=ids, progress=context.progress, out=folder)
+
+        return answer
+
+    picked = ask_for_picks(tables, ask("probes"))
+    figures = measure_picks(tables, picked, orders=ask_for_orders(tables, ask("orders")), resampling=context.resampling)
+    level, alpha = level_percent(context.resampling.level), 1 - context.resampling.level
+    verdict = _verdict(figures, alpha)
+    telling = _telling(figures)
+    unanswered = [name for name, each in figures.probes.items() if each.n_unanswered]
+    return p.SectionResult(
+        verdict=verdict,
+        headlines=_headlines(context, figures),
+        parts=(_part(figures, level),),
+        limits=(
+            (
+                "Generated answers have no confidence: prior bias, which is a variance of confidences, and the drop of "
+                "confidence among more choices are not known. `--scoring next_words` asks for the letter alone, where "
+                "the model tells its probability."
+            ),
+            "Choices of other items are wrong as a rule, not by proof: a borrowed choice may fit by chance.",
+            *(
+                [f"Items without an answer under a probe count for nothing there: {', '.join(map(_name, unanswered))}."]
+                if unanswered
+                else []
+            ),
+        ),
+        data={"picks": figures.to_dict(), "n_left_out": tables.n_dropped},
+        finding=p.Finding(
+            claim=f"picks the right choice in {percent(telling[1].rate.value or 0.0)} of the items "
+            f"{_name(telling[0]).lower()}, where chance gives {percent(telling[1].reference or 0.0)}"
+            if telling is not None and telling[1].rate is not None
+            else "was asked without its questions",
+            evidence=f"Generated answers to {figures.n_items:,} items.",
+            actions=(
+                p.Action("Read the items that it answers without the question.", link="#probes"),
+                p.Action("Ask for the probability of each letter: `--scoring next_words`.", link="#probes"),
+            ),
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _name(probe: str) -> str:
+    kind, _, count = probe.rpartition("_")
+    if kind in ("extra_choices", "near_choices"):
+        return f"{count} {'random' if kind == 'extra_choices' else 'near'} choices added"
+    return {
+        **NAMES,
+        "none_added": "“None of the above” added",
+        "none_right": "“None of the above” is right",
+    }[probe]
+
+
+def _telling(figures: PickFigures) -> tuple[str, Any] | None:
+    """Return the probe without its question whose test is the clearest."""
+    known = [(name, figures.probes[name]) for name in WITHOUT_QUESTION if figures.probes[name].rate is not None]
+    return min(known, key=lambda pair: pair[1].p_value, default=None)
+
+
+def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline, ...]:
+    telling, split = _telling(figures), context.primary.name
+    rows = []
+    if telling is not None:
+        rows.append(
+            (
+                f"pseudo_correct_{telling[0]}",
+                p.FigureText(
+                    f"Old answer picked, {_name(telling[0]).lower()}",
+                    "Share of answered items whose once right choice is still picked; picking at random gets "
+                    f"{percent(telling[1].reference or 0.0)}.",
+                    SHEN,
+                    better="lower",
+                ),
+                telling[1].rate,
+                telling[1].n_items,
+            )
+        )
+    if figures.consistency is not None:
+        rows.append(
+            (
+                "order_consistency",
+                p.FigureText(
+                    "Same answer in every order",
+                    f"Share of items, answered under all {figures.orders} cyclic orders of the choices, whose picked "
+                    "choice is always the same.",
+                    ZHENG,
+                    better="higher",
+                ),
+                figures.consistency,
+                figures.n_ordered,
+            )
+        )
+    return tuple(p.Headline.of(key, text, estimate, split=split, n=n) for key, text, estimate, n in rows)
+
+
+def _part(figures: PickFigures, level: str) -> p.Part:
+    text = (
+        "The answers are generated, so that each item has a pick or none. Without the question, a pick of the old "
+        "answer above chance says that the choices give it away, or that it is known; a model that reads the question "
+        "should pick the right choice among more choices as well, and “none of the above” only where it is right."
+    )
+    if figures.consistency is not None:
+        text += (
+            f"\n\nUnder all {figures.orders} cyclic orders of the choices the same one is picked in "
+            f"{written(figures.consistency)} of the {figures.n_ordered:,} items with an answer under each."
+        )
+    return p.Part(
+        title="What it picks under the probes",
+        text=text,
+        tables=(
+            p.Table(
+                key="picks",
+                title="Picks",
+                columns=(
+                    p.Column("probe", "Probe", "text"),
+                    p.Column("n", "Answered", "count"),
+                    p.Column("unanswered", "No answer", "count"),
+                    p.Column("what", "What is picked", "text"),
+                    p.Column("rate", f"Share [{level}]", "share"),
+                    p.Column(
+                        "reference",
+                        "Compared with",
+                        "share",
+                        "Chance without the question; the share of right picks of the same items as they are; for "
+                        "“none of the above” where it is right, its share where it is wrong.",
+                    ),
+                    p.Column("p", "p", "p_value", "Exact binomial test against chance, else McNemar's."),
+                ),
+                rows=tuple(
+                    (
+                        _name(name),
+                        each.n_items,
+                        each.n_unanswered,
+                        ASKED.get(name, "" if each.rate is None else "the right choice"),
+                        each.rate,
+                        each.reference,
+                        each.p_value,
+                    )
+                    for name, each in figures.probes.items()
+                ),
+                source=f"{SHEN}; {distractors.SOURCE}",
+            ),
+        ),
+    )
+
+
+def _verdict(figures: PickFigures, alpha: float) -> p.Verdict:
+    sentences, knows, telling = [], False, _telling(figures)
+    if telling is not None:
+        name, each = telling
+        # The clearer of two tests, by Bonferroni.
+        knows = (each.rate.value or 0.0) > (each.reference or 0.0) and each.p_value < alpha / len(WITHOUT_QUESTION)
+        sentences.append(
+            f"{_name(name)}, it picks the old answer in {written(each.rate)} of the items, where chance gives "
+            f"{percent(each.reference or 0.0)} (exact test, p {p_equals(each.p_value)}; the clearer of two probes)."
+        )
+    consistency = figures.consistency or Estimate(None)
+    if consistency.value is not None:
+        sentences.append(
+            f"Under all {figures.orders} cyclic orders of the choices, {written(consistency)} keep their answer."
+        )
+    rates = [each.n_unanswered / figures.n_items for each in figures.probes.values()]
+    if max(rates):
+        sentences.append(f"On average {percent(float(np.mean(rates)))} of the items have no answer under a probe.")
+    summary = " ".join(sentences)
+    if consistency.high is not None and consistency.high < 0.5:
+        return p.Verdict("bad", "The order decides", summary)
+    if consistency.high is not None and consistency.high < STEADY:
+        return p.Verdict("warn", "The order decides some", summary)
+    if knows:
+        return p.Verdict("warn", "Picks the answer unasked", summary)
+    if consistency.low is not None and consistency.low >= STEADY:
+        return p.Verdict("good", "No sign of confusion", summary)
+    return p.Verdict("neutral", "Cannot tell", summary)
