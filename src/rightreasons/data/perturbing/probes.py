@@ -28,7 +28,6 @@ import itertools
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -125,11 +124,12 @@ class Pool:
     def nearest(self, text: str) -> Iterator[tuple[int, str]]:
         """Yield items with one of their choices: those that share weighted words with a text, the most alike first."""
         weights, places = self.words
-        likeness: Counter[int] = Counter()
+        likeness: dict[int, float] = {}
         for word in sorted(set(WORD.findall(text.casefold()))):
             for place in places.get(word, ()):
                 # The weight of the word in the text is proportional to that in the pool; its norm orders nothing.
-                likeness[place] += math.log(len(weights) / len(places[word])) * weights[place].get(word, 0.0)
+                rarity = math.log(len(weights) / len(places[word]))
+                likeness[place] = likeness.get(place, 0.0) + rarity * weights[place].get(word, 0.0)
         for place, alike in sorted(likeness.items(), key=lambda pair: (-pair[1], pair[0])):
             if alike <= 0:
                 return

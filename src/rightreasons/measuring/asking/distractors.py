@@ -89,7 +89,10 @@ def measure_distractors(scores: ProbeScores, k: int, *, resampling: Resampling =
     none = None
     if all(name in scores.logits for name in NONE):
         none = none_of_the_above(
-            *(scores.logits[name] for name in NONE), scores.labels(NONE[0]), confidence_level=resampling.level
+            scores.logits[NONE[0]],
+            scores.logits[NONE[1]],
+            scores.labels(NONE[0]),
+            confidence_level=resampling.level,
         )
     return DistractorFigures(
         n_items=len(scores),

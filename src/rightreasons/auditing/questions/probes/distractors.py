@@ -54,8 +54,8 @@ def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
             f"By striking the right choice out of the first scores alone it would be {percent(none.expected)} "
             f"(McNemar's test of the difference, p {p_equals(none.p_value)})."
             if joint
-            else "This scorer looks at one choice at a time, and cannot know that the right one is gone: the difference "
-            "is arithmetic."
+            else "This scorer looks at one choice at a time, and cannot know that the right one is gone: the "
+            "difference is arithmetic."
         )
     return p.Part(
         title="Near choices, and none of the above",

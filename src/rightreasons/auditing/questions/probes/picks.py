@@ -101,7 +101,7 @@ def _name(probe: str) -> str:
 def _telling(figures: PickFigures) -> tuple[str, Any] | None:
     """Return the probe without its question whose test is the clearest."""
     known = [(name, figures.probes[name]) for name in WITHOUT_QUESTION if figures.probes[name].rate is not None]
-    return min(known, key=lambda pair: pair[1].p_value, default=None)
+    return min(known, key=lambda pair: 1.0 if pair[1].p_value is None else pair[1].p_value, default=None)
 
 
 def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline, ...]:
