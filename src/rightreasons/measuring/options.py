@@ -28,6 +28,9 @@ OF_GRADIENTS = ("baseline", "integration", "steps", "reduce")
 
 MEASURES = ("eigenvalue", "left_out_words", "information", "contrast")
 """Measures of difficulty; see `DifficultyOptions`."""
+ELICITED = ("p_true", "verbalized", "samples")
+"""Sources of confidence beside the probability of an answer; see `ElicitOptions`."""
+
 VOTE_KINDS = ("counts", "distributions")
 SUITE_HELP = (
     "A .jsonl, .jsonl.gz or .parquet suite, one that CheckList has saved (.pkl, .pkl.gz, .tar.gz), a CSV in the form "
@@ -46,6 +49,12 @@ class CalibrationOptions(Options):
         "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
     )
     votes: str = option("counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS)
+    elicit: tuple[str, ...] = option(
+        (),
+        "Comma-separated: how a language model is asked for the confidence in its answers too, of p_true, verbalized "
+        "and samples.",
+        choices=ELICITED,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Limit, Resamples, Seed, Split
 from rightreasons.data.opening.options import ConfidenceOptions, SourceOptions
+from rightreasons.foundations.choices import TASKS
 from rightreasons.measuring.confidence.options import SOURCES
 from rightreasons.models.prompting.prompt import Prompt
+from rightreasons.models.servers.options import ServerOptions
 
 if TYPE_CHECKING:
     from rightreasons.measuring.confidence.elicitors import Elicited
@@ -30,7 +33,11 @@ EXAMPLES = (
 )
 
 
-@declared_command(app, "confidence", {"options": ConfidenceOptions, "source": SourceOptions, "prompt": Prompt})
+@declared_command(
+    app,
+    "confidence",
+    {"options": ConfidenceOptions, "source": SourceOptions, "prompt": Prompt, "server": ServerOptions},
+)
 def confidence(
     files: Annotated[
         list[str],
@@ -46,8 +53,13 @@ def confidence(
         typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}."),
     ] = None,
     task: Annotated[
-        str, typer.Option(help="With --elicit, what the dataset is: multiple_choice or classification.")
-    ] = "multiple_choice",
+        str | None,
+        typer.Option(
+            help="With --elicit, what the dataset is: classification or multiple_choice; by default multiple_choice "
+            "where it has choices.",
+            autocompletion=completes(TASKS),
+        ),
+    ] = None,
     nli: Annotated[str | None, typer.Option(help="Classifier of inference, for --elicit meaning.")] = None,
     n_samples: Annotated[int, typer.Option(help="Drawn answers per item, for --elicit samples.", min=1)] = 10,
     temperature: Annotated[float, typer.Option(help="Temperature of drawn answers.")] = 1.0,
@@ -62,6 +74,7 @@ def confidence(
     options: ConfidenceOptions,
     source: SourceOptions,
     prompt: Prompt,
+    server: ServerOptions,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.cli._shared.show import write_figures
@@ -77,16 +90,20 @@ def confidence(
     sources = SOURCES[:1] if elicit is None else tuple(listed(elicit) or ())
     asked = ElicitOptions(sources, n_samples, temperature, max_new_tokens=prompt.max_new_tokens, seed=seed)
     if elicit is None:
-        unread = next(
-            (name for name, value in (("nli", nli), ("split", split), ("limit", limit)) if value is not None), ""
-        )
+        alone = {"nli": nli, "split": split, "limit": limit, "task": task, **prompt.changed(), **server.changed()}
+        unread = next((name for name, value in alone.items() if value is not None), "")
         if unread:
-            raise ValueError(f"Expected --elicit, which asks a model, where --{unread} is given, but there is none.")
+            flag = unread.replace("_", "-")
+            raise ValueError(f"Expected --elicit, which asks a model, where --{flag} is given, but there is none.")
         table = read_confidence(list(files), options=options)
     else:
         if len(files) != 2:
             raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
-        elicited = _elicited(files[0], files[1], task, split, limit, nli, source=source, prompt=prompt, options=asked)
+        given = {"task": task, "split": split, "limit": limit}
+        settings = AuditOptions(
+            **source.changed(), **{name: value for name, value in given.items() if value is not None}, seed=seed
+        )
+        elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
     typer.secho(f"{', '.join(files)}: {measured.n_items:,} items ({table.used})", bold=True)
@@ -97,38 +114,26 @@ def confidence(
 def _elicited(
     model: str,
     dataset: str,
-    task: str,
-    split: str | None,
-    limit: int | None,
-    nli: str | None,
-    *,
-    source: SourceOptions,
+    settings: AuditOptions,
     prompt: Prompt,
+    server: ServerOptions,
+    *,
+    nli: str | None,
     options: ElicitOptions,
 ) -> Elicited:
-    """Ask a language model how sure it is of its answers to the labeled items of a split."""
-    from rightreasons.data import choose_split, labeled_items, open_splits
+    """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it."""
+    from rightreasons.auditing.asking import is_asked, open_asked
+    from rightreasons.data import choose_split, labeled_items
     from rightreasons.data.opening.splits import TEST_SPLITS, limited
-    from rightreasons.foundations.validation import check_one_of
     from rightreasons.measuring.confidence.elicitors import elicit_confidence
-    from rightreasons.models import Examples, LocalEngine, Prompted, load_causal, load_classifier
-    from rightreasons.models.servers.engine import open_server
-    from rightreasons.models.servers.options import ServerOptions
+    from rightreasons.models import load_classifier
 
-    check_one_of(task, ("multiple_choice", "classification"), "task")
-    splits = open_splits(dataset, **source.source(task))
-    name = choose_split(splits, split, where=dataset, preferred=TEST_SPLITS, others=True)
-    items = limited(labeled_items(splits[name]), limit, options.seed)
+    if not is_asked(model):
+        raise ValueError(f"Expected a causal language model or a server with --elicit, but got {model}.")
+    splits, scorer = open_asked(model, dataset, settings, prompt, server, require_labels=True)
+    name = choose_split(splits, settings.split, where=dataset, preferred=TEST_SPLITS, others=True)
+    items = limited(labeled_items(splits[name]), settings.limit, options.seed)
     rows = {column: items[column][:] for column in items.column_names}
-    examples, names = None, None if task == "multiple_choice" else items.features["label"].names
-    if prompt.shots and "train" in splits and name != "train":
-        train = labeled_items(splits["train"])
-        columns = ("prompt", "choices", "label") if names is None else ("text", "label")
-        make = Examples.of_choices if names is None else Examples.of_texts
-        examples = make(train["id"][:], *(train[column][:] for column in columns))
-    server = model.startswith(("http://", "https://"))
-    engine = open_server(model, options=ServerOptions()) if server else LocalEngine(load_causal(model))
-    scorer = Prompted(prompt, engine, names, examples=examples, seed=options.seed)
     inference = None if nli is None else load_classifier(nli)
     return elicit_confidence(scorer, rows, options=options, nli=inference)
 

@@ -14,6 +14,7 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
+from rightreasons.auditing.questions.calibration import elicited
 from rightreasons.auditing.questions.calibration.classes import classes_part
 from rightreasons.auditing.questions.calibration.finding import finding
 from rightreasons.auditing.questions.calibration.reliability import bin_table, reliability_plot
@@ -75,15 +76,19 @@ class Calibration:
         """Ask for labels on the primary split."""
         if not context.primary.labeled.any():
             return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
-        if context.prompted is not None and context.prompted.answers_once:
+        if context.prompted is not None and context.prompted.answers_once and not options.elicit:
             return p.applies_not(
-                "One generated answer has no confidence: `--samples 10` takes the shares of several answers, and "
-                "`--scoring sum` or `next_words` asks for the likelihood of each answer."
+                "One generated answer has no confidence: `--samples 10` takes the shares of several answers, "
+                "`--calibration-elicit verbalized,samples` asks for one, and `--scoring sum` or `next_words` asks for "
+                "the likelihood of each answer."
             )
         return p.APPLIES
 
     def run(self, context: AuditContext, options: CalibrationOptions) -> p.SectionResult:
         """Answer the question."""
+        asked = elicited.elicited_items(context, options)
+        if asked is not None and context.prompted is not None and context.prompted.answers_once:
+            return elicited.result(context, asked)
         resampling = context.resampling
         split, names = context.primary.name, context.label_names
         measured = measure_calibration(context.judged(context.primary), options=options, resampling=resampling)
@@ -110,6 +115,8 @@ class Calibration:
         votes = votes_measured(context, options)
         if votes is not None:
             parts.append(votes_part(context, votes))
+        if asked is not None:
+            parts.append(elicited.elicited_part(context, asked))
         return p.SectionResult(
             verdict=_verdict(split, measured, figures, compared),
             headlines=_glance(context, figures, compared),
@@ -118,6 +125,7 @@ class Calibration:
             data={
                 "bins": measured.bins.to_dict(),
                 "consistency": measured.consistency.to_dict(),
+                **({} if asked is None else elicited.data(asked)),
                 "votes": None if votes is None else votes.result.to_dict(),
                 "temperature": None if fit is None else fit.to_dict(),
                 "figures": {key: figure.to_dict() for key, figure in figures.items()},
