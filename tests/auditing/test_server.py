@@ -58,3 +58,71 @@ def test_a_server_that_is_not_there_is_one_sentence(reviews, tmp_path, monkeypat
         done.err.split()
     )
     assert record is None
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Texts with a training split, and questions with two choices."""
+    words = [("fine", "warm", "positive"), ("sad", "cold", "negative")]
+    rows = [
+        {"id": f"{split}{n}{word}", "text": f"Review {n} of a {word} {other} day", "label": label}
+        for split in ("train", "test")
+        for n in range(11)
+        for word, other, label in words
+    ]
+    (tmp_path / "texts").mkdir()
+    for split in ("train", "test"):
+        own = [json.dumps(row) for row in rows if row["id"].startswith(split)]
+        (tmp_path / "texts" / f"{split}.jsonl").write_text("\n".join(own), "utf-8")
+    things = ["to eat warm soup", "to sleep", "to cross a river", "to harvest", "to eat cold soup", "to be merry"]
+    items = [
+        {"id": f"q{n}", "prompt": f"Why do {n} of it?", "choices": [things[n % 6], things[(n + 1 + n % 3) % 6]],
+         "label": n % 2} for n in range(12)
+    ]  # fmt: skip
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    return tmp_path
+
+
+def test_shortcuts_and_difficulty_without_gradients(files, capsys):
+    with serving() as fake:
+        fake.lacks = {"echo"}
+        flags = ["--questions", "shortcuts,difficulty", "--n-resamples", "30", "--out", files / "report"]
+        done = run(capsys, "audit", fake.url, files / "texts", *flags)
+        assert done.code == 0, done.err
+    record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
+    data = {each["question"]: each["data"] for each in record["questions"]}
+    shortcuts, difficulty = data["shortcuts"], data["difficulty"]
+    assert shortcuts["protocol"]["importance"] == "occlusion"
+    assert shortcuts["splits"]["test"]["n_items"] == 22
+    assert shortcuts["attribution"].startswith("Occlusion: the probability of the predicted label, minus the same")
+    # Seven words of each text, and the text itself.
+    assert difficulty["left_out_words"]["n_asked"] == 22 * 8
+    shifts = [row["shift"] for row in difficulty["ranking"]]
+    assert shifts == sorted(shifts, reverse=True)
+    assert difficulty["information"]["n_items"] == 22
+    page = (files / "report" / "index.html").read_text("utf-8")
+    assert "What one left-out word changes" in page
+    assert "What the input tells it" in page
+
+
+def test_probes_of_generated_answers(files, capsys):
+    with serving() as fake:
+        fake.lacks = {"echo", "logprobs"}
+        flags = [
+            "--questions",
+            "probes,calibration",
+            "--n-resamples",
+            "30",
+            "--out",
+            files / "report",
+            "--probes-ks",
+            "1",
+        ]
+        done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "samples", *flags)
+        assert done.code == 0, done.err
+    record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
+    picks = next(each["data"]["picks"] for each in record["questions"] if each["question"] == "probes")
+    assert set(picks["probes"]) >= {"original", "no_question", "extra_choices_1", "near_choices_1", "none_right"}
+    for each in picks["probes"].values():
+        assert 0 <= each["n_items"] + each["n_unanswered"] <= 24
+    assert "Where its confidence comes from" in (files / "report" / "index.html").read_text("utf-8")

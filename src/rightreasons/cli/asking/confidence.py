@@ -99,10 +99,9 @@ def confidence(
     else:
         if len(files) != 2:
             raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
-        given = {"task": task, "split": split, "limit": limit}
-        settings = AuditOptions(
-            **source.changed(), **{name: value for name, value in given.items() if value is not None}, seed=seed
-        )
+        given = {"task": task, "split": split, "limit": limit, "seed": seed}
+        known = {name: value for name, value in given.items() if value is not None}
+        settings = AuditOptions.read({**source.changed(), **known}, "an audit")
         elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
