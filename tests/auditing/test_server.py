@@ -90,7 +90,7 @@ def test_shortcuts_and_difficulty_without_gradients(files, capsys):
         done = run(capsys, "audit", fake.url, files / "texts", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
-    data = {each["question"]: each["data"] for each in record["questions"]}
+    data = {each["question"]: each["result"]["data"] for each in record["questions"] if each.get("result")}
     shortcuts, difficulty = data["shortcuts"], data["difficulty"]
     assert shortcuts["protocol"]["importance"] == "occlusion"
     assert shortcuts["splits"]["test"]["n_items"] == 22
@@ -121,7 +121,7 @@ def test_probes_of_generated_answers(files, capsys):
         done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "samples", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
-    picks = next(each["data"]["picks"] for each in record["questions"] if each["question"] == "probes")
+    picks = next(each["result"]["data"]["picks"] for each in record["questions"] if each["question"] == "probes")
     assert set(picks["probes"]) >= {"original", "no_question", "extra_choices_1", "near_choices_1", "none_right"}
     for each in picks["probes"].values():
         assert 0 <= each["n_items"] + each["n_unanswered"] <= 24
