@@ -98,7 +98,9 @@ class OrderFigures(Result):
 
     @property
     def in_words(self) -> str:
-        """Say which orders these are: "all 6 orders", or "all 4 cyclic orders"."""
+        """Say which orders these are: "both orders", "all 6 orders", or "all 4 cyclic orders"."""
+        if self.n_orders == 2:
+            return "both orders"
         return f"all {self.n_orders} {'' if self.n_orders == math.factorial(self.n_choices) else 'cyclic '}orders"
 
     @property

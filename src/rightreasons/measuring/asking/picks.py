@@ -62,6 +62,11 @@ class PickFigures(Result):
     consistency: Estimate | None = None
     n_ordered: int = 0
 
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are: "both orders", or "all 4 cyclic orders"."""
+        return "both orders" if self.orders == 2 else f"all {self.orders} cyclic orders"
+
 
 def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
     """Ask about all tables at once.

@@ -32,9 +32,11 @@ def asked(context: AuditContext, options: ProbesOptions) -> tuple[tuple[int, ...
 def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
     """Report the distractors."""
     k, none = figures.k, figures.none
+    near = "The choice of another item that shares" if k == 1 else f"The {k} choices of other items that share"
     text = (
-        f"The {k} choices of other items that share most words with the right one, rare words counting most, are added "
-        f"in the place of {k} random ones. A near choice is picked in {written(figures.near.picked)} of the items, a "
+        f"{near} most words with the right one, rare words counting most, "
+        f"{'is added in the place of a random one' if k == 1 else f'are added in the place of {k} random ones'}. "
+        f"A near choice is picked in {written(figures.near.picked)} of the items, a "
         f"random one in {written(figures.random.picked)} (McNemar's test, p {p_equals(figures.p_value)}). A model that "
         "knows the answer is drawn to neither; one that goes by words, to the near ones. A near choice may be right "
         "too."

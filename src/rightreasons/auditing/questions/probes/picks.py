@@ -128,7 +128,7 @@ def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline,
                 "order_consistency",
                 p.FigureText(
                     "Same answer in every order",
-                    f"Share of items, answered under all {figures.orders} cyclic orders of the choices, whose picked "
+                    f"Share of items, answered under {figures.in_words} of the choices, whose picked "
                     "choice is always the same.",
                     ZHENG,
                     better="higher",
@@ -148,7 +148,7 @@ def _part(figures: PickFigures, level: str) -> p.Part:
     )
     if figures.consistency is not None:
         text += (
-            f"\n\nUnder all {figures.orders} cyclic orders of the choices the same one is picked in "
+            f"\n\nUnder {figures.in_words} of the choices the same one is picked in "
             f"{written(figures.consistency)} of the {figures.n_ordered:,} items with an answer under each."
         )
     return p.Part(
@@ -203,9 +203,7 @@ def _verdict(figures: PickFigures, alpha: float) -> p.Verdict:
         )
     consistency = figures.consistency or Estimate(None)
     if consistency.value is not None:
-        sentences.append(
-            f"Under all {figures.orders} cyclic orders of the choices, {written(consistency)} keep their answer."
-        )
+        sentences.append(f"Under {figures.in_words} of the choices, {written(consistency)} keep their answer.")
     rates = [each.n_unanswered / figures.n_items for each in figures.probes.values()]
     if max(rates):
         sentences.append(f"On average {percent(float(np.mean(rates)))} of the items have no answer under a probe.")

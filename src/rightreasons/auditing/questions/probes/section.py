@@ -192,7 +192,7 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
         ),
         (
             f"choice_paralysis_{k}",
-            f"Drop with {k} more choices",
+            f"Drop with {_count(k, 'more choice')}",
             f"{drop}; mean over items.",
             estimate_of(paralysis.choice_paralysis, paralysis.drop.interval),
         ),
@@ -290,6 +290,10 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
             ),
         ),
     )
+
+
+def _count(k: int, what: str) -> str:
+    return f"{k} {what}{'' if k == 1 else 's'}"
 
 
 def _bias_row(name: str, bias: PriorBias, interval: Interval | None) -> tuple[Any, ...]:
@@ -479,7 +483,8 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
     paralyzed = answers.joint and figures.is_paralyzed(alpha) and low > LOSS
     if answers.joint:
         sentences.append(
-            f"{figures.largest_k} added choices lower the confidence in the right one, among the item's own, by "
+            f"{_count(figures.largest_k, 'added choice')} {'lowers' if figures.largest_k == 1 else 'lower'} the "
+            "confidence in the right one, among the item's own, by "
             f"{written(estimate_of(drop.mean, drop.interval))}"
             f"{'' if drop.t_p_value is None else f' (paired t-test, p {p_equals(drop.t_p_value)})'}."
         )
