@@ -124,7 +124,7 @@ def measure_option_order(
     """Score several orders of the choices, and take the preference for positions out.
 
     In the cyclic order r, position j holds choice (j + r) mod n: over these n orders, as over all n! orders, every
-    choice is equally often at every position. All orders also change which choice stands beside which.
+    choice is equally often at every position. All orders also change the neighbors of each choice.
 
     Args:
         prompts: N prompts.

@@ -68,7 +68,7 @@ def measure_information(
     where p are the probabilities of the labels, or choices, under the prompt, and the empty input is the prompt whose
     template is filled with an empty text: the few-shot examples, the label words and the choices stay. Ethayarajh et
     al. train one model on inputs and one on empty inputs; of a prompted model, which is not trained, both are the model
-    itself. So the figure depends on the prompt, and a label that the prompt favors has little left to be told.
+    itself. So the figure depends on the prompt, and a label that the prompt favors leaves little to learn from a text.
 
     Args:
         scorer: A prompted language model whose answers are scored.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rightreasons.measuring.confidence.sources import ConfidenceMeasurement
 
 MIN_CONFIDENT = 10
-"""A source that gives fewer answers a confidence than this is told of, and compared with none."""
+"""A source that gives fewer answers a confidence than this is named, and compared with none."""
 
 SOURCE = "Kadavath et al. 2022; Tian et al. 2023; Wang et al. 2023"
 NAMES = {

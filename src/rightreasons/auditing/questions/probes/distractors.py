@@ -12,7 +12,7 @@ from rightreasons.measuring.options import ProbesOptions
 from rightreasons.measuring.probes import spare_choices
 
 NEAR = 4
-"""At most so many near choices are added, and as many as a table of random ones has."""
+"""Maximum number of near choices; as many random ones are there to compare them with."""
 
 SOURCE = "Elhady et al. 2025; comparison of this package"
 
