@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rightreasons.auditing.page.parts import Reads
     from rightreasons.auditing.stored import StoredModel
     from rightreasons.data.suites.suite import Suite
-    from rightreasons.measuring.asking.occlusion import Occlusion
     from rightreasons.measuring.calibration import JudgedItems
+    from rightreasons.measuring.occlusion.leaving_out import Occlusion
     from rightreasons.measuring.options import BehaviorOptions
     from rightreasons.models.loading import Classifier
     from rightreasons.models.prompting.prompted import Prompted
@@ -401,7 +401,7 @@ class AuditContext:
             The items, and what the model says of them.
         """
         from rightreasons.data.opening.splits import chosen_rows
-        from rightreasons.measuring.asking.occlusion import occlude
+        from rightreasons.measuring.occlusion.leaving_out import occlude
 
         key = split.name, limit
         if key not in self._occluded:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rightreasons.analysis.tokens import WORD_PATTERN
+from rightreasons.auditing.questions.difficulty.left_out import MAX_ITEMS as LEFT_OUT_ITEMS
+from rightreasons.auditing.questions.difficulty.section import MAX_ITEMS as RANKED_ITEMS
 from rightreasons.auditing.questions.shortcuts.section import COMPARED_ITEMS, MAX_ITEMS
 
 if TYPE_CHECKING:
@@ -81,20 +84,36 @@ def passes_of(section: Section, context: AuditContext, options: Any) -> float:
         gradients = options.steps or GRADIENTS_PER_ATTRIBUTION
         most = [MAX_ITEMS, *[COMPARED_ITEMS] * len(context.comparisons)]
         counts = [min(options.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
+        if options.importance == "occlusion" or (context.why_no_gradients() and not options.needs_gradients()):
+            counts = [
+                count if options.items else min(count, limit // 3) for count, limit in zip(counts, most, strict=True)
+            ]
+            return float(sum(counts) * _n_words(context) + counts[0] * CAUSAL_PASSES)
         return float(sum(counts) * gradients * PASSES_PER_GRADIENT + counts[0] * CAUSAL_PASSES)
     if section.question == "difficulty":
-        if "eigenvalue" not in options.measures:
-            return 0.0
+        wanted = options.measures or ("eigenvalue", "information")
+        passes = float(n_items) if "information" in wanted and context.prompted is not None else 0.0
+        by_gradients = "eigenvalue" in wanted and not context.why_no_gradients()
+        if "left_out_words" in wanted or not (options.measures or by_gradients):
+            passes += min(options.items or LEFT_OUT_ITEMS, n_items) * _n_words(context)
+        if not by_gradients:
+            return passes
         if context.primary.choices is not None:
             n_classes = max(map(len, context.primary.choices))
         flips = FLIP_PASSES if context.task == "classification" else 0.0
-        return float(min(options.items, n_items) * (1 + (PASSES_PER_GRADIENT - 1) * n_classes) + flips)
+        n_ranked = min(options.items or RANKED_ITEMS, n_items)
+        return passes + n_ranked * (1 + (PASSES_PER_GRADIENT - 1) * n_classes) + flips
     if section.question == "probes":
-        return float(n_items * (3 + len(options.ks)))
+        return float(n_items * (3 + len(options.ks) + 3 * options.distractors))
     if section.question == "behavior":
         suite = context.suite(options)
         return 0.0 if suite is None else float(suite.n_examples)
     return 0.0
+
+
+def _n_words(context: AuditContext) -> float:
+    """Return how many forms a text has, with and without each of its words."""
+    return 1 + float(np.mean([len(WORD_PATTERN.findall(text)) for text in context.primary.texts]))
 
 
 def seconds_per_pass(context: AuditContext) -> float:

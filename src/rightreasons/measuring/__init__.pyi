@@ -1,10 +1,7 @@
 from .asking.distractors import DistractorFigures as DistractorFigures
 from .asking.distractors import measure_distractors as measure_distractors
-from .asking.importance import occlusion_attributions as occlusion_attributions
 from .asking.information import InformationMeasurement as InformationMeasurement
 from .asking.information import measure_information as measure_information
-from .asking.occlusion import Occlusion as Occlusion
-from .asking.occlusion import occlude as occlude
 from .asking.picks import PickFigures as PickFigures
 from .asking.picks import measure_picks as measure_picks
 from .asking.word_shifts import WordShifts as WordShifts
@@ -43,6 +40,9 @@ from .estimates import Estimate as Estimate
 from .judges.bias import JudgesMeasurement as JudgesMeasurement
 from .judges.bias import judge_pairs as judge_pairs
 from .judges.bias import measure_judges as measure_judges
+from .occlusion.importance import occlusion_attributions as occlusion_attributions
+from .occlusion.leaving_out import Occlusion as Occlusion
+from .occlusion.leaving_out import occlude as occlude
 from .option_order import OrderFigures as OrderFigures
 from .option_order import measure_option_order as measure_option_order
 from .options import BehaviorOptions as BehaviorOptions

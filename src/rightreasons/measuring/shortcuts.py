@@ -26,9 +26,9 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.validation import check_ids, check_labels, check_same_length, check_texts
-from rightreasons.measuring.asking.importance import occlusion_attributions
-from rightreasons.measuring.asking.occlusion import Occlusion, occlude
 from rightreasons.measuring.estimates import Estimate, share
+from rightreasons.measuring.occlusion.importance import occlusion_attributions
+from rightreasons.measuring.occlusion.leaving_out import Occlusion, occlude
 from rightreasons.measuring.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier

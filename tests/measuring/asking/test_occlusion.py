@@ -8,7 +8,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
 from rightreasons.measuring import measure_causal_shortcuts, measure_shortcuts, measure_word_shifts, occlude
-from rightreasons.measuring.asking.importance import occlusion_attributions
+from rightreasons.measuring.occlusion.importance import occlusion_attributions
 from rightreasons.measuring.options import ShortcutsOptions
 from rightreasons.measuring.protocols import protocol_of
 

@@ -1,1 +1,1 @@
-"""What any scorer shows when it is asked again, without gradients: words left out, and the input left out."""
+"""What any scorer shows when it is asked again: left-out words, a left-out input, other distractors, picks alone."""

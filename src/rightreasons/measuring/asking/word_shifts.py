@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.measuring.asking.occlusion import Occlusion
 from rightreasons.measuring.difficulty import RankedItems
 from rightreasons.measuring.estimates import Estimate, share
+from rightreasons.measuring.occlusion.leaving_out import Occlusion
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

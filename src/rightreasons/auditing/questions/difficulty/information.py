@@ -87,8 +87,8 @@ def result(context: AuditContext) -> p.SectionResult:
         parts=(_part(context, measured, headlines),),
         limits=(
             (
-                "Usable information is that of this model under this prompt: labels that the prompt favors leave little "
-                "to learn from the text."
+                "Usable information is that of this model under this prompt: labels that the prompt favors leave "
+                "little to learn from the text."
             ),
             *(
                 [f"{measured.n_left_out:,} labeled items have no answer, with the text or without."]

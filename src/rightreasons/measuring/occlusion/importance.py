@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.measuring.asking.occlusion import Occlusion
+from rightreasons.measuring.occlusion.leaving_out import Occlusion
 from rightreasons.models.gradients.attribution import Attributions
 
 DEFINITION = (
