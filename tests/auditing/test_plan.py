@@ -19,13 +19,14 @@ class Split(list):
 
     def __init__(self, name, n_items):
         super().__init__(["x"] * n_items)
-        self.name = name
+        self.name, self.texts = name, ["word"] * n_items
 
 
 def context(**others):
     splits = (Split("test", 1000), Split("test_flipped", 90))
     values = {"primary": splits[0], "comparisons": splits[1:], "splits": splits, "task": "classification",
-              "label_names": ("a", "b", "c"), "stored": None, "server": None}  # fmt: skip
+              "label_names": ("a", "b", "c"), "stored": None, "server": None, "prompted": None,
+              "why_no_gradients": lambda: ""}  # fmt: skip
     return SimpleNamespace(**{**values, **others})
 
 
@@ -37,7 +38,10 @@ def context(**others):
         ("shortcuts", {"steps": 10, "items": 20}, (20 + 20) * 10 * 3 + 20 * 5),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
         ("difficulty", {"measures": ("contrast",)}, 0),
-        ("probes", {"ks": (1, 2)}, 1000 * 5),
+        ("difficulty", {"items": 50, "measures": ("left_out_words",)}, 50 * 2),  # texts of one word
+        ("shortcuts", {"importance": "occlusion"}, (100 + 50) * 2 + 100 * 5),
+        ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
+        ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),
     ],
 )
 def test_passes_are_counted(question, options, passes):
