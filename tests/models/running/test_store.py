@@ -105,6 +105,16 @@ def test_no_flipped_bit_of_a_chunk_is_served(tmp_path):
         assert len(store.read()) == 0
 
 
+def test_a_folder_among_the_results_is_no_record(tmp_path):
+    """Such as that of checkpoints, in whatever order the file system lists them."""
+    store = Store(tmp_path / "out", RUN)
+    store.write(Chunk(np.array([0]), {"x": np.array([1.0])}))
+    for name in "abcdefgh":
+        (tmp_path / "out" / name).mkdir()
+    (tmp_path / "out" / "manifest.json").unlink()
+    assert Store(tmp_path / "out", RUN).read().items.tolist() == [0]
+
+
 def test_a_damaged_manifest_loses_no_chunk(tmp_path):
     one_chunk(tmp_path)
     for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):

@@ -299,6 +299,8 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
 
 def _is_record(path: Path) -> bool:
     """Tell whether a file is a record that can be read."""
+    if not path.is_file():  # a folder, such as that of checkpoints
+        return False
     if path.suffix != ".npz":
         return _value_in(path)[1] is not None
     try:
