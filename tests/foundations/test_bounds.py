@@ -26,7 +26,7 @@ def test_what_the_limits_allow_is_read_as_json_reads_it():
         (nested(1_000_000), "nested deeper"),
         ('{"a":' * 100_000, "nested deeper"),
         ("1" * 5000, "more than 4,300 digits"),
-        ('{\n"a": 1,\n}', "line 3, column 1 cannot be read as such"),
+        ('{\n"a": 1,\n}', r"line (3, column 1|2, column 7) cannot be read as such"),
         ("", "line 1, column 1 cannot be read"),
         ('["' + '\\"' * 100_000, "Unterminated string"),
     ],
@@ -38,7 +38,7 @@ def test_what_they_refuse_is_one_sentence(text, message):
 
 
 def test_a_line_has_its_own_number():
-    with pytest.raises(ValueError, match="Expected JSON in a.jsonl, but line 12, column 4 cannot be read"):
+    with pytest.raises(ValueError, match=r"Expected JSON in a.jsonl, but line 12, column [34] cannot be read"):
         parse_json("[1,]", "a.jsonl", line=12)
     with pytest.raises(ValueError, match="in line 12 of a.jsonl, but it is nested deeper"):
         parse_json(nested(65), "a.jsonl", line=12)
