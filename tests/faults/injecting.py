@@ -18,6 +18,7 @@ from rightreasons.cli import main
 SHIM = Path(__file__).with_name("shim.c")
 MODES = {"count": 1, "kill": 2, "full": 3, "flip": 4}
 FAULTS = ("kill", "full", "flip")
+MOVES, TAKES_ROOM, WRITES = range(3)  # the kinds of calls, as in the shim
 
 # Where a training stopped, and how long it took, are of the call that finished it.
 _OF_THE_CALL = ("seconds", "resumed_from_step", "train_loss")
@@ -73,8 +74,8 @@ class Bench:
 
     def __init__(self, folder, library):
         self.trial, self.log = Path(folder) / "trial", Path(folder) / "log"
-        self._calls = mmap.mmap(-1, mmap.PAGESIZE)
-        self._counter = ctypes.c_long.from_buffer(self._calls)
+        self._calls = mmap.mmap(-1, 16 * mmap.PAGESIZE)
+        self._counters = (ctypes.c_long * 2).from_buffer(self._calls)
         self._arm = ctypes.CDLL(str(library)).faults_arm
 
     def empty(self):
@@ -86,7 +87,7 @@ class Bench:
         """Run a case in a process of its own.
 
         Returns:
-            Its exit code (negative for a signal), its error or else its last line, and the number of its writes.
+            Its exit code (negative for a signal), its error or else its last line, and whether it met the fault.
         """
         child = os.fork()
         if child == 0:
@@ -94,7 +95,12 @@ class Bench:
         _, status = os.waitpid(child, 0)
         lines = self.log.read_text("utf-8", "replace").splitlines() or [""]
         errors = [line for line in lines if line.startswith("Error:")]  # a progress bar may come after it
-        return os.waitstatus_to_exitcode(status), (errors or lines)[-1], self._counter.value
+        return os.waitstatus_to_exitcode(status), (errors or lines)[-1], bool(self._counters[1])
+
+    @property
+    def calls(self):
+        """The kinds of the calls that the last run without a fault counted."""
+        return self._calls[2 * ctypes.sizeof(ctypes.c_long) :][1 : self._counters[0] + 1]
 
     def _child(self, steps, mode, at):
         code = 70
@@ -104,8 +110,8 @@ class Bench:
             for stream in (1, 2):
                 os.dup2(out, stream)
             os.chdir(self.trial)
-            address = ctypes.c_void_p(ctypes.addressof(self._counter))
-            self._arm(MODES[mode], ctypes.c_long(at), str(self.trial).encode() + b"/", address)
+            address, size = ctypes.c_void_p(ctypes.addressof(self._counters)), ctypes.c_long(len(self._calls))
+            self._arm(MODES[mode], ctypes.c_long(at), str(self.trial).encode() + b"/", address, size)
             for step in steps:
                 code = _code_of(step)
                 if code:
@@ -144,35 +150,37 @@ def _plain(path):
     return re.sub(rf'"({"|".join(_OF_THE_CALL)})": [^,}}]+', "", text).encode()
 
 
-def chosen(count, most):
-    """The numbers of the writes at which faults are set: all of 1 to `count`, or `most` of them evenly apart."""
-    if most is None or count <= most:
-        return list(range(1, count + 1))
+def chosen(numbers, most):
+    """The calls at which faults are set: all of these numbers, or `most` of them evenly apart."""
+    if most is None or len(numbers) <= most:
+        return list(numbers)
     if most == 1:
-        return [(count + 1) // 2]
-    return sorted({1 + round(step * (count - 1) / (most - 1)) for step in range(most)})
+        return [numbers[(len(numbers) - 1) // 2]]
+    return [numbers[place] for place in sorted({round(step * (len(numbers) - 1) / (most - 1)) for step in range(most)})]
 
 
 def try_case(bench, steps, most=None, faults=FAULTS):
     """Set each fault at the writes of a case, repeat the case, and compare.
 
     Yields:
-        (fault, number of the write, exit code under the fault, what went wrong or "").
+        (fault, number of the call, whether it was met, what went wrong or "").
     """
     bench.empty()
     code, line, _ = bench.run(steps)
     whole = bench.left()
     bench.empty()
-    again, _, count = bench.run(steps)
+    again, _, _ = bench.run(steps)
+    calls = bench.calls
     unlike = _difference(whole, bench.left())
     if code or again or unlike:
-        yield "none", 0, code or again, f"two runs differ in {unlike}" if unlike else line[:200]
+        yield "none", 0, False, f"two runs differ in {unlike}" if unlike else line[:200]
         return
-    yield "count", count, 0, ""
+    yield "count", len(calls), True, ""
     for fault in faults:
-        for at in chosen(count, most):
+        least = {"kill": MOVES, "full": TAKES_ROOM, "flip": WRITES}[fault]
+        for at in chosen([number for number, kind in enumerate(calls, 1) if kind >= least], most):
             bench.empty()
-            code, line, _ = bench.run(steps, fault, at)
+            code, line, met = bench.run(steps, fault, at)
             wrong = ""
             if fault == "full" and code not in (0, 2):
                 wrong = f"exit code {code} on a full disk: {line[:200]}"
@@ -184,7 +192,7 @@ def try_case(bench, steps, most=None, faults=FAULTS):
                 wrong = f"not finished again (exit code {again}): {told[:200]}"
             elif unlike:
                 wrong = f"another result: {unlike}"
-            yield fault, at, code, wrong
+            yield fault, at, met, wrong
 
 
 def _difference(first, second):

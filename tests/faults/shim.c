@@ -19,14 +19,20 @@ enum { NONE, COUNT, KILL, FULL, FLIP };
 
 static int mode = NONE;
 static long target = 0;
-static long *counter = 0;
+static long *counter = 0; /* the number of calls, whether the fault was met, and then a byte for each call */
+static char *kinds = 0;
+static long most = 0;
+
+enum { MOVES, TAKES_ROOM, WRITES };
 static char below[PATH_MAX];
 
-void faults_arm(int what, long at, const char *folder, long *calls) {
+void faults_arm(int what, long at, const char *folder, long *calls, long bytes) {
     strncpy(below, folder, PATH_MAX - 1);
     target = at;
     counter = calls;
-    *counter = 0;
+    counter[0] = counter[1] = 0;
+    kinds = (char *)(calls + 2);
+    most = bytes - 2 * sizeof(long);
     mode = what;
 }
 
@@ -50,11 +56,19 @@ static int fd_is_below(int fd) {
     return strncmp(path, below, strlen(below)) == 0;
 }
 
+static long count(int kind) {
+    long now = __sync_add_and_fetch(counter, 1);
+    if (mode == COUNT && now < most) kinds[now] = kind;
+    if ((mode == KILL || mode == FLIP) && now == target) counter[1] = mode == KILL || kind == WRITES;
+    if (mode == FULL && now >= target && kind != MOVES) counter[1] = 1;
+    return now;
+}
+
 static void die(void) { kill(getpid(), SIGKILL); for (;;) pause(); }
 
 /* Returns 1 where the call is to fail for want of room. */
 static int meet(int takes_room) {
-    long now = __sync_add_and_fetch(counter, 1);
+    long now = count(takes_room ? TAKES_ROOM : MOVES);
     if (mode == KILL && now == target) die();
     if (mode == FULL && now >= target && takes_room) { errno = ENOSPC; return 1; }
     return 0;
@@ -71,7 +85,7 @@ static int meet(int takes_room) {
 ssize_t write(int fd, const void *buffer, size_t size) {
     NEXT(write);
     if (mode == NONE || size == 0 || !fd_is_below(fd)) return next(fd, buffer, size);
-    long now = __sync_add_and_fetch(counter, 1);
+    long now = count(WRITES);
     if (mode == KILL && now == target) { next(fd, buffer, size / 2); die(); }
     if (mode == FULL && now >= target) { errno = ENOSPC; return -1; }
     if (mode == FLIP && now == target) {

@@ -27,9 +27,9 @@ def test_every_command_that_writes_has_a_case(tmp_path):
 
 
 def test_writes_are_chosen_evenly():
-    assert chosen(3, None) == chosen(3, 5) == [1, 2, 3]
-    assert chosen(11, 3) == [1, 6, 11]
-    assert chosen(11, 1) == [6]
+    assert chosen([2, 3, 7], None) == chosen([2, 3, 7], 5) == [2, 3, 7]
+    assert chosen(range(1, 12), 3) == [1, 6, 11]
+    assert chosen(range(1, 12), 1) == [6]
 
 
 @pytest.mark.slow
