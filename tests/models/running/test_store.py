@@ -13,6 +13,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import in_one_sentence
 from rightreasons.foundations.storing.lease import leased
 from rightreasons.foundations.storing.notices import SetAsideWarning
+from rightreasons.foundations.storing.records import save_twice
 from rightreasons.models.running.processes import Processes
 from rightreasons.models.running.run import run_batches
 from rightreasons.models.running.store import Chunk, Store, join
@@ -192,6 +193,16 @@ def test_other_batches_may_finish_a_run(tmp_path):
     store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
     columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
     assert columns["y"].tolist() == [i**2 for i in range(10)]
+
+
+def test_files_that_are_not_what_was_written_are_told(tmp_path):
+    def save(folder, damaged=()):
+        (folder / "weights").write_bytes(b"1234" if folder.name in damaged else b"1235")
+
+    save_twice(tmp_path / "model", save)
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["weights"]
+    with pytest.raises(OSError, match="weights to hold what was written to it, but it does not"):
+        save_twice(tmp_path / "model", lambda folder: save(folder, ["model"]))
 
 
 def test_the_death_of_a_process_is_one_sentence(monkeypatch):

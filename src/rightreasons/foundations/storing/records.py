@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -206,6 +206,30 @@ def is_sealed(folder: Path, inputs: str) -> bool:
     return True
 
 
+def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
+    """Let a library write files into a folder and again elsewhere, and compare them: a seal knows only what is there.
+
+    Args:
+        folder: The folder, which may hold other files.
+        save: Writes the same files into the folder that it is given, made before.
+
+    Raises:
+        OSError: If a file differs.
+    """
+    again = folder / ".again"
+    shutil.rmtree(again, ignore_errors=True)
+    for place in (folder, again):
+        place.mkdir(parents=True, exist_ok=True)
+        save(place)
+    changed = changed_files(folder, digest_of_files(again))
+    shutil.rmtree(again, ignore_errors=True)
+    if changed:
+        raise OSError(
+            f"Expected {folder / changed[0]} to hold what was written to it, but it does not: repeat the same command, "
+            "which goes on from what it kept, and look after the disk."
+        )
+
+
 def set_aside(path: Path, reason: str) -> Path | None:
     """Move a part into the folder `.set-aside` beside it, and say so; None where another process was faster."""
     place = _free(path.parent / SET_ASIDE / path.name)
@@ -292,7 +316,7 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
         header, value = record[_HEADER], record["value"]
         if header["version"] == VERSION and header["content"] == digest_of_value(value):
             return value, str(header["inputs"])
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None, None
 

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.storing.lease import leased
-from rightreasons.foundations.storing.records import is_sealed, seal
+from rightreasons.foundations.storing.records import is_sealed, save_twice, seal
 from rightreasons.models.loading import Classifier
 from rightreasons.models.running.frozen import frozen
 from rightreasons.training.behavior.heads import linear_head, train_heads
@@ -115,6 +116,11 @@ def _runner(elsewhere: _Elsewhere) -> Runner:
     return Runner(plan, task)
 
 
+def _save(classifier: Classifier, folder: Path) -> None:
+    classifier.model.save_pretrained(folder)
+    classifier.tokenizer.save_pretrained(folder)
+
+
 class Runner:
     """Executes the runs of a plan.
 
@@ -168,8 +174,7 @@ class Runner:
             scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
             folder.parent.mkdir(parents=True, exist_ok=True)
             with leased(folder.parent):
-                classifier.model.save_pretrained(scratch)
-                classifier.tokenizer.save_pretrained(scratch)
+                save_twice(scratch, lambda place: _save(classifier, place))
                 seal(scratch, inputs)
                 try:
                     scratch.rename(folder)

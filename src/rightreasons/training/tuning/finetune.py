@@ -21,7 +21,7 @@ from rightreasons.foundations.atomic_write import check_folder, check_room
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.storing.lease import working_alone
-from rightreasons.foundations.storing.records import MANIFEST, changed_files, digest_of_files, set_aside
+from rightreasons.foundations.storing.records import MANIFEST, changed_files, digest_of_files, save_twice, set_aside
 from rightreasons.foundations.storing.stopping import stop_deferred
 from rightreasons.models.loading import (
     Classifier,
@@ -490,8 +490,7 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
     if workers.is_main:
         model.config.problem_type = None if result.label_names is None else "single_label_classification"
         with quiet():
-            model.save_pretrained(store.folder)
-            tokenizer.save_pretrained(store.folder)
+            save_twice(store.folder, lambda place: [part.save_pretrained(place) for part in (model, tokenizer)])
         # The result comes last: it marks the run as finished.
         figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
         own = {
