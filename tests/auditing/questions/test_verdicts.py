@@ -155,7 +155,9 @@ def test_probes(scorer, count, steady, tone, label):
     orders = None
     if steady is not None:
         kept, n_items = steady if isinstance(steady, tuple) else (steady, steady)
-        orders = SimpleNamespace(n_choices=3, consistency=kept / n_items, consistency_interval=wilson(kept, n_items))
+        orders = SimpleNamespace(
+            in_words="all 6 orders", consistency=kept / n_items, consistency_interval=wilson(kept, n_items)
+        )
     said = probes._verdict(SimpleNamespace(figures=figures, orders=orders, joint=scorer is not reads), 0.05)
     assert (said.tone, said.label) == (tone, label), said.summary
     assert ("do not rule out" in said.summary) == (label == "Cannot tell")
