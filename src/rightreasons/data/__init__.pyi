@@ -34,6 +34,8 @@ from .opening.runs import read_runs as read_runs
 from .opening.splits import choose_split as choose_split
 from .opening.splits import chosen_rows as chosen_rows
 from .opening.splits import labeled_items as labeled_items
+from .opening.streams.batches import Stream as Stream
+from .opening.streams.batches import open_stream as open_stream
 from .opening.suite_answers import read_suite_answers as read_suite_answers
 from .perturbing.mirror import mirror_dataset as mirror_dataset
 from .perturbing.planting import plant as plant
@@ -83,6 +85,7 @@ __all__ = [
     "Predictions",
     "Ratings",
     "Source",
+    "Stream",
     "Substitution",
     "Suite",
     "apply_substitutions",
@@ -108,6 +111,7 @@ __all__ = [
     "open_multiple_choice",
     "open_questions",
     "open_splits",
+    "open_stream",
     "open_suite",
     "perturb",
     "perturb_text",

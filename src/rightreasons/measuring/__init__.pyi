@@ -66,6 +66,10 @@ from .shortcuts import ShortcutMeasurement as ShortcutMeasurement
 from .shortcuts import ShortcutRecord as ShortcutRecord
 from .shortcuts import measure_shortcuts as measure_shortcuts
 from .shortcuts import training_heads as training_heads
+from .streams.counting import calibrate_stream as calibrate_stream
+from .streams.counting import count_cues as count_cues
+from .streams.counting import count_words as count_words
+from .streams.counting import predict_stream as predict_stream
 from .substitution_sources import replacement_sources as replacement_sources
 from .substitutions import SubstitutionTests as SubstitutionTests
 from .substitutions import substitution_tests as substitution_tests
@@ -110,7 +114,10 @@ __all__ = [
     "SubstitutionTests",
     "SuiteAnswers",
     "WordShifts",
+    "calibrate_stream",
     "choice_requests",
+    "count_cues",
+    "count_words",
     "cue_groups",
     "elicit_confidence",
     "failing_cases",
@@ -136,6 +143,7 @@ __all__ = [
     "named_cues",
     "occlude",
     "occlusion_attributions",
+    "predict_stream",
     "probe_tables",
     "protocol_of",
     "replacement_sources",

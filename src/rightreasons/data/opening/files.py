@@ -78,6 +78,32 @@ def read_file(path: Path, column_names: Sequence[str] | None = None) -> pa.Table
     return _with_label_file(table, path)
 
 
+def read_batches(path: Path, size: int) -> Iterator[pa.Table]:
+    """Read a file in batches of rows, in bounded memory but for .json; otherwise as `read_file`.
+
+    Args:
+        path: The file.
+        size: Maximum rows per batch of a parquet file; batches of other types are smaller or similar.
+    """
+    kind = data_type(path)
+    with unpacked(path, maximum=1 << 62) as file:
+        if kind == ".parquet":
+            yield from _parquet_batches(file, size)
+        elif kind in (".csv", ".tsv"):
+            names = _column_names(file, kind == ".tsv", None)
+            for number, table in enumerate(_exact(file, kind == ".tsv", names, header=True) if names else ()):
+                rows = table.rename_columns(names).slice(0 if number else 1)
+                if rows.num_rows:
+                    yield rows
+        elif kind == ".jsonl":
+            with _utf8(file) as stream:
+                for chunk in _records(stream, file):
+                    if chunk[1]:
+                        yield _table([chunk], file, "line")
+        else:
+            yield read_file(file)
+
+
 def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> datasets.Dataset:
     """Make a Dataset of what `read_file` returned.
 
@@ -148,7 +174,8 @@ def _long_line(path: Path, number: int) -> ValueError:
 # ------------------------------------------------------------------------------------------------- csv and tsv
 
 
-def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa.Table:
+def _column_names(path: Path, tabs: bool, column_names: Sequence[str] | None) -> list[str]:
+    """Return the names of the columns; none for an empty file."""
     with _utf8(path) as stream:
         first = next(_rows(_lines(stream, path), tabs, path), [])
     names = list(first if column_names is None else column_names)
@@ -156,11 +183,16 @@ def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa
         raise ValueError(f"Expected distinct column names in {path}, but got {listed(names)}.")
     if max(len(names), len(first)) > MAX_COLUMNS:
         raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but it has {len(first):,}.")
-    if not first:
+    return names if first else []
+
+
+def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa.Table:
+    names = _column_names(path, tabs, column_names)
+    if not names:
         return pa.table({})
     table = _fast(path, tabs, len(names))
     if table is None:
-        table = _exact(path, tabs, names, header=column_names is None)
+        table = pa.concat_tables(_exact(path, tabs, names, header=column_names is None))
     table = table.rename_columns(names).slice(0 if column_names is not None else 1)
     for name, column in zip(names, table.columns, strict=True):
         _check_cells(column, name, path)
@@ -191,9 +223,8 @@ def _fast(path: Path, tabs: bool, n_columns: int) -> pa.Table | None:
         return None if not tabs and stream.read() == raw else table
 
 
-def _exact(path: Path, tabs: bool, names: Sequence[str], *, header: bool) -> pa.Table:
+def _exact(path: Path, tabs: bool, names: Sequence[str], *, header: bool) -> Iterator[pa.Table]:
     """Read all rows, the first included, with Python's reader, which tells what is wrong and where."""
-    chunks = []
     with _utf8(path) as stream:
         rows = _rows(_lines(stream, path), tabs, path)
         number = -1 if header else 0
@@ -206,8 +237,7 @@ def _exact(path: Path, tabs: bool, names: Sequence[str], *, header: bool) -> pa.
                     )
                 number += 1
             columns = [pa.array(column, pa.string()) for column in zip(*chunk, strict=True)]
-            chunks.append(pa.table(columns, [str(position) for position in range(len(names))]))
-    return pa.concat_tables(chunks)
+            yield pa.table(columns, [str(position) for position in range(len(names))])
 
 
 def _rows(lines: Iterator[str], tabs: bool, path: Path) -> Iterator[list[str]]:
@@ -439,6 +469,15 @@ def read_parquet(path: Path) -> pa.Table:
         table = pa.parquet.read_table(path)
         plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
         return table if plain.equals(table.schema) else table.cast(plain)
+    except (pa.ArrowException, OSError, OverflowError, UnicodeError) as error:
+        raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
+
+
+def _parquet_batches(path: Path, size: int) -> Iterator[pa.Table]:
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(size):
+                yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, OverflowError, UnicodeError) as error:
         raise ValueError(f"Expected a parquet file, but {path} cannot be read as one: {short_reason(error)}.") from None
 

@@ -64,6 +64,18 @@ def read_folder(path: Path, config: str | None, column_names: Sequence[str] | No
     )
 
 
+def split_files(path: Path) -> dict[str, list[str]]:
+    """Return the data files of each split of a folder, relative to it.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    files = [file for file in _files(path) if data_type(Path(file)) in FILE_TYPES]
+    if not files:
+        raise ValueError(f"Expected data files in {path}, but there is none of type {', '.join(FILE_TYPES)}.")
+    return _splits(files, path)
+
+
 def refuse_config(path: Path, config: str | None) -> None:
     """Refuse a configuration of what has none: silence would mean that it was heeded."""
     if config is not None:

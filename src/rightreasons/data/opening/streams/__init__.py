@@ -1,0 +1,1 @@
+"""Data beyond memory, batch by batch."""

@@ -1,0 +1,1 @@
+"""Questions about data beyond memory: counts of its batches, merged."""
