@@ -101,8 +101,8 @@ def predict_stream(
         out: A folder for the scores of each batch; a killed run resumes. None keeps nothing.
         **options: Those of `predict`.
 
-    Yields:
-        The scores of each batch, for `CalibrationBins.update` or a file of your own.
+    Returns:
+        An iterator over the scores of the batches, for `CalibrationBins.update` or a file of your own.
 
     Raises:
         ValueError: As `predict`.
