@@ -10,6 +10,8 @@ from rightreasons.analysis.intervals import (
     bootstrap_sums,
     bounded_mean,
     cluster_wilson,
+    holm,
+    paired_means,
     paired_permutation_of,
     poisson_binomial_p_value,
     sign_flip_p_value,
@@ -115,11 +117,36 @@ def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
 
 
+def paired_flags(rng: np.random.Generator, seed: int) -> Outcome:
+    first = rng.random(60) < 0.7
+    second = np.where(rng.random(60) < 0.5, first, rng.random(60) < 0.7)
+    test = paired_means(first, second, resampling=few(seed))
+    return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+
+
+def paired_parts(rng: np.random.Generator, seed: int) -> Outcome:
+    # The confidence of two models in the same 40 answers: alike in half of the items, and never far apart.
+    first = rng.beta(5, 2, size=40)
+    second = np.where(rng.random(40) < 0.5, first, rng.beta(5, 2, size=40))
+    test = paired_means(first, second, resampling=few(seed))
+    return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+
+
+def corrected(rng: np.random.Generator, seed: int) -> Outcome:
+    # The smallest of five corrected p-values, of which two belong to tests of the same items.
+    tests = rng.random(5)
+    tests[1] = tests[0]
+    return {"p_value": float(holm(tests).min())}
+
+
 SCENARIOS = (
     Scenario("cluster_wilson", "40 clusters of one to four items", clustered),
     Scenario("stratified_wilson", "five strata of 1 to 30 items", stratified),
     Scenario("bounded_mean", "25 differences, mostly 0", bounded),
     Scenario("sign_flip_p_value", "30 symmetric differences with ties", flipped),
+    Scenario("paired_means", "60 answers of two models of one accuracy", paired_flags, conservative=True),
+    Scenario("paired_means", "40 confidences of two models of one mean", paired_parts),
+    Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
     Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
     Scenario("paired_permutation_of", "medians of 40 items, two models alike", swapped),
     Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),

@@ -229,7 +229,7 @@ HANDED_ON = {
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),
-    "compare": ("paired_test", "measure_figures"),
+    "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     "estimate_of": ("share", "mean"),
     "quantile_interval": ("bootstrap",),
 }

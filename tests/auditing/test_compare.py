@@ -13,6 +13,7 @@ from transformers import BertForSequenceClassification
 from rightreasons.analysis.intervals import paired_bootstrap
 from rightreasons.auditing import audit, compare
 from rightreasons.auditing.predictions import read_predictions
+from rightreasons.cli import main
 from rightreasons.foundations.resampling import Resampling
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 
@@ -107,7 +108,7 @@ def test_the_page_in_a_browser(page, reports, tmp_path):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto((tmp_path / "index.html").as_uri())
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
-    assert page.locator("h2").nth(1).inner_text() == "On “data”"
+    assert page.locator("h2").nth(1).inner_text() == "Which is better at what?"
 
 
 def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
@@ -138,3 +139,71 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
     with pytest.raises(ValueError, match=r"predictions/data\.parquet is another one, damaged or gone"):
         compare(tmp_path / "moods-report", tmp_path / "moods-report")
+
+
+def with_items(folder, out, values, question="behavior", groups=None):
+    """Give a report the answer to another question, with the values of its items."""
+    from rightreasons.auditing.items import items_file, items_table
+    from rightreasons.auditing.page.parts import ItemFigure
+    from rightreasons.auditing.schema import signed
+    from rightreasons.foundations.atomic_write import write_json, write_text
+    from rightreasons.foundations.storing.records import digest_of_files
+
+    shutil.copytree(folder, out)
+    record = json.loads((out / "audit.json").read_text("utf-8"))
+    ids = [f"item {n}" for n in range(len(values))]
+    figure = ItemFigure.of("made_up", "Made-up rate", "lower", ids, values, groups=tuple(groups or ()))
+    result = {
+        **record["questions"][0]["result"],
+        "headlines": [],
+        "parts": [],
+        "by_item": [figure.to_dict()],
+        "data": {},
+    }
+    record["questions"].append({**record["questions"][0], "question": question, "title": "Made up?", "result": result})
+    write_text(out / items_file(question), items_table([figure]))
+    (out / "audit.json").unlink()
+    files = {name: digest for name, digest in digest_of_files(out).items() if not name.startswith(".")}
+    write_json(out / "audit.json", signed({**record, "files": files}))
+    return out
+
+
+def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
+    # Of the 50 items of both, 20 follow the made-up cue in the first report alone, and 5 in both.
+    first = with_items(reports[0], tmp_path / "a", [1] * 60)
+    shared = set(read_predictions(reports[1] / "predictions" / "data.parquet").ids)
+    kept = [f"item {n}" in shared for n in range(60)]
+    order = iter(range(50))
+    values = [int(inside and next(order) < 30) for inside in kept]
+    second = with_items(reports[1], tmp_path / "b", values)
+    comparison = compare(first, second, n_resamples=200, out=tmp_path / "page")
+    (answer,) = comparison.answers
+    assert (answer.question, answer.n_items, answer.winner) == ("behavior", 50, "second")
+    assert (answer.first.value, answer.second.value) == pytest.approx((1.0, 0.6))
+    assert answer.p_value == pytest.approx(stats.binomtest(20, 20).pvalue)
+    tests = [figure.p_value for split in comparison.splits for figure in split.figures] + [answer.p_value]
+    assert answer.holm_p_value == pytest.approx(len(tests) * min(tests))  # it is the smallest of all
+    assert comparison.better_at("second")[-1] == "made-up rate"
+    page = (tmp_path / "page" / "index.html").read_text("utf-8")
+    assert "Which is better at what?" in page
+    assert "Made-up rate" in page
+
+    with pytest.raises(SystemExit):
+        main(["compare", str(first), str(second), "--n-resamples", "50"])
+    said = capsys.readouterr().out
+    assert "behavior, item by item" in said
+    assert "(second) is better at: made-up rate" in said
+    assert "Cannot tell: accuracy on data" in said
+
+
+def test_a_mean_over_groups_is_compared_as_one_and_group_by_group(reports, tmp_path):
+    # 48 cases of one ability, which all pass, and 12 of another: 0 of 12 against 12 of 12.
+    groups = ["common"] * 48 + ["rare"] * 12
+    first = with_items(reports[0], tmp_path / "a", [1] * 48 + [0] * 12, groups=groups)
+    second = with_items(reports[1], tmp_path / "b", [1] * 60, groups=groups)
+    whole, common, rare = compare(first, second, n_resamples=200).answers
+    assert (whole.first.value, whole.second.value, whole.difference.value) == pytest.approx((0.5, 1.0, -0.5))
+    assert (common.group, common.difference.value, common.p_value, common.winner) == ("common", 0.0, 1.0, "")
+    assert common.difference.low < 0 < common.difference.high  # an interval of 48 equal differences has a width
+    assert (rare.group, rare.difference.value, rare.winner) == ("rare", -1.0, "first")
+    assert rare.p_value == pytest.approx(2 / 2**12)

@@ -98,6 +98,7 @@ from .intervals import bootstrap as bootstrap
 from .intervals import bootstrap_mean as bootstrap_mean
 from .intervals import mcnemar as mcnemar
 from .intervals import paired_bootstrap as paired_bootstrap
+from .intervals import paired_means as paired_means
 from .intervals import wilson as wilson
 from .probes.choice_paralysis import ChoiceParalysis as ChoiceParalysis
 from .probes.choice_paralysis import choice_paralysis as choice_paralysis
@@ -251,6 +252,7 @@ __all__ = [
     "normalize_answer",
     "paired_bootstrap",
     "paired_difficulty",
+    "paired_means",
     "pass_rates",
     "permutation_consistency",
     "position_bias",

@@ -533,6 +533,57 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
     return PairedTest((b - c) / n_items, p_value, n_items, "exact McNemar test")
 
 
+@checks_kinds
+def paired_means(
+    first: Any, second: Any, *, low: float = 0.0, high: float = 1.0, resampling: Resampling = Resampling()
+) -> PairedTest:
+    """Test whether two models have the same mean on the same items, of values with known bounds.
+
+    Values at the two bounds alone, such as whether an answer is right, are tested by the exact McNemar test, others by
+    `sign_flip_p_value`. The interval is that of `bounded_mean` of the differences, which never has the width zero.
+
+    Args:
+        first: (N,) one value per item of the first model, in [low, high].
+        second: (N,) the same of the second model, in the same order.
+        low: Smallest possible value.
+        high: Largest possible value.
+        resampling: Level of the interval; number of random signs and their seed.
+
+    Returns:
+        The difference of the means, first minus second, with its p-value and interval.
+
+    Raises:
+        ValueError: If a value is out of bounds, or the models have different numbers of items.
+
+    References:
+        McNemar (1947); Fisher (1935), The Design of Experiments, section 21; Agresti, Min (2005).
+
+    Example:
+        b = 5, c = 0: p = 2 / 2^5; with an item at each bound the mean of the ten differences is 0.5.
+
+        >>> test = paired_means([1] * 8, [0] * 5 + [1] * 3)
+        >>> test.difference, test.p_value, round(test.interval.low, 3)
+        (0.625, 0.0625, 0.02)
+    """
+    one, two = (
+        check_vector(_vector(each, name), name, minimum=low, maximum=high)
+        for each, name in ((first, "first"), (second, "second"))
+    )
+    differences = _differences(one, two)
+    interval = bounded_mean(differences, low=low - high, high=high - low, confidence_level=resampling.level)
+    if np.isin(np.concatenate((one, two)), (low, high)).all():
+        return dataclasses.replace(
+            mcnemar(one == high, two == high), difference=float(differences.mean()), interval=interval
+        )
+    return PairedTest(
+        float(differences.mean()),
+        sign_flip_p_value(differences, resampling=resampling),
+        len(differences),
+        "sign flips of the differences",
+        interval,
+    )
+
+
 def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> float:
     """Test a number of successes of trials with different chances, two-sided and exact.
 

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
+from rightreasons.analysis.intervals import holm
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import p_equals, percent, short_name, written
 from rightreasons.auditing.predictions import Predictions, read_predictions
+from rightreasons.auditing.reading.paired import ComparedAnswer, Winner, compared_answers, winner_of
 from rightreasons.auditing.reports import PAGE
 from rightreasons.auditing.schema import AUDIT_FILE, check_files, read_audit
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
@@ -56,6 +58,8 @@ class ComparedFigure(Result):
         p_value: Two-sided p-value of "no difference".
         test: The test, in words.
         better: "higher", "lower" or None.
+        holm_p_value: The p-value after Holm's correction for all tests of the comparison.
+        winner: The model that is better by the corrected p-value; "" where that cannot be told.
     """
 
     key: str
@@ -66,6 +70,8 @@ class ComparedFigure(Result):
     p_value: float
     test: str
     better: str | None
+    holm_p_value: float = 1.0
+    winner: Winner = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +109,7 @@ class Comparison(Result):
         first: The first model.
         second: The second model.
         splits: The splits that both reports hold.
+        answers: The figures of the questions that both reports answer, item by item.
         n_resamples: The resamples of every bootstrap and permutation test.
         seed: Their seed.
         rightreasons: The version.
@@ -111,9 +118,25 @@ class Comparison(Result):
     first: str
     second: str
     splits: tuple[ComparedSplit, ...]
+    answers: tuple[ComparedAnswer, ...]
     n_resamples: int
     seed: int
     rightreasons: str = rightreasons.__version__
+
+    def better_at(self, winner: Winner) -> list[str]:
+        """Name what a model is better at; with "", what cannot be told."""
+        at = [
+            f"{figure.name.lower() if figure.name[1:2].islower() else figure.name} on {split.split}"
+            for split in self.splits
+            for figure in split.figures
+            if figure.better is not None and figure.winner == winner
+        ]
+        names = [
+            (f"{one.group}: " if one.group else "") + (one.name[:1].lower() + one.name[1:])
+            for one in self.answers
+            if one.winner == winner
+        ]
+        return [*at, *names]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,7 +164,9 @@ def compare(
 
     Accuracy is compared by the exact McNemar test, figures that are means over items (mean confidence, confidence gap,
     Brier score, log loss) by a paired bootstrap, and calibration errors by swapping the two models at random in each
-    item. Items are joined by id, and only where both reports have the same text.
+    item. So are the figures of all other questions that are means over items (or cases of a suite), by `paired_means`.
+    Items are joined by id, and only where both reports have the same text. Which model is better at what follows from
+    p-values that are corrected by Holm's method for all tests of the comparison; else it cannot be told.
 
     Args:
         first: The folder of a report.
@@ -152,7 +177,7 @@ def compare(
         seed: Their seed.
 
     Returns:
-        A `Comparison`: the models, and for each shared split its counts and figures.
+        A `Comparison`: the models, for each shared split its counts and figures, and the figures of the questions.
 
     Raises:
         FileNotFoundError: If one is not a report, or has no predictions.
@@ -192,7 +217,9 @@ def compare(
             "the same id and text."
         )
     compared = tuple(_compare(split, pair, how) for split, pair in pairs.items())
-    comparison = Comparison(*names, compared, how.resamples, how.seed)
+    primary = pairs.get(audits[0]["dataset"]["primary"])
+    answers = compared_answers(audits, folders, set() if primary is None else set(primary.ids), how)
+    comparison = Comparison(*names, *_corrected(compared, answers, how.level), how.resamples, how.seed)
     if target is not None:
         _write(target, comparison, pairs, audits, folders)
     return comparison
@@ -288,6 +315,24 @@ def _join(
     )
 
 
+def _corrected(
+    splits: Sequence[ComparedSplit], answers: Sequence[ComparedAnswer], level: float
+) -> tuple[tuple[ComparedSplit, ...], tuple[ComparedAnswer, ...]]:
+    """Correct the p-values of all tests together, and say which model is better by them."""
+    tests: list[ComparedFigure | ComparedAnswer] = [*(figure for split in splits for figure in split.figures), *answers]
+    corrected = iter(holm(np.array([test.p_value for test in tests])).tolist())
+
+    def decided(test: Any) -> Any:
+        p_value = next(corrected)
+        winner = winner_of(test.difference, test.better, p_value, level)
+        return dataclasses.replace(test, holm_p_value=p_value, winner=winner)
+
+    return (
+        tuple(dataclasses.replace(split, figures=tuple(map(decided, split.figures))) for split in splits),
+        tuple(map(decided, answers)),
+    )
+
+
 def _compare(split: str, pair: _Pair, how: Resampling) -> ComparedSplit:
     keys = [key for key in TESTED if pair.first.by_class or not FIGURES[key].by_class]
     first, second = (measure_figures(judged, keys, resampling=how) for judged in (pair.first, pair.second))
@@ -327,6 +372,16 @@ def _write(
     folders: Sequence[Path],
 ) -> None:
     outcomes = [
+        Outcome("answers", "Which is better at what?", "answered", "", _answers_section(comparison)),
+        *_split_outcomes(comparison, pairs, audits),
+    ]
+    _write_page(out, comparison, audits, folders, outcomes)
+
+
+def _split_outcomes(
+    comparison: Comparison, pairs: Mapping[str, _Pair], audits: Sequence[dict[str, Any]]
+) -> list[Outcome]:
+    return [
         Outcome(
             question=f"split-{number}",
             title=f"On “{compared.split}”",
@@ -335,10 +390,19 @@ def _write(
         )
         for number, compared in enumerate(comparison.splits)
     ]
+
+
+def _write_page(
+    out: Path,
+    comparison: Comparison,
+    audits: Sequence[dict[str, Any]],
+    folders: Sequence[Path],
+    outcomes: Sequence[Outcome],
+) -> None:
     page = render_page(
         title=f"{comparison.first} and {comparison.second}",
         heading=f"{comparison.first} or {comparison.second}?",
-        facts=[("compared on", audits[0]["dataset"]["name"]), ("splits", str(len(outcomes)))],
+        facts=[("compared on", audits[0]["dataset"]["name"]), ("splits", str(len(comparison.splits)))],
         outcomes=outcomes,
         made=[
             ("First model", f"{audits[0]['model']['name']} (report {folders[0]})"),
@@ -354,6 +418,67 @@ def _write(
                 write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
         write_text(new / PAGE, page)
         write_json(new / COMPARISON_FILE, comparison.to_dict())
+
+
+def _answers_section(comparison: Comparison) -> p.SectionResult:
+    """Say which model is better at what, over all questions."""
+    sides = {"first": comparison.first, "second": comparison.second, "": "cannot tell"}
+    better = {side: comparison.better_at(side) for side in ("first", "second", "")}
+    told = [f"{sides[side]} is better at {', '.join(better[side])}." for side in ("first", "second") if better[side]]
+    open_figures = len(better[""])
+    summary = " ".join(
+        [*told, f"Of {open_figures} {'figure' if open_figures == 1 else 'figures'} it cannot be told."]
+        if open_figures
+        else told
+    )
+    wins = [side for side in ("first", "second") if better[side]]
+    label = "Cannot tell them apart" if not wins else "Each is better at something"
+    if len(wins) == 1:
+        label = f"{sides[wins[0]]} is better"
+    rows = [
+        (
+            one.question,
+            f"{one.name}{f': {one.group}' if one.group else ''}",
+            p.Amount(one.first, one.unit),
+            p.Amount(one.second, one.unit),
+            p.Amount(one.difference, one.unit),
+            one.n_items,
+            one.p_value,
+            one.holm_p_value,
+            sides[one.winner],
+        )
+        for one in comparison.answers
+    ]
+    tables: tuple[p.Table, ...] = ()
+    if rows:
+        tables = (
+            p.Table(
+                key="answers",
+                title="Question by question, item by item",
+                columns=(
+                    p.Column("question", "Question", "text"),
+                    p.Column("name", "Figure", "text"),
+                    p.Column("first", comparison.first),
+                    p.Column("second", comparison.second),
+                    p.Column("difference", "First − second"),
+                    p.Column("n", "Items", "count"),
+                    p.Column("p", "p", "p_value"),
+                    p.Column("holm", "p (Holm)", "p_value"),
+                    p.Column("winner", "Better", "text"),
+                ),
+                rows=tuple(rows),
+                note="Each figure is a mean over the items that both reports hold, and may differ from that of the "
+                "reports. Flags are tested by McNemar's exact test, others by flipping signs.",
+                source="McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979",
+            ),
+        )
+    text = "" if rows else "The reports answer no other question in common whose figures are means over items."
+    return p.SectionResult(
+        verdict=p.Verdict("neutral" if not wins else "good", label, summary),
+        headlines=(),
+        parts=(p.Part(title="Answers side by side", text=text, tables=tables),),
+        limits=("The tests are about the choice of items; another seed of the same training may differ by more.",),
+    )
 
 
 def _section(
@@ -394,7 +519,7 @@ def _section(
             p.Part(title="Where they differ", examples=_examples(comparison, pair, audits)),
         ),
         limits=(
-            "p-values are not corrected for the number of figures and splits.",
+            "A model is called better only where the p-value, corrected by Holm's method for all tests, is low enough.",
             "The tests are about the choice of items; another seed of the same training may differ by more.",
         ),
     )
@@ -407,10 +532,9 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
         f"{comparison.second} in {second}; {compared.first_right:,} items only the first gets right, "
         f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
     )
-    if accuracy.p_value >= 0.05:
+    if not accuracy.winner:
         return p.Verdict("neutral", "No difference in accuracy shown", summary)
-    better = comparison.first if (accuracy.difference.value or 0.0) > 0 else comparison.second
-    return p.Verdict("good", f"{better} is more often right", summary)
+    return p.Verdict("good", f"{_winner(comparison, accuracy)} is more often right", summary)
 
 
 def _headline(figure: ComparedFigure, compared: ComparedSplit) -> p.Headline:
@@ -436,14 +560,23 @@ def _figure_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
             p.Column("second", comparison.second),
             p.Column("difference", "First − second"),
             p.Column("p", "p", "p_value"),
+            p.Column("holm", "p (Holm)", "p_value"),
             p.Column("test", "Test", "text"),
             p.Column("better", "Better", "text"),
         ),
-        rows=tuple((f.name, *_amounts(f), f.p_value, f.test, f.better or "") for f in compared.figures),
+        rows=tuple(
+            (f.name, *_amounts(f), f.p_value, f.holm_p_value, f.test, _winner(comparison, f)) for f in compared.figures
+        ),
         note=f"On {compared.n_items:,} items that both reports hold ({compared.n_only_first:,} are in the first alone, "
         f"{compared.n_only_second:,} in the second alone).",
         source="McNemar 1947; Efron & Tibshirani 1993; Fisher 1935; definitions as in the audits",
     )
+
+
+def _winner(comparison: Comparison, figure: ComparedFigure) -> str:
+    if figure.better is None:
+        return ""
+    return {"first": comparison.first, "second": comparison.second, "": "cannot tell"}[figure.winner]
 
 
 def _amounts(figure: ComparedFigure) -> tuple[p.Amount, ...]:

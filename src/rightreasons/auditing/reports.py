@@ -9,6 +9,7 @@ from typing import Any
 
 from rightreasons.auditing.answers import load_answer, save_answer
 from rightreasons.auditing.context import WORK, AuditContext
+from rightreasons.auditing.items import items_file, items_table
 from rightreasons.auditing.options import question_options
 from rightreasons.auditing.page.parts import Section
 from rightreasons.auditing.page.report import Outcome
@@ -25,7 +26,7 @@ from rightreasons.foundations.storing.swap import finish_swap, swapped_in
 
 PAGE = "index.html"
 
-OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "ranking.csv")
+OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "items", "ranking.csv")
 """What is in the folder of a report."""
 
 # What has no part in any figure.
@@ -104,6 +105,8 @@ class Report:
                     write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
                 for name, text in outcome.result.files.items() if outcome.result else ():
                     write_text(new / name, text)
+                if outcome.result and outcome.result.by_item:
+                    write_text(new / items_file(outcome.question), items_table(outcome.result.by_item))
             write_text(new / PAGE, page)
             record = signed({**record, "files": digest_of_files(new)})
             write_text(new / AUDIT_FILE, json_text(record))

@@ -412,10 +412,8 @@ def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) ->
 def paired_accuracy(
     first: NDArray[np.bool_], second: NDArray[np.bool_], resampling: Resampling = Resampling()
 ) -> intervals.PairedTest:
-    """Test two accuracies on the same items: McNemar's exact test, with a bootstrap interval of the difference."""
-    # McNemar's test is exact and has no interval; the bootstrap of the same difference has one.
-    interval = intervals.paired_bootstrap(first, second, resampling=resampling).interval
-    return dataclasses.replace(intervals.mcnemar(first, second), interval=interval)
+    """Test two accuracies on the same items: McNemar's exact test, with the interval of `paired_means`."""
+    return intervals.paired_means(first, second, resampling=resampling)
 
 
 def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.binning import finished_error, raw_error, uniform_edges
-from rightreasons.analysis.intervals import Interval, PairedTest, bounded_mean, holm, mcnemar
+from rightreasons.analysis.intervals import Interval, PairedTest, holm, paired_means
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
@@ -132,7 +132,7 @@ def compare_confidence(
         if np.array_equal(sides[first].correct, sides[second].correct):
             del tests["accuracy"]
         else:
-            tests["accuracy"] = _accuracies(sides[first].correct, sides[second].correct, fewer.level)
+            tests["accuracy"] = paired_means(sides[first].correct, sides[second].correct, resampling=fewer)
         pairs.append((first, second, tests))
     corrected: list[dict[str, float]] = [{} for _ in pairs]
     for key in COMPARED:
@@ -265,12 +265,6 @@ class _Draws:
 def _two_sided(noise: Floats, center: float) -> float:
     tail = min(np.count_nonzero(noise >= center - _TINY), np.count_nonzero(noise <= center + _TINY))
     return min(1.0, 2 * (tail + 1) / (len(noise) + 1))
-
-
-def _accuracies(first: NDArray[np.bool_], second: NDArray[np.bool_], level: float) -> PairedTest:
-    differences = first.astype(np.float64) - second
-    interval = bounded_mean(differences, low=-1, high=1, confidence_level=level)
-    return dataclasses.replace(mcnemar(first, second), interval=interval)
 
 
 def _sides(confidences: Mapping[str, Any], correct: Any, n_bins: int) -> dict[str, _Ranked]:

@@ -337,6 +337,45 @@ class Finding(Result):
 
 
 @dataclasses.dataclass(frozen=True)
+class ItemFigure(Result):
+    """A figure that is the mean of one value per item, kept so that two models can be compared item by item.
+
+    Attributes:
+        key: The figure; that of a headline where it is one.
+        name: Its name for readers.
+        better: Which values are better.
+        ids: Names of the items; of the cases of a suite for a behavioral figure.
+        values: The value of each.
+        low: Smallest possible value.
+        high: Largest possible value.
+        groups: The group of each item where the figure is the mean over groups of their means; () where it is not.
+        unit: "fraction" or "ratio".
+    """
+
+    key: str
+    name: str
+    better: str
+    ids: tuple[str, ...]
+    values: tuple[float, ...]
+    low: float = 0.0
+    high: float = 1.0
+    groups: tuple[str, ...] = ()
+    unit: str = "fraction"
+
+    @classmethod
+    def of(
+        cls, key: str, name: str, better: Literal["higher", "lower"], ids: Any, values: Any, **more: Any
+    ) -> ItemFigure:
+        """Make a figure from sequences or arrays."""
+        return cls(key, name, better, tuple(map(str, ids)), tuple(map(float, values)), **more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the items, which have a file of their own."""
+        about = ("key", "name", "better", "low", "high", "unit")
+        return {**{name: getattr(self, name) for name in about}, "n_items": len(self.ids)}
+
+
+@dataclasses.dataclass(frozen=True)
 class SectionResult(Result):
     """The answer to one question.
 
@@ -348,6 +387,7 @@ class SectionResult(Result):
         data: More plain values for audit.json, such as tables of bins.
         finding: What the first screen says; None where the verdict says all.
         files: Name -> text of further files of the report, such as a table for a spreadsheet.
+        by_item: The figures that another model's can be compared with item by item.
     """
 
     verdict: Verdict
@@ -357,6 +397,7 @@ class SectionResult(Result):
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     finding: Finding | None = None
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    by_item: tuple[ItemFigure, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields; the further files are beside audit.json."""

@@ -83,29 +83,60 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Print a table for each split."""
+    """Print a table for each split and one for the questions, and which model is better at what."""
+    from rightreasons.auditing.page.words import written
+
+    sides = {"first": "first", "second": "second", "": "cannot tell"}
     typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
+    heading = f"{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}{'p (Holm)':>10}  better"
     for split in comparison.splits:
         typer.echo("")
         typer.secho(f"{split.split}: {split.n_items:,} shared items", bold=True)
-        typer.echo(f"  {'':<24}{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}")
+        typer.echo(f"  {'':<24}{heading}")
         for figure in split.figures:
+            better = "" if figure.better is None else sides[figure.winner]
             typer.echo(
                 f"  {figure.name:<24}{_number(figure.first.value):>8}{_number(figure.second.value):>10}"
-                f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}"
+                f"{figure_cell(figure.difference):>28}{p_value(figure.p_value):>10}{p_value(figure.holm_p_value):>10}"
+                f"  {better}"
             )
         typer.echo(f"  only the first right: {split.first_right:,}, only the second: {split.second_right:,}")
+    question = ""
+    for one in comparison.answers:
+        if one.question != question:
+            question = one.question
+            typer.echo("")
+            typer.secho(f"{question}, item by item", bold=True)
+        values = f"{written(one.first, one.unit)} and {written(one.second, one.unit)}"
+        typer.echo(
+            textwrap.fill(
+                f"{one.name}{f' ({one.group})' if one.group else ''}: {values}; first - second "
+                f"{written(one.difference, one.unit)} on {one.n_items:,} (p {p_value(one.p_value)}, Holm "
+                f"{p_value(one.holm_p_value)}): {sides[one.winner]}",
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+            )
+        )
+    typer.echo("")
+    for winner, name in (("first", comparison.first), ("second", comparison.second)):
+        at = comparison.better_at(winner)  # type: ignore[arg-type]
+        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing that can be told'}"
+        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+    said = f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}"
+    typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 
 def show_history(history: History, *, without: Sequence[str] = ()) -> None:
     """Print the figures of several reports side by side, and at what the first and the last are better."""
     from rightreasons.auditing.page.words import number, written
 
-    figures = [figure for figure in history.figures if figure.question not in without]
+    figures = [figure for figure in history.figures if figure.question not in without and figure.path not in without]
     if not figures:
         return
     typer.echo("")
-    typer.secho(f"{history.dataset}: {', '.join(history.models)}", bold=True)
+    alone = " (not item by item: by the intervals of the two)" if without else ""
+    typer.secho(f"{history.dataset}: {', '.join(history.models)}{alone}", bold=True)
     width = max(len(figure.path) for figure in figures)
     marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
     for figure in figures:

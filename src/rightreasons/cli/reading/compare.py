@@ -29,10 +29,12 @@ def compare(
 ) -> None:
     """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
 
-    Of two reports, accuracy and calibration are compared item by item, by paired tests. All other figures, and those of
-    more than two reports, are put side by side, with an interval of the change from the first to the last.
+    Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
+    number. Figures that are no means over items, and those of more than two reports, are put side by side, with an
+    interval of the change from the first to the last.
     """
     from rightreasons.auditing import comparison as comparing
+    from rightreasons.auditing.reading.figures import short_path
     from rightreasons.auditing.reading.history import history
     from rightreasons.cli._shared.show import show_comparison, show_history
 
@@ -47,7 +49,7 @@ def compare(
             first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
         )
         show_comparison(comparison)
-        paired = ("calibration",)
+        paired = ("calibration", *(short_path(f"{one.question}.{one.key}") for one in comparison.answers))
     show_history(history(reports), without=paired)
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")

@@ -70,6 +70,20 @@ class Behavior:
 SECTION = Behavior()
 
 
+def _by_item(answers: SuiteAnswers) -> tuple[p.ItemFigure, ...]:
+    """Return which cases pass, by functionality."""
+    table = answers.table
+    names = [one.functionality for one in answers.result.functionalities]
+    rows = [row for row, passed in enumerate(answers.result.passed) if passed is not None]
+    if not rows:
+        return ()
+    groups = tuple(names[int(table.case_functionality[row])] for row in rows)
+    ids = [f"{row}/{table.case_ids[row]}" for row in rows]
+    passed = [bool(answers.result.passed[row]) for row in rows]
+    name = "Mean pass rate over functionalities"
+    return (p.ItemFigure.of("behavioral_pass_rate", name, "higher", ids, passed, groups=groups),)
+
+
 def behavior_result(
     answers: SuiteAnswers,
     *,
@@ -98,6 +112,7 @@ def behavior_result(
             _failures_part(answers, resampling.seed, examples),
         ),
         limits=_limits(answers),
+        by_item=_by_item(answers),
         data={
             "suite": {
                 "name": answers.suite.name,

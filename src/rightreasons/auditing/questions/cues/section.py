@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
+import numpy as np
+
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
@@ -82,10 +84,26 @@ class Cues:
                 "easy_ids": [context.primary.ids[row] for row in answers.items.rows[figures.easy]],
             },
             finding=finding(context, figures, answers.model, len(answers.items)),
+            by_item=_by_item(context, answers),
         )
 
 
 SECTION = Cues()
+
+
+def _by_item(context: AuditContext, answers: CueAnswers) -> tuple[p.ItemFigure, ...]:
+    """Return whether each of the Easy and of the Hard items is right."""
+    rows, easy = np.asarray(answers.items.rows), np.asarray(answers.figures.easy, dtype=bool)
+    right = np.asarray(context.scores().predicted)[rows] == context.primary.labels[rows]
+    figures = []
+    for key, name, chosen in (
+        ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", easy),
+        ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~easy),
+    ):
+        if chosen.any():
+            ids = [context.primary.ids[row] for row in rows[chosen]]
+            figures.append(p.ItemFigure.of(key, name, "higher", ids, right[chosen]))
+    return tuple(figures)
 
 
 def _answers(context: AuditContext, options: CuesOptions) -> CueAnswers:

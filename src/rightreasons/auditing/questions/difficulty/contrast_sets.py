@@ -49,15 +49,21 @@ def measured_splits(
     return measured
 
 
-def result(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) -> p.SectionResult:
+def result(context: AuditContext, items: ContrastItems, measured: Mapping[str, ContrastMeasurement]) -> p.SectionResult:
     """Report the contrast sets of the audited splits, by name, of which the primary one leads."""
     primary = measured[context.primary.name]
+    right = context.scores().predicted[items.rows] == context.primary.labels[items.rows]
+    originals = np.flatnonzero(items.is_original)
+    whole = [bool(right[items.groups == items.groups[place]].all()) for place in originals]
+    ids = [context.primary.ids[items.rows[place]] for place in originals]  # a set goes by the name of its original
+    by_item = (p.ItemFigure.of("contrast_consistency", FIGURES["contrast_consistency"].name, "higher", ids, whole),)
     return p.SectionResult(
         verdict=verdict(primary),
         headlines=_headlines(primary, context.primary.name),
         parts=(_part(context, measured),),
         limits=_limits(primary),
         data={"contrast_sets": {name: one.to_dict() for name, one in measured.items()}},
+        by_item=by_item,
     )
 
 

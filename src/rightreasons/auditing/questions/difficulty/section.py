@@ -140,7 +140,7 @@ class Difficulty:
         sets = _contrast_items(context, options) if "contrast" in measures else None
         if sets is not None:
             measured = contrast_sets.measured_splits(context, sets, options.original_column)
-            results.append(contrast_sets.result(context, measured))
+            results.append(contrast_sets.result(context, sets, measured))
         if not results:  # items without an answer were left out since it was asked whether the question applies
             raise ValueError(self.applies(context, options).reason)
         return _joined(results)
@@ -229,6 +229,7 @@ def _joined(results: Sequence[p.SectionResult]) -> p.SectionResult:
         data={key: value for each in results for key, value in each.data.items()},
         finding=ordered[0].finding,
         files={name: content for each in results for name, content in each.files.items()},
+        by_item=tuple(figure for each in results for figure in each.by_item),
     )
 
 

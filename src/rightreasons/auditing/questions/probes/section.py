@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from rightreasons.analysis.intervals import Interval
 from rightreasons.analysis.probes.choice_paralysis import Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
@@ -129,10 +131,32 @@ class Probes:
                 "sees_choices_together": answers.joint,
             },
             finding=finding(context, answers.figures, answers.orders, verdict),
+            by_item=_by_item(answers),
         )
 
 
 SECTION = Probes()
+
+
+def _by_item(answers: ProbeAnswers) -> tuple[p.ItemFigure, ...]:
+    """Return what is picked and preferred without the question, and what added choices cost, item by item."""
+    scores, k = answers.scores, answers.figures.largest_k
+    ids = scores.column(ORIGINAL, "id")
+    figures = []
+    for name in WITHOUT:
+        if answers.figures.prior_bias[name].pseudo_correct is not None:
+            picked = [int(np.argmax(row)) for row in scores.logits[name]]
+            old = np.asarray(scores.column(name, "pseudo_label"))
+            title = f"Old answer picked {WITHOUT[name]}"
+            figures.append(p.ItemFigure.of(f"pseudo_correct_{name}", title, "lower", ids, np.asarray(picked) == old))
+    bias = [float(np.var(row)) for row in scores.confidences["no_question"]]
+    title = "Prior bias without the question"
+    figures.append(p.ItemFigure.of("prior_bias_no_question", title, "lower", ids, bias, high=0.25, unit="ratio"))
+    drop = scores.right() - scores.right(extra_choices_name(k))
+    figures.append(
+        p.ItemFigure.of(f"choice_paralysis_{k}", f"Drop with {k} more choices", "lower", ids, drop, low=-1.0)
+    )
+    return tuple(figures)
 
 
 def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:

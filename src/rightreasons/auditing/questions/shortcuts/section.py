@@ -151,6 +151,7 @@ class Shortcuts:
             ),
             limits=(*withheld, *_limits(first, tested)),
             finding=finding(context, verdict, measured, cues, tested, shown),
+            by_item=_by_item(first, tested),
             data={
                 "splits": {
                     row.split.name: row.measured.record(
@@ -188,6 +189,19 @@ def _asked_of(context: AuditContext, options: ShortcutsOptions) -> Classifier | 
     """Return what is asked: where words are left out, the model as it is."""
     by_occlusion = _protocol(context, options).importance == "occlusion"
     return cast("Scorer", context.scorer) if by_occlusion else context.classifier
+
+
+def _by_item(first: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[p.ItemFigure, ...]:
+    """Return which predictions are cued, and how often those with a named cue change without it, over all removals."""
+    ids, measured = first.split.ids, first.measured
+    figures = [p.ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", ids, measured.cued)]
+    if tested is not None and tested.items:
+        rows = [item.row for item in tested.items]
+        before = measured.probabilities[rows].argmax(axis=1)
+        changed = np.mean([table.argmax(axis=1) != before for table in tested.without_cue.values()], axis=0)
+        name = "Causal shortcut rate"
+        figures.append(p.ItemFigure.of("causal_shortcut_rate", name, "lower", [ids[row] for row in rows], changed))
+    return tuple(figures)
 
 
 def _train_labels(context: AuditContext) -> NDArray[np.int64]:
