@@ -126,17 +126,18 @@ class Comparison(Result):
     def better_at(self, winner: Winner) -> list[str]:
         """Name what a model is better at; with "", what cannot be told."""
         at = [
-            f"{figure.name.lower() if figure.name[1:2].islower() else figure.name} on {split.split}"
+            f"{_within(figure.name)} on {split.split}"
             for split in self.splits
             for figure in split.figures
             if figure.better is not None and figure.winner == winner
         ]
-        names = [
-            (f"{one.group}: " if one.group else "") + (one.name[:1].lower() + one.name[1:])
-            for one in self.answers
-            if one.winner == winner
-        ]
+        names = [one.group or _within(one.name) for one in self.answers if one.winner == winner]
         return [*at, *names]
+
+
+def _within(name: str) -> str:
+    """Write the name of a figure within a sentence."""
+    return name[:1].lower() + name[1:]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -438,7 +439,7 @@ def _answers_section(comparison: Comparison) -> p.SectionResult:
     rows = [
         (
             one.question,
-            f"{one.name}{f': {one.group}' if one.group else ''}",
+            f"Pass rate: {one.group}" if one.group else one.name,
             p.Amount(one.first, one.unit),
             p.Amount(one.second, one.unit),
             p.Amount(one.difference, one.unit),

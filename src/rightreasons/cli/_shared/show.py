@@ -110,7 +110,7 @@ def show_comparison(comparison: Comparison) -> None:
         values = f"{written(one.first, one.unit)} and {written(one.second, one.unit)}"
         typer.echo(
             textwrap.fill(
-                f"{one.name}{f' ({one.group})' if one.group else ''}: {values}; first - second "
+                f"{f'Pass rate, {one.group}' if one.group else one.name}: {values}; first - second "
                 f"{written(one.difference, one.unit)} on {one.n_items:,} (p {p_value(one.p_value)}, Holm "
                 f"{p_value(one.holm_p_value)}): {sides[one.winner]}",
                 WIDTH,

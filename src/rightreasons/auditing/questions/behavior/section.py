@@ -81,7 +81,7 @@ def _by_item(answers: SuiteAnswers) -> tuple[p.ItemFigure, ...]:
     ids = [f"{row}/{table.case_ids[row]}" for row in rows]
     passed = [bool(answers.result.passed[row]) for row in rows]
     name = "Mean pass rate over functionalities"
-    return (p.ItemFigure.of("behavioral_pass_rate", name, "higher", ids, passed, groups=groups),)
+    return (p.ItemFigure.of("pass_rate", name, "higher", ids, passed, groups=groups),)
 
 
 def behavior_result(
