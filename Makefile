@@ -102,9 +102,8 @@ floors:
 	OMP_NUM_THREADS=1 nice $(FLOORS)/bin/python -m pytest -q tests/foundations tests/analysis tests/models tests/measuring \
 		tests/modules tests/training
 
-# Not part of the tests: about half an hour, and lm-eval is installed for it. Writes the tables of docs/parity.md.
+# Not part of the tests: about half an hour. Writes the tables of docs/parity.md.
 parity: $(STAMP)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parity]'
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
 
 # Not part of the tests: llama-cpp-python's server, built from source in an environment of its own (about seven minutes), and

@@ -12,7 +12,9 @@ import rightreasons
 from command_line import run
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.measuring import choice_requests, measure_option_order, measure_probes, probe_tables
-from rightreasons.measuring.requests import StoredAnswers
+from rightreasons.measuring.requests import StoredAnswers, request_rows
+from rightreasons.models import Prompt
+from rightreasons.models.prompting.rendering import Rendering
 
 SUBJECTS = ["cat", "dog", "cook", "pilot", "nurse", "king", "poet", "clerk", "diver", "judge", "smith", "baker"]
 
@@ -97,7 +99,7 @@ def test_probes_of_single_choices(capsys, tmp_path):
 
 
 def test_letters_and_orders(capsys, tmp_path):
-    export(capsys, tmp_path, "--letters", "--parts", "items,probes,orders")
+    export(capsys, tmp_path, "--style", "letters", "--parts", "items,probes,orders")
     data = answered(tmp_path, harness(tmp_path / "task"), task="multiple_choice")
     figures = measure_probes(probe_tables(items()).scored_by(direct_letters), joint=True)
     assert data["figures"] == json.loads(json.dumps(figures.to_dict()))
@@ -137,7 +139,9 @@ def test_requests_are_written_once_with_their_right_choice():
         assert requests[name].label == label
     turned, added = requests["dog-1/order 1"], requests["dog-1/extra_choices_1"]
     assert turned.choices[turned.label] == added.choices[added.label] == items()[1]["choices"][1]
-    assert requests["dog-1/no_question"].row(letters=True)["text"].startswith("A. The dog is late.\nB. ")
+    letters = Rendering.of(Prompt(style="letters"), chat=False, scorings=["sum"])
+    (row,) = request_rows([requests["dog-1/no_question"]], letters)
+    assert row["text"].startswith("A. The dog is late.\nB. ")
 
 
 def test_stored_answers_are_those_of_the_same_request():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from rightreasons.auditing.options import AuditOptions
@@ -65,7 +65,7 @@ def open_asked(
     # The model comes first: one that cannot be asked is refused before any data is read.
     if kind in ("causal", "server"):
         engine = open_engine(model, prompt, server, **{name: getattr(given, name) for name in _HOW})
-        task, data = _task_of_data(dataset, given, prompt, require_labels)
+        task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         return data, _prompted(engine, task, data, given, prompt)
     task = given.task or ("multiple_choice" if kind == "choice" else "classification")
     head = _head(model, task, given)
@@ -131,6 +131,42 @@ def is_asked(model: Any, revision: str | None = None) -> bool:
         return False
 
 
+def task_of_data(
+    dataset: Any, given: AuditOptions, label_words: Sequence[str] = (), *, require_labels: bool
+) -> tuple[str, Mapping[str, datasets.Dataset]]:
+    """Find out whether data has choices, and open it.
+
+    Args:
+        dataset: What `open_splits` opens.
+        given: The settings of an audit, of which the task and the columns are taken.
+        label_words: Words that stand for labels, if any: only classification has them.
+        require_labels: Whether data without labels is refused.
+
+    Returns:
+        The task, and the items of each split.
+    """
+    from rightreasons.data.opening.datasets import open_task_items
+
+    task = given.task
+    if task is None and (given.label_names or label_words):
+        task = "classification"
+    return open_task_items(dataset, given, task, require_labels=require_labels)
+
+
+def examples_of(data: Mapping[str, datasets.Dataset], task: str, shots: int) -> Examples | None:
+    """Return what few-shot examples are drawn from: the training split."""
+    from rightreasons.models.prompting.rendering import Examples
+
+    train = data.get("train")
+    if not shots or train is None or "label" not in train.column_names:
+        return None
+    ids, labels = train["id"][:], train["label"][:]
+    if task == "multiple_choice":
+        return Examples.of_choices(ids, train["prompt"][:], train["choices"][:], labels)
+    pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
+    return Examples.of_texts(ids, train["text"][:], labels, text_pairs=pairs)
+
+
 # ------------------------------------------------------------------------------------------------------------- private
 
 
@@ -164,18 +200,6 @@ def _head(model: Any, task: str, given: AuditOptions) -> Classifier:
     return load_classifier(model, **how)
 
 
-def _task_of_data(
-    dataset: Any, given: AuditOptions, prompt: Prompt, require_labels: bool
-) -> tuple[str, Mapping[str, datasets.Dataset]]:
-    """Find out whether data has choices, and open it."""
-    from rightreasons.data.opening.datasets import open_task_items
-
-    task = given.task
-    if task is None and (given.label_names or prompt.label_words):
-        task = "classification"
-    return open_task_items(dataset, given, task, require_labels=require_labels)
-
-
 def _prompted(
     engine: Engine, task: str, data: Mapping[str, datasets.Dataset], given: AuditOptions, prompt: Prompt
 ) -> Prompted:
@@ -187,18 +211,4 @@ def _prompted(
         if not labeled:
             raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
         names = tuple(labeled[0].features["label"].names)
-    return Prompted(prompt, engine, names, examples=_examples(data, task, prompt), seed=given.seed)
-
-
-def _examples(data: Mapping[str, datasets.Dataset], task: str, prompt: Prompt) -> Examples | None:
-    """Return what few-shot examples are drawn from: the training split."""
-    from rightreasons.models.prompting.rendering import Examples
-
-    train = data.get("train")
-    if not prompt.shots or train is None or "label" not in train.column_names:
-        return None
-    ids, labels = train["id"][:], train["label"][:]
-    if task == "multiple_choice":
-        return Examples.of_choices(ids, train["prompt"][:], train["choices"][:], labels)
-    pairs = train["text_pair"][:] if "text_pair" in train.column_names else None
-    return Examples.of_texts(ids, train["text"][:], labels, text_pairs=pairs)
+    return Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)

@@ -7,15 +7,22 @@
     Task(dataset=..., solver=multiple_choice(), scorer=choice_scorer(), metrics=[figure("ece"), figure("auroc")])
 
 The model must be asked for log-probabilities: `inspect eval task.py --logprobs --top-logprobs 20`.
+
+`exported_samples` and `answer_scorer` are what a task of `rightreasons data export --to inspect` is made of.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import os
+from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.logs.inspect import letter_log_probabilities
+from rightreasons.data.opening.logs.inspect import first_letters, letter_log_probabilities
 from rightreasons.foundations.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
+from rightreasons.models.prompting.parsing import parse_answer
 
 
 def choice_scorer() -> Any:
@@ -49,8 +56,62 @@ def choice_scorer() -> Any:
     return make()
 
 
+def exported_samples(path: str | os.PathLike[str]) -> Any:
+    """Return the requests that `rightreasons data export --to inspect` wrote, as a dataset of inspect_ai.
+
+    Args:
+        path: The file `items.jsonl`.
+
+    Returns:
+        A sample per request, asked by its turns; the request itself is in its metadata, so that its log says what was
+        asked. The target is the letter of the right answer, "" where that is not known.
+    """
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    samples = []
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        turns = [kinds[turn["role"]](content=turn["content"]) for turn in row.pop("turns")]
+        target = row["options"][row["label"]] if row["label"] >= 0 else ""
+        samples.append(Sample(id=row["id"], input=turns, target=target, metadata=row))
+    return MemoryDataset(samples, name=Path(path).parent.name)
+
+
+def answer_scorer() -> Any:
+    """Return a scorer of inspect_ai for `exported_samples`: the answer as `parse_answer` reads it.
+
+    Its metadata have `logits`, the log-probability that the answer begins with each letter (None where the model told
+    none), and `label`, so that `figure` can be among the task's metrics.
+
+    Returns:
+        The scorer, with the metrics accuracy and its standard error.
+    """
+    from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, Score, accuracy, scorer, stderr
+
+    @scorer(metrics=[accuracy(), stderr()], name="answer_scorer")  # type: ignore[untyped-decorator, unused-ignore]
+    def make() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            row = state.metadata
+            options, label = row["options"], row["label"]
+            place = parse_answer(state.output.completion, options, others=row["choices"])
+            logits = first_letters(state.output.model_dump(mode="json"), options)
+            known = all(math.isfinite(value) for value in logits)
+            value = NOANSWER if place < 0 else CORRECT if place == label else INCORRECT
+            return Score(
+                value=value,
+                answer=options[place] if place >= 0 else "",
+                metadata={"logits": logits if known else None, "label": label if label >= 0 else None},
+            )
+
+        return score
+
+    return make()
+
+
 def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
-    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` keeps.
+    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` or `answer_scorer` keeps.
 
     Args:
         measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
@@ -78,7 +139,7 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
             if not items:
                 raise ValueError(
                     f"Expected log-probabilities of all letters for {measure}, but no sample has them: ask for them "
-                    "with --logprobs --top-logprobs 20, and score with `choice_scorer`."
+                    "with --logprobs --top-logprobs 20, and score with `choice_scorer` or `answer_scorer`."
                 )
             value = aggregate(items)
             return float("nan") if value is None else value

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 TEST_TYPES = ("MFT", "INV", "DIR")
 
+NO_ANSWER = "no answer"
+"""The class of what a language model wrote where no answer can be read."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuiteAnswers:
@@ -219,7 +222,8 @@ def score_stored(
         answers: From `rightreasons.data.opening.predictions.read_answers`: scores, labels or texts. Columns of scores
             and answers that are words are matched with the suite's labels by name. Two scores per example are spread
             over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
-            Ids that are those of `Suite.examples()` are compared with its order.
+            Ids that are those of `Suite.examples()` are compared with its order. What holds no answer that can be
+            read is an answer of its own, which no label is.
         resampling: Level of the intervals.
 
     Returns:
@@ -243,7 +247,12 @@ def score_stored(
         match = _match_classes(suite, answers.label_names or probabilities.shape[1], where)
         match = dataclasses.replace(match, matched=match.matched + read_as)
         return _classified(name, suite, probabilities, None, match, resampling, answers=answers.answers)
-    given = answers.answers if answers.answers is not None else []
+    given, unread = answers.answers if answers.answers is not None else [], answers.unread
+    if suite.label_names is None and asks_for_neutral(table) and _are_sentiments(given, unread):
+        suite = dataclasses.replace(suite, label_names=SENTIMENTS)
+        table = suite.table()
+    if unread is not None and unread.any() and not table.asks_for_texts:
+        return _partly_read(name, suite, answers, unread, resampling)
     labels = label_answers(given, table, where=where)
     if labels is None:
         # A file in which every answer is a whole number is read as numbers.
@@ -413,7 +422,7 @@ def _classified(
         n_classes = probabilities.shape[1]
         numbers = np.where(missing, n_classes, numbers)
         probabilities = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
-        class_names = (*(class_names or map(str, range(n_classes))), "no answer")
+        class_names = (*(class_names or map(str, range(n_classes))), NO_ANSWER)
         matched += f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
     result = answered_pass_rates(numbers, suite.table(), probabilities=probabilities, confidence_level=resampling.level)
     return SuiteAnswers(name, suite, result, numbers, probabilities, class_names, match.spread, matched)
@@ -430,6 +439,41 @@ def _completed(
     missing = np.array([row["id"] not in answered for row in examples])
     whole[~missing] = probabilities[[answered[row["id"]] for row in examples if row["id"] in answered]]
     return whole, missing
+
+
+def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_] | None) -> bool:
+    """Tell whether answers are the names of sentiments, in which `label_words` asks a suite that does not name them."""
+    if not isinstance(answers, list):
+        return False
+    skipped = np.zeros(len(answers), dtype=np.bool_) if unread is None else unread
+    return all(
+        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, skipped, strict=True) if not skip
+    )
+
+
+def _partly_read(
+    name: str, suite: Suite, answers: ModelAnswers, unread: NDArray[np.bool_], resampling: Resampling
+) -> SuiteAnswers:
+    """Score answers some of which cannot be read: these are a class of their own, which no label is."""
+    table, given = suite.table(), list(answers.answers if answers.answers is not None else [])
+    known = [answer for answer, missing in zip(given, unread, strict=True) if not missing]
+    labels = label_answers(known, table, where=f"the predictions of {name}") if known else None
+    if labels is None:
+        raise ValueError(
+            f"Expected answers that are labels of the suite {suite.name!r} in the predictions of {name}, but "
+            f"{int(unread.sum()):,} of {len(given):,} hold none that can be read."
+        )
+    names = suite.label_names or tuple(map(str, range(int(labels[0].max()) + 1)))
+    numbers = np.full(len(given), len(names), dtype=np.int64)
+    numbers[~unread] = labels[0]
+    return SuiteAnswers(
+        name,
+        suite,
+        answered_pass_rates(numbers, table, confidence_level=resampling.level),
+        numbers,
+        class_names=(*names, NO_ANSWER),
+        matched=f"{labels[1]}; {int(unread.sum())} of {len(numbers)} examples have no answer, which is no label",
+    )
 
 
 def _check_ids(ids: tuple[str, ...] | None, suite: Suite) -> None:

@@ -1,20 +1,19 @@
-"""What a measure asks of a scorer of choices, to be answered elsewhere: by a harness, a server, another day.
+"""What a question asks of a language model, to be answered elsewhere: by a harness, a server, another day.
 
-A measure that asks through a `Score` is run once with `record_requests`, which writes down what it is asked. Somebody
-answers; `StoredAnswers` is a `Score` that looks the answers up by their ids, so the same measure gives the same figures
-as if it had asked by itself.
+A measure that asks through a `Score` is run once with a recorder, which writes down what it is asked. Somebody answers;
+`StoredAnswers` is a `Score` that looks the answers up by their ids, so the same measure gives the same figures as if it
+had asked by itself. Texts with classes, and the examples of a suite, are asked as they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.foundations.choices import lettered
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
@@ -24,6 +23,9 @@ from rightreasons.measuring.probes import KS, ORIGINAL, probe_tables
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.data.suites.suite import Suite
+    from rightreasons.models.prompting.rendering import Examples, Rendering
+
 ITEMS, PROBES, ORDERS = PARTS = ("items", "probes", "orders")
 """What can be asked about items: themselves, their changed versions, and every cyclic order of their choices."""
 
@@ -31,16 +33,21 @@ FIRST_ORDER = "order 0"
 _AS_THEY_ARE = (f"/{ORIGINAL}", f"/{FIRST_ORDER}")
 
 
+KEPT = ("pair_id", "source_id", "role", "is_original", "mirrored", "easy", "group")
+"""Columns of items that go out with them and come back: which belong together, and which are Easy."""
+
+
 @dataclasses.dataclass(frozen=True)
 class ChoiceRequest:
-    """One question with its choices.
+    """One question with its choices, or a text with its classes.
 
     Attributes:
         id: Its own id.
         asked: "items" for an item as it is, else the probe or the order: what comes after the slash of the id.
-        prompt: The prompt; "" where there is none.
-        choices: The choices in the order in which they are shown.
-        label: The index of the right choice; -1 where there is none, or none that is known.
+        prompt: The prompt, or the text; "" where there is none.
+        choices: The choices in the order in which they are shown, or the names of the classes.
+        label: The index of the right choice or class; -1 where there is none, or none that is known.
+        text_pair: The second text of an item of classification; None without one.
     """
 
     id: str
@@ -48,11 +55,109 @@ class ChoiceRequest:
     prompt: str
     choices: tuple[str, ...]
     label: int = -1
+    text_pair: str | None = None
 
-    def row(self, *, letters: bool) -> dict[str, object]:
-        """Return it with the text to ask and the answers to score, which are the choices or their letters."""
-        text, options = lettered(self.prompt, self.choices) if letters else (self.prompt, list(self.choices))
-        return {**dataclasses.asdict(self), "choices": list(self.choices), "text": text, "options": options}
+
+def request_rows(
+    requests: Sequence[ChoiceRequest],
+    rendering: Rendering,
+    *,
+    examples: Examples | None = None,
+    fields: Mapping[str, Mapping[str, Any]] | None = None,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    r"""Put requests into words, as a language model in this process would be asked.
+
+    Args:
+        requests: The requests.
+        rendering: The prompt, with nothing left open.
+        examples: What its few-shot examples are drawn from.
+        fields: Id of a request -> further fields of its row.
+        seed: Decides the few-shot examples.
+
+    Returns:
+        A row per request: the fields of `ChoiceRequest`, `task`, `options` (the answers to score, of which a space
+        comes first) and `text`, or in a chat `turns`, what is asked.
+
+    Raises:
+        ValueError: If few-shot examples are asked for and there are none, or an answer does not follow a space.
+
+    Example:
+        >>> from rightreasons.models import Prompt
+        >>> from rightreasons.models.prompting.rendering import Rendering
+        >>> letters = Rendering.of(Prompt(style="letters"), chat=False, scorings=["sum"])
+        >>> (row,) = request_rows([ChoiceRequest("a", "items", "Why cook?", ("To eat.", "To run."), 0)], letters)
+        >>> row["text"], row["options"]
+        ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
+    """
+    from rightreasons.models.prompting.rendering import Item
+
+    prompt, known = rendering.prompt, fields or {}
+    if prompt.shots and (examples is None or not examples.items):
+        raise ValueError(f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none.")
+    rows = []
+    for one in requests:
+        own: dict[str, Any] = {"prompt": one.prompt, "choices": list(one.choices)}
+        if rendering.task == "classification":
+            own = {"text": one.prompt, "text_pair": one.text_pair}
+        item = Item(one.id, own)
+        shots = (
+            examples.draw(item, prompt.shots, seed=seed, shared=prompt.draw == "run")
+            if examples is not None and prompt.shots
+            else ()
+        )
+        request = rendering.request(item, shots)
+        options = [text.removeprefix(" ") for text in request.continuations]
+        if not rendering.chat and any(text[:1] != " " for text in request.continuations):
+            raise ValueError(
+                "Expected a prompt that a space and the answer follow, as harnesses ask it, but it ends in white "
+                "space, or does not end there."
+            )
+        asked = (
+            {"text": request.prompt}
+            if isinstance(request.prompt, str)
+            else {"turns": [dict(turn) for turn in request.prompt]}
+        )
+        row = {**dataclasses.asdict(one), "choices": list(one.choices), "task": rendering.task, "options": options}
+        rows.append({**row, **asked, **known.get(one.id, {})})
+    return rows
+
+
+def kept_fields(items: datasets.Dataset) -> dict[str, dict[str, Any]]:
+    """Return the fields of `KEPT` that items have, by their ids."""
+    columns = {name: items[name][:] for name in KEPT if name in items.column_names}
+    return {
+        name: {column: values[row] for column, values in columns.items()} for row, name in enumerate(items["id"][:])
+    }
+
+
+def text_requests(items: datasets.Dataset) -> list[ChoiceRequest]:
+    """Return the requests of texts with classes {id, text, text_pair (maybe), label (maybe)}."""
+    names = tuple(items.features["label"].names)
+    pairs = items["text_pair"][:] if "text_pair" in items.column_names else [None] * len(items)
+    rows = zip(items["id"][:], items["text"][:], pairs, items["label"][:], strict=True)
+    return [ChoiceRequest(name, ITEMS, text, names, label, pair) for name, text, pair, label in rows]
+
+
+def suite_requests(suite: Suite) -> list[ChoiceRequest]:
+    """Return the requests of the examples of a suite.
+
+    Raises:
+        ValueError: If the suite asks for texts, or for labels without names.
+    """
+    from rightreasons.measuring.behavior import label_words
+
+    columns = suite.text_columns
+    if suite.table().asks_for_texts or len(columns) > 2:
+        raise ValueError(
+            f"Expected a suite of one or two texts with labels, but {suite.name!r} asks for answers that are texts."
+        )
+    names = label_words(suite)
+    pair = columns[1] if len(columns) == 2 else None
+    return [
+        ChoiceRequest(row["id"], ITEMS, row[columns[0]], names, row["label"], row[pair] if pair else None)
+        for row in suite.examples()
+    ]
 
 
 @checks_kinds

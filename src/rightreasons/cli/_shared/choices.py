@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,3 +37,31 @@ def open_items(
         raise ValueError(f"Expected items with a label in {dataset}, but none of split {name!r} has one.")
     without = len(splits[name]) - len(items)
     return items, name if without == 0 else f"{name} without {without:,} items that have no label"
+
+
+def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
+    """Return whether each item is Easy; None for one that is in neither subset.
+
+    Args:
+        items: The items; without subsets, their column `easy` says it.
+        subsets: easy_hard_subsets.json, as `rightreasons split` writes it.
+    """
+    from rightreasons.foundations.bounds import read_json
+
+    if subsets is None:
+        if "easy" not in items.column_names:
+            raise ValueError(
+                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
+                f"{', '.join(items.column_names)}."
+            )
+        return [bool(flag) for flag in items["easy"][:]]
+    known = read_json(subsets)
+    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
+        raise ValueError(
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons split` writes them."
+        )
+    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
+    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
+    if all(flag is None for flag in flags):
+        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
+    return flags

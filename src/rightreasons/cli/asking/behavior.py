@@ -13,6 +13,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import BatchSize, ConfidenceLevel, DataDir, Resamples, Seed, SuiteName
 from rightreasons.cli.asking.audit import ASKED
+from rightreasons.data.opening.options import LOG_FILTER_HELP
 from rightreasons.measuring.options import SuiteOptions
 
 app = command_line()
@@ -49,6 +50,7 @@ def behavior(
             "pred_and_conf or pred_and_softmax; found out by default."
         ),
     ] = None,
+    log_filter: Annotated[str | None, typer.Option(help=LOG_FILTER_HELP)] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     data_dir: DataDir = None,
     batch_size: BatchSize = 32,
@@ -74,7 +76,7 @@ def behavior(
     resampling = Resampling(confidence_level, n_resamples, seed)
     tested = []
     for file in predictions or ():
-        stored = read_suite_answers(file, opened, file_format=predictions_format)
+        stored = read_suite_answers(file, opened, file_format=predictions_format, log_filter=log_filter)
         tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")

@@ -8,17 +8,23 @@ from typing import Annotated
 import typer
 
 from rightreasons.cli import command_line
-from rightreasons.cli._shared.declared import declared_command
+from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, LabelColumn, Limit, Seed
+from rightreasons.data.exporting.tasks import HARNESSES
 from rightreasons.data.opening.options import SourceOptions
+from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.models.prompting.prompt import Wording
 
 app = command_line()
+
+EXPORTED_TASKS = (*TASKS, "suite")
 
 EXAMPLES = (
     "rightreasons data list",
     "rightreasons data build planted_shortcuts --out planted",
     "rightreasons data export copa --limit 200 --out task",
+    "rightreasons data export my_suite.jsonl --task suite --to inspect --out task",
     "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
     "rightreasons data source reviews.zip --url https://example.org/data/",
 )
@@ -62,42 +68,72 @@ def build(
     typer.echo(f"Data: {folder}")
 
 
-@declared_command(app, "export", {"source": SourceOptions})
+@declared_command(app, "export", {"source": SourceOptions, "prompt": Wording})
 def export(
     dataset: Dataset,
     source: SourceOptions,
-    to: Annotated[str, typer.Option(help="lm-eval or inspect: the harness that is to ask.")] = "lm-eval",
-    parts: Annotated[
+    prompt: Wording,
+    to: Annotated[
         str,
+        typer.Option(help="The harness that is to ask.", autocompletion=completes(HARNESSES)),
+    ] = "lm-eval",
+    task: Annotated[
+        str | None,
         typer.Option(
-            help="Comma-separated: items, probes (their changed versions), orders (cyclic orders of choices)."
+            help="multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as "
+            "the data is.",
+            autocompletion=completes(EXPORTED_TASKS),
         ),
-    ] = "items,probes",
-    letters: Annotated[
-        bool, typer.Option(help="Show the choices with letters and score these; inspect always does.")
-    ] = False,
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            help="Of multiple choice, comma-separated: items, probes (their changed versions), orders (cyclic orders "
+            "of choices); by default items and probes."
+        ),
+    ] = None,
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json of `rightreasons split`: only these items, called Easy or Hard."),
+    ] = None,
+    max_cases: Annotated[
+        int | None, typer.Option(help="Maximum number of cases of a functionality of a suite.", min=1)
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    text_pair_column: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
     split: Annotated[str | None, typer.Option(help="Split; by default the first of test, validation and dev.")] = None,
     limit: Limit = None,
     seed: Seed = 0,
 ) -> None:
-    """Write multiple-choice items as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.auditing.context import take_split
+    """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
+    from rightreasons.auditing.options import AuditOptions
+    from rightreasons.cli._shared.exporting import exported_items, exported_suite
     from rightreasons.data.exporting.tasks import write_task
-    from rightreasons.data.opening.datasets import open_splits
-    from rightreasons.data.opening.splits import choose_split
     from rightreasons.foundations.options import listed
-    from rightreasons.measuring.requests import choice_requests
+    from rightreasons.foundations.validation import check_one_of
+    from rightreasons.measuring.requests import request_rows
 
-    splits = open_splits(dataset, **source.source("multiple_choice"))
-    name = choose_split(splits, split, where=dataset)
-    chosen = take_split(
-        splits[name], name=name, role="primary", model_names=None, where=dataset, limit=limit, seed=seed
-    ).data
-    requests = choice_requests(chosen, parts=listed(parts) or (), seed=seed)
-    rows = [request.row(letters=letters or to == "inspect") for request in requests]
-    declared = write_task(out, Path(dataset).stem, rows, to=to)
-    typer.echo(f"Task: {declared} ({len(rows):,} requests about {len(chosen):,} items)")
+    check_one_of(to, HARNESSES, "to")
+    if task is not None:
+        check_one_of(task, EXPORTED_TASKS, "task")
+    of_items = {"parts": parts, "subsets": subsets, "split": split, "limit": limit}
+    of_other = of_items if task == "suite" else {"max_cases": max_cases}
+    odd = next((name for name, value in of_other.items() if value is not None), None)
+    if odd is not None:
+        raise ValueError(f"Expected no `{odd}` with the task {task or 'of items'}, but got {str(of_other[odd])!r}.")
+    if task == "suite":
+        taken = exported_suite(dataset, data_dir=source.data_dir, max_cases=max_cases, seed=seed)
+    else:
+        settings = AuditOptions(
+            **source.to_dict(), task=task, text_column=text_column, text_pair_column=text_pair_column, seed=seed,
+            split=split, limit=limit,
+        )  # fmt: skip
+        taken = exported_items(dataset, settings, prompt, parts=listed(parts), subsets=subsets)
+    rendering = taken.rendering(prompt, chat=to == "inspect")
+    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=seed)
+    declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
+    typer.echo(f"Task: {declared} ({len(rows):,} requests about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Seed, Split
 from rightreasons.data.opening.options import SourceOptions
-
-if TYPE_CHECKING:
-    import datasets
 
 app = command_line()
 
@@ -40,13 +37,13 @@ def gaps(
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
     from rightreasons.analysis.cues.compare_gaps import compare_gaps
-    from rightreasons.cli._shared.choices import open_items
+    from rightreasons.cli._shared.choices import easy_flags, open_items
     from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.runs import read_runs
     from rightreasons.foundations.options import listed
 
     items, taken = open_items(dataset, source, split)
-    easy = _easy(items, subsets)
+    easy = easy_flags(items, subsets)
     rows = [row for row, flag in enumerate(easy) if flag is not None]
     items = items.select(rows)
     one, two = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
@@ -71,26 +68,3 @@ def gaps(
         f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
     )
     write_figures(out, compared)
-
-
-def _easy(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
-    """Return whether each item is Easy; None for one that is in neither subset."""
-    from rightreasons.foundations.bounds import read_json
-
-    if subsets is None:
-        if "easy" not in items.column_names:
-            raise ValueError(
-                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
-                f"{', '.join(items.column_names)}."
-            )
-        return [bool(flag) for flag in items["easy"][:]]
-    known = read_json(subsets)
-    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
-        raise ValueError(
-            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons split` writes them."
-        )
-    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
-    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
-    if all(flag is None for flag in flags):
-        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
-    return flags

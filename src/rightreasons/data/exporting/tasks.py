@@ -1,4 +1,4 @@
-"""Write multiple-choice requests as a task of lm-evaluation-harness or inspect_ai."""
+"""Write requests as a task of lm-evaluation-harness or inspect_ai."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ HARNESSES = ("lm-eval", "inspect")
 ROWS = "items.jsonl"
 """The file of the requests, one JSON object per line."""
 
+READ_BY = "rightreasons audit"
+
 _LM_EVAL = """\
 # Asked by: cd {folder} && lm_eval run --model hf --model_args pretrained=MODEL --tasks {task} --include_path . \\
 #   --log_samples --output_path logs
-# Read by: rightreasons probes --predictions logs/*/samples_{task}_*.jsonl
+# Read by: {read_by} --predictions logs/*/samples_{task}_*.jsonl
 task: {task}
 dataset_path: json
 dataset_kwargs:
@@ -42,47 +44,45 @@ metadata:
 _INSPECT = '''\
 """Asked by: cd {folder} && inspect eval {task}.py --model MODEL --logprobs --top-logprobs 20
 
-Read by: rightreasons probes --predictions logs/*.eval
+Read by: {read_by} --predictions logs/*.eval
+
+Without log-probabilities, which some models do not tell, the answers alone come back.
 """
 
-import json
 from pathlib import Path
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import choice
-from inspect_ai.solver import multiple_choice
+from inspect_ai.model import GenerateConfig
+from inspect_ai.solver import generate
 
-ROWS = [json.loads(line) for line in (Path(__file__).parent / "{rows}").read_text(encoding="utf-8").splitlines()]
+from rightreasons.integrations.inspect_ai import answer_scorer, exported_samples
 
 
 @task
 def {task}() -> Task:
-    """Ask each request; one without a right choice has the first as its target."""
-    samples = [
-        Sample(
-            id=row["id"],
-            input=row["prompt"] or "Choose.",
-            choices=row["choices"],
-            target=chr(ord("A") + max(row["label"], 0)),
-            metadata=row,
-        )
-        for row in ROWS
-    ]
-    return Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
+    """Ask each request; one whose right answer is not known counts as wrong."""
+    return Task(
+        dataset=exported_samples(Path(__file__).parent / "{rows}"),
+        solver=generate(),
+        scorer=answer_scorer(),
+        config=GenerateConfig(temperature=0, max_tokens=32),
+    )
 '''
 
 
 @checks_kinds
-def write_task(out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str = "lm-eval") -> Path:
+def write_task(
+    out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str = "lm-eval", read_by: str = READ_BY
+) -> Path:
     """Write requests as a folder that a harness runs.
 
     Args:
         out: The folder; files of an earlier task in it are replaced.
         name: What the task is called: "rightreasons_" and this, in letters, digits and underscores.
-        rows: Requests {id, asked, prompt, choices, label, text, options}, see `rightreasons.measuring.choice_requests`;
-            further fields come back in the log.
+        rows: Requests, see `rightreasons.measuring.request_rows`: with `text` for lm-evaluation-harness and `turns` for
+            inspect_ai. Further fields come back in the log.
         to: "lm-eval" (default) or "inspect".
+        read_by: The command that reads the log, which the first lines of the task name.
 
     Returns:
         The file that declares the task.
@@ -99,4 +99,5 @@ def write_task(out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *,
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / ROWS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     template = _LM_EVAL if to == "lm-eval" else _INSPECT
-    return write_text(folder / declaration, template.format(task=task, rows=ROWS, folder=folder.name))
+    declared = template.format(task=task, rows=ROWS, folder=folder.name, read_by=read_by)
+    return write_text(folder / declaration, declared)

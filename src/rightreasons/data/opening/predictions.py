@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.data.opening.logs.fields import UNREAD
 from rightreasons.data.opening.logs.lm_eval import NORMALIZED
 from rightreasons.data.opening.options import PredictionOptions
 from rightreasons.data.opening.stored_columns import (
@@ -138,6 +139,7 @@ class ModelAnswers:
         ids: N ids of the items where there is a column `id`, or else None.
         confidences: (N,) the confidence in each answer where the file has that instead of scores, or else None.
         form: The format of a file without headings, as CheckList calls it; "" for a table.
+        unread: (N,) whether what a model wrote holds no answer that can be read, as a log tells; None where all do.
     """
 
     scores: NDArray[Any] | None
@@ -147,6 +149,7 @@ class ModelAnswers:
     ids: tuple[str, ...] | None = None
     confidences: NDArray[np.float64] | None = None
     form: str = ""
+    unread: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         content = self.answers if self.scores is None else self.scores
@@ -197,13 +200,14 @@ def read_predictions(
 
 
 @checks_kinds
-def read_answers(path: Any) -> ModelAnswers:
+def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
 
     Args:
         path: As in `read_predictions`: scores, or one column of `ANSWER_COLUMNS` (or "predictions") with a whole number
             or a text per item, and possibly one of `CONFIDENCE_COLUMNS` beside it. A column `id` is kept. A JSON object
             of texts or of whole numbers by their ids is read, too.
+        log_filter: The filter or scorer of a log whose answers are meant, where there are several.
 
     Returns:
         The scores, or the answers where there are no scores.
@@ -211,14 +215,16 @@ def read_answers(path: Any) -> ModelAnswers:
     Raises:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
-    columns, where = read_columns(path, _HEADINGS), source_name(path)
+    columns, where = read_columns(path, _HEADINGS, log_filter=log_filter), source_name(path)
     answers = _answer_columns(columns)
     scored = {name: columns[name] for name in columns if name not in answers and name.lower() not in LABEL_COLUMNS}
     if answers and not _candidates(scored, where):
         name = _one_column(answers, "answers", ANSWER_COLUMNS, columns, where)
         confident = [each for each in columns if each.lower() in CONFIDENCE_COLUMNS]
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
-        return ModelAnswers(None, _answers(columns[name], name), ids=_ids(columns), confidences=confidences)
+        unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
+        given = _answers(columns[name], name)
+        return ModelAnswers(None, given, ids=_ids(columns), confidences=confidences, unread=unread)
     chosen = _chosen_scores(scored, columns, where, PredictionOptions())
     scores = _score_table(chosen, columns)
     if isinstance(scores, list):

@@ -47,7 +47,9 @@ _PREFIX = re.compile(rf"(?i)(?:{'|'.join(CLASS_COLUMNS)}|conf|softmax)(?:[_:. ]|
 
 
 @checks_kinds
-def read_suite_answers(path: Any, suite: Suite, *, file_format: str | None = None) -> ModelAnswers:
+def read_suite_answers(
+    path: Any, suite: Suite, *, file_format: str | None = None, log_filter: str | None = None
+) -> ModelAnswers:
     """Read stored answers to a suite.
 
     Args:
@@ -56,6 +58,7 @@ def read_suite_answers(path: Any, suite: Suite, *, file_format: str | None = Non
             `Suite.examples()`, and perhaps more, may be in any order.
         suite: The suite, whose labels and whose number of examples the file is read by.
         file_format: The format, of `FORMATS`; None finds it out, and refuses a file that has two readings.
+        log_filter: As in `read_answers`.
 
     Returns:
         The answers, one per example.
@@ -68,18 +71,18 @@ def read_suite_answers(path: Any, suite: Suite, *, file_format: str | None = Non
     if file_format is not None:
         check_one_of(file_format, FORMATS, "file_format")
     if not isinstance(path, (str, os.PathLike)):
-        return _in_order(read_answers(path), suite)
+        return _in_order(read_answers(path, log_filter=log_filter), suite)
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
     suffix = data_type(file)
     if file_format is None and suffix in SUFFIXES and suffix not in _SEPARATORS:
-        return _in_order(read_answers(file), suite)
+        return _in_order(read_answers(file, log_filter=log_filter), suite)
     with unpacked(file) as plain:
         text = read_text(plain, plain.name)
     reader = _Reader(suite, file.name, _SEPARATORS.get(suffix, _SPACES_OR_COMMAS))
     if file_format is None and suffix in _SEPARATORS and not reader.are_answers(text.split("\n", 1)[0]):
-        return _in_order(read_answers(file), suite)
+        return _in_order(read_answers(file, log_filter=log_filter), suite)
     return reader.read(text, file_format)
 
 
@@ -97,6 +100,7 @@ def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
         answers=[given[row] for row in rows] if isinstance(given, list) else None if given is None else given[rows],
         ids=tuple(ids),
         confidences=None if answers.confidences is None else answers.confidences[rows],
+        unread=None if answers.unread is None else answers.unread[rows],
     )
 
 

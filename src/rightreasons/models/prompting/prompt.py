@@ -27,19 +27,10 @@ TEMPLATE_FILES = (".jinja", ".jinja2", ".j2")
 
 
 @dataclasses.dataclass(frozen=True)
-class Prompt(Options):
-    """How a language model is asked.
+class Wording(Options):
+    """How items are put into words, whoever asks them: a model in this process, a server or another harness.
 
-    None leaves a setting to the task and the style; `Prompted.describe` tells what it became.
-
-    Example:
-        >>> Prompt(style="letters", shots=2).flags()
-        ['--shots', '2', '--style', 'letters']
-        >>> Prompt(pattern="([A-D]")
-        Traceback (most recent call last):
-        ...
-        ValueError: Expected `pattern` to be a regular expression, but '([A-D]' is none: missing ), unterminated \
-subpattern at position 0.
+    None leaves a setting to the task and the style.
     """
 
     template: str | None = option(
@@ -63,6 +54,53 @@ subpattern at position 0.
     answer_prefix: str | None = option(
         None, "The words that the answer follows; by default 'Answer:' under a template of the package outside a chat."
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("template", "system", "answer_prefix"):
+            if not isinstance(getattr(self, name), (str, type(None))):
+                raise TypeError(f"Expected `{name}` to be a text, but got {type(getattr(self, name)).__name__}.")
+        if not isinstance(self.label_words, tuple) or not all(isinstance(word, str) for word in self.label_words):
+            raise TypeError(f"Expected a list of words in `label_words`, but got {self.label_words!r}.")
+        blank = [word for word in self.label_words if not word.strip()]
+        again = [word for word in self.label_words if self.label_words.count(word) > 1]
+        if blank or again:
+            problem = "one is empty" if blank else f"{again[0]!r} is there twice"
+            raise ValueError(f"Expected distinct words in `label_words`, but {problem}.")
+
+    def read_template(self) -> str | None:
+        """Return the template itself; None where the task's own is taken.
+
+        Raises:
+            ValueError: If it is a file that cannot be read.
+        """
+        if self.template is None or not self.template.endswith(TEMPLATE_FILES) or "{" in self.template:
+            return self.template
+        try:
+            return Path(self.template).read_text("utf-8").removesuffix("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(
+                f"Expected a file with a template in `template`, but {self.template} cannot be read: "
+                f"{getattr(error, 'strerror', None) or error}."
+            ) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt(Wording):
+    """How a language model is asked.
+
+    None leaves a setting to the task and the style; `Prompted.describe` tells what it became.
+
+    Example:
+        >>> Prompt(style="letters", shots=2).flags()
+        ['--shots', '2', '--style', 'letters']
+        >>> Prompt(pattern="([A-D]")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected `pattern` to be a regular expression, but '([A-D]' is none: missing ), unterminated \
+subpattern at position 0.
+    """
+
     chat: str = option(
         "auto", "Whether the model is asked through its chat template; auto is where it has one.", choices=CHATS
     )
@@ -83,17 +121,9 @@ subpattern at position 0.
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("template", "system", "answer_prefix", "pattern"):
-            if not isinstance(getattr(self, name), (str, type(None))):
-                raise TypeError(f"Expected `{name}` to be a text, but got {type(getattr(self, name)).__name__}.")
-        if not isinstance(self.label_words, tuple) or not all(isinstance(word, str) for word in self.label_words):
-            raise TypeError(f"Expected a list of words in `label_words`, but got {self.label_words!r}.")
-        blank = [word for word in self.label_words if not word.strip()]
-        again = [word for word in self.label_words if self.label_words.count(word) > 1]
-        if blank or again:
-            problem = "one is empty" if blank else f"{again[0]!r} is there twice"
-            raise ValueError(f"Expected distinct words in `label_words`, but {problem}.")
         if self.pattern is not None:
+            if not isinstance(self.pattern, str):
+                raise TypeError(f"Expected `pattern` to be a text, but got {type(self.pattern).__name__}.")
             try:
                 re.compile(self.pattern)
             except re.error as error:
@@ -105,19 +135,3 @@ subpattern at position 0.
                 raise ValueError(
                     f"Expected `scoring` to be 'generated' where `{name}` is given, but got {self.scoring!r}."
                 )
-
-    def read_template(self) -> str | None:
-        """Return the template itself; None where the task's own is taken.
-
-        Raises:
-            ValueError: If it is a file that cannot be read.
-        """
-        if self.template is None or not self.template.endswith(TEMPLATE_FILES) or "{" in self.template:
-            return self.template
-        try:
-            return Path(self.template).read_text("utf-8").removesuffix("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"Expected a file with a template in `template`, but {self.template} cannot be read: "
-                f"{getattr(error, 'strerror', None) or error}."
-            ) from error

@@ -14,10 +14,73 @@ LINKS = ("pair_id", "source_id", "role", "is_original", "mirrored")
 EXPORTED = ("asked", "prompt", "choices", "options", "label")
 """Fields of a document that `rightreasons data export` wrote: they come back as they were."""
 
+UNREAD = "answer_unread"
+"""The column that says which samples hold no answer that can be read; not there where all do."""
+
+_TOLD = frozenset((*EXPORTED, "id", "task", "text", "text_pair", "turns"))
+"""Fields of such a document that are columns of their own, or none."""
+
 
 def is_exported(document: Any) -> bool:
     """Tell whether a document, or the metadata of a sample, is a request that `rightreasons data export` wrote."""
-    return isinstance(document, dict) and document.keys() >= {"id", "text", *EXPORTED}
+    return isinstance(document, Mapping) and document.keys() >= {"id", *EXPORTED}
+
+
+def exported_columns(
+    documents: Sequence[Mapping[str, Any]], logits: Sequence[Sequence[float]] | None, where: str
+) -> dict[str, list[Any]]:
+    """Return the columns of requests that `rightreasons data export` wrote.
+
+    Args:
+        documents: The requests.
+        logits: A row of scores for each, one per option; None where only answers are known.
+        where: The name of the file, for errors.
+
+    Raises:
+        ValueError: If requests are of different tasks, or a request is not as it was written.
+
+    Example:
+        >>> row = {"id": "a", "asked": "items", "prompt": "Fun.", "choices": ["bad", "good"], "options": ["A", "B"]}
+        >>> row |= {"label": 1, "task": "classification", "text_pair": None, "pair_id": "p"}
+        >>> exported_columns([row], [[-2.0, -1.0]], "samples.jsonl")
+        {'id': ['a'], 'text': ['Fun.'], 'label': ['good'], 'logit_bad': [-2.0], 'logit_good': [-1.0], 'pair_id': ['p']}
+    """
+    first = documents[0]
+    tasks = {str(one.get("task", "multiple_choice")) for one in documents}
+    if len(tasks) > 1:
+        raise ValueError(f"Expected requests of one task in {where}, but it has those of {listed(sorted(tasks))}.")
+    for place, one in enumerate(documents):
+        label, choices, options = one["label"], one["choices"], one["options"]
+        n_choices = len(choices) if isinstance(choices, list) and isinstance(options, list) else 0
+        if not n_choices or len(options) != n_choices or not (isinstance(label, int) and -1 <= label < n_choices):
+            raise ValueError(
+                f"Expected the requests of {where} as they were written, but that of {str(one['id'])[:40]!r} has the "
+                f"choices {str(choices)[:40]} and the label {str(label)[:40]}."
+            )
+        if logits is not None and len(logits[place]) != n_choices:
+            raise ValueError(
+                f"Expected a score for each of {n_choices} choices in {where}, but {str(one['id'])[:40]!r} has "
+                f"{len(logits[place])}."
+            )
+    columns: dict[str, list[Any]] = {"id": [str(one["id"]) for one in documents]}
+    if tasks == {"classification"}:
+        names = [str(name) for name in first["choices"]]
+        if any(one["choices"] != first["choices"] for one in documents):
+            raise ValueError(f"Expected the same classes in every request of {where}, but they differ.")
+        columns["text"] = [one["prompt"] for one in documents]
+        if any(one.get("text_pair") is not None for one in documents):
+            columns["text_pair"] = [one.get("text_pair") for one in documents]
+        columns["label"] = [names[one["label"]] if one["label"] >= 0 else None for one in documents]
+        for place, name in enumerate(names if logits is not None else ()):
+            columns[f"logit_{name}"] = [row[place] for row in logits or ()]
+    else:
+        columns |= {name: [one[name] for one in documents] for name in EXPORTED}
+        if logits is not None:
+            columns["logits"] = [list(row) for row in logits]
+    further = [name for name in first if name not in _TOLD and name not in columns]
+    return columns | {
+        name: [one[name] for one in documents] for name in further if all(name in one for one in documents)
+    }
 
 
 def field_columns(documents: Sequence[Mapping[str, Any]], taken: Collection[str]) -> dict[str, list[Any]]:

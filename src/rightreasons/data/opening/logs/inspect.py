@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.data.opening.logs.fields import EXPORTED, field_columns, is_exported, one_source
+from rightreasons.data.opening.logs.fields import UNREAD, exported_columns, field_columns, is_exported, one_source
 from rightreasons.foundations.bounds import MAX_JSON_CHARACTERS
 from rightreasons.foundations.choices import LETTERS
 
@@ -74,6 +75,9 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
             scorers and none is named.
     """
     samples = _whole(log, where)
+    metadata = [sample.get("metadata") or {} for sample in samples]
+    if all(map(is_exported, metadata)):
+        return _exported(samples, metadata, where, scorer)
     names = {name for sample in samples for name in sample.get("scores") or {}}
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
@@ -88,11 +92,7 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, name, where)
-    metadata = [sample.get("metadata") or {} for sample in samples]
     columns |= field_columns(metadata, columns)
-    if all(map(is_exported, metadata)):
-        columns |= {name: [one[name] for one in metadata] for name in EXPORTED if name != "label" or name in columns}
-        columns["options"] = [list(LETTERS[: len(own)]) for own in columns["choices"]]  # which its solver shows
     if "confidence" not in columns:
         return columns
     answered = [value is not None for value in columns["confidence"]]
@@ -127,6 +127,39 @@ def _whole(log: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
     if failed:
         _warn(failed, len(samples), where, "ended in an error")
     return whole
+
+
+def _exported(
+    samples: Sequence[Mapping[str, Any]], metadata: Sequence[Mapping[str, Any]], where: str, scorer: str | None
+) -> dict[str, list[Any]]:
+    """Return the columns of requests that `rightreasons data export` wrote: with scores, or with answers alone."""
+    ids = [str(own["id"]) for own in metadata]
+    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"Expected each request of {where} once, but {twice!r} comes twice: it has several epochs.")
+    tops = [
+        first_letters(sample.get("output") or {}, own["options"]) for sample, own in zip(samples, metadata, strict=True)
+    ]
+    able = [place for place, row in enumerate(tops) if any(math.isfinite(value) for value in row)]
+    if able:
+        if len(able) < len(tops):
+            _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
+        return exported_columns([metadata[place] for place in able], [tops[place] for place in able], where)
+    columns = exported_columns(metadata, None, where)
+    name = one_source("scorer", {name for sample in samples for name in sample.get("scores") or {}}, scorer, where)
+    given = [str(_score(sample, name).get("answer") or "").strip() for sample in samples]
+    places = [
+        own["options"].index(answer) if answer in own["options"] else -1
+        for answer, own in zip(given, metadata, strict=True)
+    ]
+    if -1 in places:
+        columns[UNREAD] = [place < 0 for place in places]
+    if "text" in columns:
+        columns["answer"] = [str(own["choices"][n]) if n >= 0 else "" for n, own in zip(places, metadata, strict=True)]
+    else:
+        columns["answer"] = given
+        columns["correct"] = [int(n == own["label"]) for n, own in zip(places, metadata, strict=True)]
+    return columns
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
@@ -222,6 +255,27 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
             top[answer] = token.get("logprob")
             return {letter: float(top[letter]) for letter in LETTERS[:n_choices] if top.get(letter) is not None}
     return {}
+
+
+def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[float]:
+    """Return the log-probability that a model's answer begins with each of some letters, first of all as they are.
+
+    Args:
+        output: The output of a sample, with the log-probabilities of its tokens.
+        options: The letters.
+
+    Returns:
+        One number per letter; minus infinity for one that is not among the likeliest tokens that the model told.
+    """
+    tokens = (((output.get("choices") or [{}])[0] or {}).get("logprobs") or {}).get("content") or []
+    exact: dict[str, float] = {}
+    bare: dict[str, float] = {}
+    for one in (tokens[0].get("top_logprobs") or [tokens[0]]) if tokens else ():
+        token, value = str(one.get("token")), one.get("logprob")
+        if isinstance(value, (int, float)):
+            exact.setdefault(token, float(value))
+            bare.setdefault(_bare(token), float(value))
+    return [exact.get(option, bare.get(option, -math.inf)) for option in options]
 
 
 def _bare(token: Any) -> str:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rightreasons.data.opening.logs.fields import EXPORTED, field_columns, is_exported, one_source
+from rightreasons.data.opening.logs.fields import exported_columns, field_columns, is_exported, one_source
 
 KEYS = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"))
 """Keys of every sample."""
@@ -81,15 +81,19 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
             f"Expected samples of one task in {where}, but item {rows[0]['doc_id']!r} has {kinds[0]} and item "
             f"{rows[odd]['doc_id']!r} has {kinds[odd]}."
         )
-    columns = _generated(rows, requests) if kinds[0] == "a generated answer" else _scored(rows, requests, where)
+    documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
+    exported = kinds[0] != "a generated answer" and all(map(is_exported, documents))
+    if exported:
+        columns = _exported(rows, requests, documents, where)
+    else:
+        columns = _generated(rows, requests) if kinds[0] == "a generated answer" else _scored(rows, requests, where)
     for name in rows[0].get("metrics", ()):
         values = [row.get(name) for row in rows]
         if name not in columns and all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
-    documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
+    if exported:
+        return columns
     columns |= field_columns(documents, columns)
-    if all(map(is_exported, documents)):
-        columns |= {name: [document[name] for document in documents] for name in EXPORTED}
     return {"id": _ids(rows, documents, where), **columns}
 
 
@@ -128,6 +132,32 @@ def _requests(row: Mapping[str, Any], where: str) -> list[list[Any]]:
     )
 
 
+def _exported(
+    rows: Sequence[Mapping[str, Any]],
+    asked: Sequence[list[list[Any]]],
+    documents: Sequence[Mapping[str, Any]],
+    where: str,
+) -> dict[str, list[Any]]:
+    """Return the columns of requests that `rightreasons data export` wrote, in each normalization of the harness."""
+    _ids(rows, documents, where)
+    logits = [[_log_likelihood(one, row, where) for one in row["filtered_resps"]] for row in rows]
+    columns = exported_columns(documents, logits, where)
+    texts = [[str(text).removeprefix(" ") for _, text in requests] for requests in asked]
+    return columns if "logits" not in columns else {**columns, **_normalized(logits, texts)}
+
+
+def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> dict[str, list[Any]]:
+    """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
+    columns: dict[str, list[Any]] = {}
+    if all(all(own) for own in texts):
+        for name, length in (("per_character", len), ("per_byte", lambda text: len(text.encode()))):
+            columns[name] = [
+                [score / length(text) for score, text in zip(scores, own, strict=True)]
+                for scores, own in zip(logits, texts, strict=True)
+            ]
+    return columns
+
+
 def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]], where: str) -> dict[str, list[Any]]:
     prompts, choices, labels, logits, alone = [], [], [], [], []
     for row, requests in zip(rows, asked, strict=True):
@@ -144,11 +174,8 @@ def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]],
         choices.append(own)
         logits.append(scores[:n_choices])
         alone.append(scores[n_choices:])
-        known = is_exported(row["doc"])
-        labels.append(
-            row["doc"]["label"] if known else _label(row, own, scores[:n_choices], where, in_prompt=in_prompt)
-        )
-    shared = len(rows) > 1 and not is_exported(rows[0]["doc"]) and all(own == choices[0] for own in choices)
+        labels.append(_label(row, own, scores[:n_choices], where, in_prompt=in_prompt))
+    shared = len(rows) > 1 and all(own == choices[0] for own in choices)
     if shared and all(map(_SIGN.fullmatch, choices[0])):
         texts = [_choice_texts(row["doc"], len(choices[0])) for row in rows]
         choices = [own if text is None else text for own, text in zip(choices, texts, strict=True)]
@@ -157,13 +184,7 @@ def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]],
         table = {f"logit_{name}": [row[index] for row in logits] for index, name in enumerate(classes)}
         return {"text": prompts, "label": [classes[label] for label in labels], **table}
     columns: dict[str, list[Any]] = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
-    # The harness divides by the length of the choice without the space in front of it.
-    for name, length in (("per_character", len), ("per_byte", lambda text: len(text.encode()))):
-        if all(all(own) for own in choices):
-            columns[name] = [
-                [score / length(text) for score, text in zip(scores, own, strict=True)]
-                for scores, own in zip(logits, choices, strict=True)
-            ]
+    columns |= _normalized(logits, choices)
     if all(alone):
         columns["unconditional"] = [
             [score - bare for score, bare in zip(scores, own, strict=True)]

