@@ -1,2 +1,181 @@
-def write_report(folder, results):
-    pass
+"""What is written of the scores: a table per data set, paired differences, and which conclusions depend on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.analysis import calibration_error, mcnemar, wilson
+from rightreasons.analysis.intervals import bounded_mean
+
+LEVEL = 0.95
+INTRODUCTION = (
+    "In how many ways of asking the conclusion is drawn (the interval is above the bound), its opposite is drawn, and "
+    "neither is."
+)
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What a model said to the items of a data set in one way.
+
+    Attributes:
+        labels: (N,) the right answers.
+        confidence: N rows of the shares of the answers.
+        right: (N,) whether the likeliest answer is right.
+    """
+
+    labels: NDArray[np.int64]
+    confidence: list[NDArray[np.float64]]
+    right: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, cell: Mapping[str, Any]) -> Asked:
+        """Read a cell of results.json."""
+        rows = [np.asarray(row, dtype=np.float64) for row in cell["scores"]]
+        shares = [np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in rows]
+        labels = np.asarray(cell["labels"], dtype=np.int64)
+        right = np.array([row.argmax() for row in rows]) == labels
+        return cls(labels, shares, right)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of the most frequent label, or of a guess where the answers have no names."""
+        return max(float(np.bincount(self.labels).max() / len(self.labels)), 1 / len(self.confidence[0]))
+
+    @property
+    def overconfidence(self) -> NDArray[np.float64]:
+        """(N,) confidence minus whether the answer was right."""
+        return np.array([row.max() for row in self.confidence]) - self.right
+
+    @property
+    def favorite(self) -> float:
+        """The share of items that get the most frequent answer."""
+        picks = np.array([row.argmax() for row in self.confidence])
+        return float(np.bincount(picks).max() / len(picks))
+
+
+def parts_of(key: str) -> dict[str, str]:
+    """Return the parts of the name of a way.
+
+    Example:
+        >>> parts_of("chat/0/words/sum")
+        {'template': 'chat', 'shots': '0', 'style': 'words', 'scoring': 'sum'}
+    """
+    return dict(zip(("template", "shots", "style", "scoring"), key.split("/"), strict=True))
+
+
+CHANGES = (
+    ("template on, off", "template", "chat", "bare"),
+    ("letters, words", "style", "letters", "words"),
+    ("4 examples, none", "shots", "4", "0"),
+    ("mean, sum", "scoring", "mean", "sum"),
+    ("unconditional, sum", "scoring", "unconditional", "sum"),
+    ("calibrated, sum", "scoring", "calibrated", "sum"),
+)
+"""Name of a change, the part of a way that it changes, and the two values of it."""
+
+
+def pairs_of(cells: Cells, part: str, first: str, second: str) -> list[tuple[str, str]]:
+    """Return the ways that differ in one part alone."""
+    found = []
+    for key in cells:
+        own = parts_of(key)
+        other = "/".join({**own, part: second}.values())
+        if own[part] == first and other in cells:
+            found.append((key, other))
+    return found
+
+
+def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
+    """Write RESULTS.md."""
+    head = (
+        "# Results\n\nWritten by `run.py --report` from results.json; README.md says how to read it. In brackets: 95 % "
+        "intervals over the items (Wilson; for means and differences Student's t with an item at each bound); p: McNemar's "
+        "exact test on the same items, of one comparison at a time."
+    )
+    parts = [head, _conclusions(results)]
+    for name, cells in results.items():
+        parts += [_ways(name, cells), _differences(name, cells)]
+    (folder / "RESULTS.md").write_text("\n\n".join(parts) + "\n", "utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _ways(name: str, cells: Cells) -> str:
+    first = Asked.of(next(iter(cells.values())))
+    lines = [
+        f"## {name}: {len(first.labels)} items, the most frequent label is right on {first.chance:.0%}",
+        "",
+        "| template | examples | answers | score | accuracy | confidence − accuracy | ECE | most frequent answer |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for key in sorted(cells):
+        one, own = Asked.of(cells[key]), parts_of(key)
+        low_high = wilson(int(one.right.sum()), len(one.right), confidence_level=LEVEL)
+        gap, ends = one.overconfidence.mean(), bounded_mean(one.overconfidence, low=-1, high=1, confidence_level=LEVEL)
+        ece = calibration_error([row.tolist() for row in one.confidence], one.labels.tolist(), n_bins=10).ece
+        lines.append(
+            f"| {'on' if own['template'] == 'chat' else 'off'} | {own['shots']} | {own['style']} | {own['scoring']} "
+            f"| {one.right.mean():.3f} [{low_high.low:.3f}, {low_high.high:.3f}] "
+            f"| {gap:+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] | {ece:.3f} | {one.favorite:.0%} |"
+        )
+    return "\n".join(lines)
+
+
+def _differences(name: str, cells: Cells) -> str:
+    lines = [
+        f"### {name}: accuracy of the first minus that of the second, all else the same",
+        "",
+        "| change | all else | difference | p |",
+        "|---|---|---|---|",
+    ]
+    for label, part, first, second in CHANGES:
+        for one, two in pairs_of(cells, part, first, second):
+            a, b = Asked.of(cells[one]).right, Asked.of(cells[two]).right
+            ends = bounded_mean(a.astype(np.float64) - b, low=-1, high=1, confidence_level=LEVEL)
+            rest = ", ".join(value for key, value in parts_of(one).items() if key != part)
+            lines.append(
+                f"| {label} | {rest} | {a.mean() - b.mean():+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] "
+                f"| {mcnemar(a, b).p_value:.3g} |"
+            )
+    return "\n".join(lines)
+
+
+def _conclusions(results: Mapping[str, Cells]) -> str:
+    """Tell, of each conclusion, in how many ways it would be drawn, beyond doubt, and in how many its opposite."""
+    questions: Sequence[tuple[str, Callable[[Asked], int]]] = (
+        ("better than the most frequent label", _above_chance),
+        ("too sure of itself", _too_sure),
+        ("gives one answer to 9 of 10 items", lambda one: 1 if one.favorite >= 0.9 else -1),
+    )
+    lines = [
+        "## Which conclusion changes?",
+        "",
+        INTRODUCTION,
+        "",
+        "| data | conclusion | drawn | opposite | neither |",
+        "|---|---|---|---|---|",
+    ]
+    for name, cells in results.items():
+        for told, judge in questions:
+            said = [judge(Asked.of(cell)) for cell in cells.values()]
+            lines.append(f"| {name} | {told} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
+    return "\n".join(lines)
+
+
+def _above_chance(one: Asked) -> int:
+    ends = wilson(int(one.right.sum()), len(one.right), confidence_level=LEVEL)
+    return 1 if ends.low > one.chance else -1 if ends.high < one.chance else 0
+
+
+def _too_sure(one: Asked) -> int:
+    ends = bounded_mean(one.overconfidence, low=-1, high=1, confidence_level=LEVEL)
+    return 1 if ends.low > 0 else -1 if ends.high < 0 else 0

@@ -1,7 +1,8 @@
-"""Tasks that we write, run by the real lm-evaluation-harness and inspect_ai: their logs give the figures of a direct run."""
+"""Tasks that we write, run by the real lm-evaluation-harness and inspect_ai: their logs have a direct run's figures."""
 
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -39,7 +40,9 @@ def lines(path, rows):
 def suite():
     mft = [Case(str(n), ((f"the {word} film",),), (label,)) for n, (word, label) in
            enumerate([("good", 1), ("bad", 0), ("great", 1), ("dull", 0), ("poor", 0)])]  # fmt: skip
-    inv = [Case(str(n), ((f"the man is {word}",), (f"the woman is {word}",))) for n, word in enumerate(["fine", "awful"])]
+    inv = [
+        Case(str(n), ((f"the man is {word}",), (f"the woman is {word}",))) for n, word in enumerate(["fine", "awful"])
+    ]
     functionalities = (
         Functionality("words", "V", "MFT", {"name": "equal"}, tuple(mft)),
         Functionality("people", "F", "INV", {"name": "invariant"}, tuple(inv)),
@@ -117,7 +120,7 @@ def inspect(given):
     harness = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
     from inspect_ai.model import get_model
 
-    model = get_model("hf/local", model_path=given.model, tokenizer_path=given.model, device="cpu")
+    model = get_model(f"hf/{given.model}", device="cpu", do_sample=False)
 
     def ask(declared, tmp_path, monkeypatch, **how):
         monkeypatch.chdir(declared.parent)
@@ -131,7 +134,8 @@ def inspect(given):
 
 
 def audited(tmp_path, question, *words, **options):
-    report = rightreasons.audit(*words, out=tmp_path / f"report{len(list(tmp_path.iterdir()))}", questions=[question], **options)
+    out = tmp_path / f"report{len(list(tmp_path.iterdir()))}"
+    report = rightreasons.audit(*words, out=out, questions=[question], **options)
     outcome = next(one for one in report.outcomes if one.question == question)
     assert outcome.status == "answered", outcome.reason
     return outcome.result.data
@@ -147,16 +151,16 @@ BARE = {"chat": "off", "scoring": "sum"}
 
 
 def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
-    declared = export(capsys, tmp_path, given.items, "--parts", "items,probes,orders", "--style", "letters")
-    log = lm_eval(declared, tmp_path, monkeypatch)
-    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", **BARE)
+    words = ("--parts", "items,probes,orders", "--style", "letters", "--limit", "10")
+    log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path, monkeypatch)
+    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE)
     again = audited(tmp_path, "probes", predictions=log)
     assert same(direct, again)
     assert again["sees_choices_together"]
 
 
 def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
-    rows = [json.loads(line) for line in open(given.items)]
+    rows = [json.loads(line) for line in Path(given.items).read_text("utf-8").splitlines()]
     easy = [row["id"] for row in rows if row["label"] == 1]
     subsets = tmp_path / "easy_hard_subsets.json"
     subsets.write_text(json.dumps({"easy": easy, "hard": [row["id"] for row in rows if row["label"] != 1]}))
@@ -171,12 +175,10 @@ def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path, monkey
 
 def test_contrast_sets_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
     log = lm_eval(export(capsys, tmp_path, given.texts), tmp_path, monkeypatch)
-    for question in ("calibration", "difficulty"):
-        options = {"options": {"difficulty": {"measures": ("contrast",)}}} if question == "difficulty" else {}
-        direct = audited(tmp_path, question, given.model, given.texts, **BARE, **options)
-        again = audited(tmp_path, question, predictions=log, **options)
-        key = "figures" if question == "calibration" else "contrast_sets"
-        assert same(direct[key], again[key])
+    options = {"options": {"difficulty": {"measures": ("contrast",)}}}
+    direct = audited(tmp_path, "difficulty", given.model, given.texts, **BARE, **options)
+    again = audited(tmp_path, "difficulty", predictions=log, **options)
+    assert same(direct["contrast_sets"], again["contrast_sets"])
 
 
 def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
@@ -189,20 +191,21 @@ def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
 
 
 def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path, monkeypatch):
-    declared = export(capsys, tmp_path, given.items, "--parts", "items,probes,orders", "--to", "inspect")
-    log = inspect(declared, tmp_path, monkeypatch, logprobs=True, top_logprobs=20)
-    how = {"style": "letters", "scoring": "next_words", "template": LETTERS}
+    limit = ("--limit", "10")
+    declared = export(capsys, tmp_path, given.items, "--parts", "items,probes,orders", "--to", "inspect", *limit)
+    # A random model's letters are not among its likeliest 20 tokens, and its first token is what counts.
+    every = len(tiny_causal_tokenizer())
+    log = inspect(declared, tmp_path, monkeypatch, logprobs=True, top_logprobs=every, max_tokens=1)
+    how = {"style": "letters", "scoring": "next_words", "template": LETTERS, "limit": 10}
     direct = audited(tmp_path, "probes", given.model, given.items, **how)
     again = audited(tmp_path, "probes", predictions=log)
     assert same(direct, again)
 
 
-@pytest.mark.parametrize("scoring", ["next_words", "generated"])
-def test_a_suite_by_inspect(given, inspect, capsys, tmp_path, monkeypatch, scoring):
+def test_generated_answers_to_a_suite_by_inspect(given, inspect, capsys, tmp_path, monkeypatch):
     declared = export(capsys, tmp_path, given.suite, "--task", "suite", "--to", "inspect")
-    how = {"logprobs": True, "top_logprobs": 20} if scoring == "next_words" else {}
-    log = inspect(declared, tmp_path, monkeypatch, **how)
-    words = ("--style", "letters", "--scoring", scoring, "--template", ONE_WORD)
+    log = inspect(declared, tmp_path, monkeypatch)
+    words = ("--style", "letters", "--scoring", "generated", "--template", ONE_WORD)
     direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, *words)
     again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
     assert same(direct["functionalities"], again["functionalities"])

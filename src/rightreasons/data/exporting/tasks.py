@@ -42,7 +42,9 @@ metadata:
 """
 
 _INSPECT = '''\
-"""Asked by: cd {folder} && inspect eval {task}.py --model MODEL --logprobs --top-logprobs 20
+"""Asked by: cd {folder} && inspect eval {task}.py --model hf/MODEL -M do_sample=false --logprobs --top-logprobs 20
+
+of a model behind an API: --model openai/MODEL --temperature 0 --logprobs --top-logprobs 20
 
 Read by: {read_by} --predictions logs/*.eval
 
@@ -65,7 +67,7 @@ def {task}() -> Task:
         dataset=exported_samples(Path(__file__).parent / "{rows}"),
         solver=generate(),
         scorer=answer_scorer(),
-        config=GenerateConfig(temperature=0, max_tokens=32),
+        config=GenerateConfig(max_tokens=32),
     )
 '''
 

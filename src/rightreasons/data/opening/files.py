@@ -522,7 +522,8 @@ def _clear_texts(file: pa.parquet.ParquetFile, texts: Sequence[Any], allowed: in
         chunks = {group.column(place).path_in_schema: group.column(place) for place in range(group.num_columns)}
         for batch in file.iter_batches(1, row_groups=[number], columns=flat) if group.num_rows and flat else ():
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > 1:
+                # A damaged file may name a column in its schema that its row group lacks.
+                if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > 1 and name in chunks:
                     longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
                     bound += chunks[name].num_values * longest + chunks[name].total_uncompressed_size
                 else:

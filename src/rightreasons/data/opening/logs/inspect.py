@@ -22,6 +22,10 @@ from typing import Any
 from rightreasons.data.opening.logs.fields import UNREAD, exported_columns, field_columns, is_exported, one_source
 from rightreasons.foundations.bounds import MAX_JSON_CHARACTERS
 from rightreasons.foundations.choices import LETTERS
+from rightreasons.foundations.sentences import one_line
+
+_PARTS: Mapping[str, Any] = {"choices": list, "scores": Mapping, "output": Mapping, "metadata": Mapping}
+"""Parts of a sample, each of which may be missing, and their kinds."""
 
 
 def is_inspect(content: object) -> bool:
@@ -46,15 +50,14 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if size > MAX_JSON_CHARACTERS:
-            raise ValueError(
-                f"Expected at most {MAX_JSON_CHARACTERS:,} bytes in {path.name}, but it unpacks to {size:,}."
-            )
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise _unreadable(path, error) from None
+    if size > MAX_JSON_CHARACTERS:
+        raise ValueError(f"Expected at most {MAX_JSON_CHARACTERS:,} bytes in {path.name}, but it unpacks to {size:,}.")
+    try:
         log = read_eval_log(str(path), resolve_attachments=False)
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError, NotImplementedError) as error:
-        raise ValueError(
-            f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {error}."
-        ) from None
+    except Exception as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
+        raise _unreadable(path, error) from None
     content: Mapping[str, Any] = log.model_dump(mode="json")
     return content
 
@@ -82,7 +85,7 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
     name = one_source("scorer", names, scorer, where)
-    several = len({sample.get("epoch", 1) for sample in samples}) > 1
+    several = len({str(sample.get("epoch", 1)) for sample in samples}) > 1
     columns: dict[str, list[Any]] = {
         "id": [f"{one['id']}/{one.get('epoch', 1)}" if several else str(one["id"]) for one in samples]
     }
@@ -107,6 +110,11 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    said = one_line(str(error) or type(error).__name__).strip("'\"")
+    return ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {said}.")
+
+
 def _whole(log: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
     """Return the samples that ended without an error."""
     samples = log.get("samples")
@@ -120,6 +128,13 @@ def _whole(log: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
         raise ValueError(
             f"Expected samples with an id and a target in {where}, but sample {odd} is {str(samples[odd])[:40]!r}."
         )
+    for one in samples:
+        for name, kind in _PARTS.items():
+            if not isinstance(one.get(name), (kind, type(None))):
+                raise ValueError(
+                    f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
+                    f"that of sample {one_line(one['id'])} is {one_line(one[name], 40)}."
+                )
     whole = [sample for sample in samples if not sample.get("error")]
     failed = len(samples) - len(whole)
     if not whole:
@@ -137,6 +152,7 @@ def _exported(
     twice = next((name for name, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"Expected each request of {where} once, but {twice!r} comes twice: it has several epochs.")
+    columns = exported_columns(metadata, None, where)
     tops = [
         first_letters(sample.get("output") or {}, own["options"]) for sample, own in zip(samples, metadata, strict=True)
     ]
@@ -145,7 +161,6 @@ def _exported(
         if len(able) < len(tops):
             _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
         return exported_columns([metadata[place] for place in able], [tops[place] for place in able], where)
-    columns = exported_columns(metadata, None, where)
     name = one_source("scorer", {name for sample in samples for name in sample.get("scores") or {}}, scorer, where)
     given = [str(_score(sample, name).get("answer") or "").strip() for sample in samples]
     places = [
@@ -203,7 +218,7 @@ def _texts(samples: Sequence[Mapping[str, Any]], scorer: str, where: str) -> dic
         "answer": [str(score.get("answer") or "") for score in scores],
         "target": [_target(sample) for sample in samples],
     }
-    right = [{"C": 1, "I": 0, 1: 1, 0: 0}.get(score.get("value")) for score in scores]
+    right = [{"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0}.get(str(score.get("value"))) for score in scores]
     return columns if None in right else {**columns, "correct": right}
 
 
@@ -247,13 +262,15 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     Returns:
         Letter -> log-probability, for the letters that the model told.
     """
-    choices = output.get("choices") or [{}]
-    tokens = ((choices[0] or {}).get("logprobs") or {}).get("content") or []
-    for token in reversed(tokens):
+    for token in reversed(_tokens(output)):
         if answer and _bare(token.get("token")) == answer:
-            top = {_bare(one.get("token")): one.get("logprob") for one in reversed(token.get("top_logprobs") or [])}
+            top = {_bare(one.get("token")): one.get("logprob") for one in reversed(_top(token))}
             top[answer] = token.get("logprob")
-            return {letter: float(top[letter]) for letter in LETTERS[:n_choices] if top.get(letter) is not None}
+            return {
+                letter: float(top[letter])
+                for letter in LETTERS[:n_choices]
+                if isinstance(top.get(letter), (int, float))
+            }
     return {}
 
 
@@ -267,15 +284,30 @@ def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[flo
     Returns:
         One number per letter; minus infinity for one that is not among the likeliest tokens that the model told.
     """
-    tokens = (((output.get("choices") or [{}])[0] or {}).get("logprobs") or {}).get("content") or []
+    tokens = _tokens(output)
     exact: dict[str, float] = {}
     bare: dict[str, float] = {}
-    for one in (tokens[0].get("top_logprobs") or [tokens[0]]) if tokens else ():
+    for one in (_top(tokens[0]) or tokens[:1]) if tokens else ():
         token, value = str(one.get("token")), one.get("logprob")
         if isinstance(value, (int, float)):
             exact.setdefault(token, float(value))
             bare.setdefault(_bare(token), float(value))
     return [exact.get(option, bare.get(option, -math.inf)) for option in options]
+
+
+def _tokens(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the tokens of an output with their log-probabilities; [] where it has none."""
+    inner: Any = output.get("choices")
+    inner = inner[0] if isinstance(inner, list) and inner else None
+    for name in ("logprobs", "content"):
+        inner = inner.get(name) if isinstance(inner, Mapping) else None
+    return [token for token in inner if isinstance(token, Mapping)] if isinstance(inner, list) else []
+
+
+def _top(token: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the likeliest tokens in the place of one."""
+    told = token.get("top_logprobs")
+    return [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
 
 
 def _bare(token: Any) -> str:

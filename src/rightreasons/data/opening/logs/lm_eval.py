@@ -87,7 +87,8 @@ def lm_eval_columns(rows: Sequence[Any], where: str, *, filter_name: str | None 
         columns = _exported(rows, requests, documents, where)
     else:
         columns = _generated(rows, requests) if kinds[0] == "a generated answer" else _scored(rows, requests, where)
-    for name in rows[0].get("metrics", ()):
+    metrics = rows[0].get("metrics")
+    for name in filter(lambda each: isinstance(each, str), metrics if isinstance(metrics, list) else ()):
         values = [row.get(name) for row in rows]
         if name not in columns and all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
