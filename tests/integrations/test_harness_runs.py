@@ -21,15 +21,14 @@ LETTERS = "{{ prompt }}\n{{ options }}\nAnswer with the letter alone."
 ONE_WORD = "{{ text }}\n\nWhich label fits?\n{{ options }}\nAnswer with the letter alone."
 
 
-def same(one, two):
+def differences(one, two, where=""):
     """Compare what two reports say: numbers to the rounding of 32 bits, everything else exactly."""
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(same, one, two))
-    if isinstance(one, float) and isinstance(two, float):
-        return one == pytest.approx(two, abs=2e-4)
-    return one == two
+    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
+        return [each for key in one for each in differences(one[key], two[key], f"{where}/{key}")]
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        return [each for n in range(len(one)) for each in differences(one[n], two[n], f"{where}/{n}")]
+    near = isinstance(one, float) and isinstance(two, float) and one == pytest.approx(two, abs=2e-4)
+    return [] if near or one == two else [(where, one, two)]
 
 
 def lines(path, rows):
@@ -155,7 +154,7 @@ def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypa
     log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path, monkeypatch)
     direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE)
     again = audited(tmp_path, "probes", predictions=log)
-    assert same(direct, again)
+    assert differences(direct, again) == []
     assert again["sees_choices_together"]
 
 
@@ -170,7 +169,7 @@ def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path, monkey
     direct = audited(tmp_path, "cues", given.model, str(items), **BARE)
     again = audited(tmp_path, "cues", predictions=log)
     assert again["easy_ids"] == easy
-    assert same(direct["easy_hard_gap"], again["easy_hard_gap"])
+    assert differences(direct["easy_hard_gap"], again["easy_hard_gap"]) == []
 
 
 def test_contrast_sets_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
@@ -178,7 +177,7 @@ def test_contrast_sets_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch)
     options = {"options": {"difficulty": {"measures": ("contrast",)}}}
     direct = audited(tmp_path, "difficulty", given.model, given.texts, **BARE, **options)
     again = audited(tmp_path, "difficulty", predictions=log, **options)
-    assert same(direct["contrast_sets"], again["contrast_sets"])
+    assert differences(direct["contrast_sets"], again["contrast_sets"]) == []
 
 
 def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
@@ -186,7 +185,7 @@ def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
     log = lm_eval(declared, tmp_path, monkeypatch)
     direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, "--chat", "off")
     again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
-    assert same(direct["functionalities"], again["functionalities"])
+    assert differences(direct["functionalities"], again["functionalities"]) == []
     assert f"behavior {given.suite} --predictions" in declared.read_text()
 
 
@@ -199,7 +198,7 @@ def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path, monkeypa
     how = {"style": "letters", "scoring": "next_words", "template": LETTERS, "limit": 10}
     direct = audited(tmp_path, "probes", given.model, given.items, **how)
     again = audited(tmp_path, "probes", predictions=log)
-    assert same(direct, again)
+    assert differences(direct, again) == []
 
 
 def test_generated_answers_to_a_suite_by_inspect(given, inspect, capsys, tmp_path, monkeypatch):
@@ -208,4 +207,4 @@ def test_generated_answers_to_a_suite_by_inspect(given, inspect, capsys, tmp_pat
     words = ("--style", "letters", "--scoring", "generated", "--template", ONE_WORD)
     direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, *words)
     again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
-    assert same(direct["functionalities"], again["functionalities"])
+    assert differences(direct["functionalities"], again["functionalities"]) == []

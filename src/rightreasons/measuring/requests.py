@@ -76,8 +76,8 @@ def request_rows(
         seed: Decides the few-shot examples.
 
     Returns:
-        A row per request: the fields of `ChoiceRequest`, `task`, `options` (the answers to score, of which a space
-        comes first) and `text`, or in a chat `turns`, what is asked.
+        A row per request: the fields of `ChoiceRequest`, `task`, `number` (its place), `options` (the answers to
+        score, of which a space comes first) and `text`, or in a chat `turns`, what is asked.
 
     Raises:
         ValueError: If few-shot examples are asked for and there are none, or an answer does not follow a space.
@@ -96,7 +96,7 @@ def request_rows(
     if prompt.shots and (examples is None or not examples.items):
         raise ValueError(f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none.")
     rows = []
-    for one in requests:
+    for number, one in enumerate(requests):
         own: dict[str, Any] = {"prompt": one.prompt, "choices": list(one.choices)}
         if rendering.task == "classification":
             own = {"text": one.prompt, "text_pair": one.text_pair}
@@ -119,6 +119,7 @@ def request_rows(
             else {"turns": [dict(turn) for turn in request.prompt]}
         )
         row = {**dataclasses.asdict(one), "choices": list(one.choices), "task": rendering.task, "options": options}
+        row["number"] = number
         rows.append({**row, **asked, **known.get(one.id, {})})
     return rows
 

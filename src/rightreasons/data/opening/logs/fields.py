@@ -17,7 +17,7 @@ EXPORTED = ("asked", "prompt", "choices", "options", "label")
 UNREAD = "answer_unread"
 """The column that says which samples hold no answer that can be read; not there where all do."""
 
-_TOLD = frozenset((*EXPORTED, "id", "task", "text", "text_pair", "turns"))
+_TOLD = frozenset((*EXPORTED, "id", "number", "task", "text", "text_pair", "turns"))
 """Fields of such a document that are columns of their own, or none."""
 
 

@@ -80,7 +80,9 @@ def inspect_columns(log: Mapping[str, Any], where: str, *, scorer: str | None = 
     samples = _whole(log, where)
     metadata = [sample.get("metadata") or {} for sample in samples]
     if all(map(is_exported, metadata)):
-        return _exported(samples, metadata, where, scorer)
+        if all(isinstance(own.get("number"), int) for own in metadata):  # inspect_ai sorts its samples by their ids
+            samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
+        return _exported(samples, [sample["metadata"] for sample in samples], where, scorer)
     names = {name for sample in samples for name in sample.get("scores") or {}}
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
