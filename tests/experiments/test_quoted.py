@@ -54,6 +54,18 @@ def test_reliability_paradox():
     assert "lower in both seeds on one set alone" in text
 
 
+def test_paradox_across_models():
+    folder = ROOT / "experiments" / "reliability_paradox"
+    page = (folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+    tests = json.loads((folder / "across_models.json").read_text("utf-8"))["tests"]
+    quoted = []
+    for name in ("shortcut_rate", "excess", "tradeoff"):
+        test = tests[name]
+        quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
+    quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
+    assert numbers(page.partition("**Four models cannot tell.**")[2].partition("The first has")[0]) == quoted
+
+
 def test_fim():
     groups = results("fim")["encoder"]["groups"]
     text = answer("experiments/fim")
