@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import os
 import pickle
 import shutil
@@ -75,7 +74,7 @@ def run_plan(
     pending = [unit for runs in work if (unit := [run for run in runs if run.key not in done])]
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
     first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
-    executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere.of(plan, task)
+    executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
     with tqdm(total=sum(map(len, work)), desc=f"runs of shard {shard}", unit="run", disable=not progress) as bar:
         bar.update(sum(run.key in done for unit in work for run in unit))
         for wave in (first, [unit for unit in pending if unit not in first]):
@@ -84,7 +83,7 @@ def run_plan(
     return sum(map(len, pending))
 
 
-@dataclasses.dataclass(frozen=True)
+# Without decorators: these would be part of the code of every plan, whose version follows from what `Runner` reaches.
 class _Elsewhere:
     """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it.
 
@@ -93,27 +92,26 @@ class _Elsewhere:
         task: The pickled task; b"" where the plan has its sources.
     """
 
-    folder: str
-    task: bytes
-
-    @classmethod
-    def of(cls, plan: Plan, task: LearningTask) -> _Elsewhere:
-        return cls(str(plan.folder.resolve()), b"" if "source" in plan.settings else pickle.dumps(task))
+    def __init__(self, plan: Plan, task: LearningTask) -> None:
+        self.folder = str(plan.folder.resolve())
+        self.task = b"" if "source" in plan.settings else pickle.dumps(task)
 
     def __call__(self, runs: list[PlannedRun]) -> None:
-        _runner(self).execute(runs)
+        from rightreasons.training.behavior.plan import Plan
+        from rightreasons.training.behavior.sources import open_task
+
+        key = self.folder, self.task
+        if key not in _OPENED:
+            plan = Plan.open(self.folder)
+            plan.check_code()
+            task = pickle.loads(self.task) if self.task else open_task(plan.settings["source"])  # noqa: S301, our own
+            _OPENED.clear()
+            _OPENED[key] = Runner(plan, task)
+        _OPENED[key].execute(runs)
 
 
-@functools.lru_cache(maxsize=1)
-def _runner(elsewhere: _Elsewhere) -> Runner:
-    """Open what a worker executes; it is opened once per worker."""
-    from rightreasons.training.behavior.plan import Plan
-    from rightreasons.training.behavior.sources import open_task
-
-    plan = Plan.open(elsewhere.folder)
-    plan.check_code()
-    task = pickle.loads(elsewhere.task) if elsewhere.task else open_task(plan.settings["source"])  # noqa: S301, our own
-    return Runner(plan, task)
+_OPENED: dict[tuple[str, bytes], Runner] = {}
+"""What a worker executes; it is opened once per worker."""
 
 
 def _save(classifier: Classifier, folder: Path) -> None:
