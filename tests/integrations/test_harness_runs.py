@@ -147,12 +147,14 @@ def behaved(capsys, folder, *words):
 
 
 BARE = {"chat": "off", "scoring": "sum"}
+ASKED = {"options": {"probes": {"orders": "cyclic", "distractors": False}}}
+"""What an exported task asks of probes."""
 
 
 def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
     words = ("--parts", "items,probes,orders", "--style", "letters", "--limit", "10")
     log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path, monkeypatch)
-    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE)
+    direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE, **ASKED)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
     assert again["sees_choices_together"]
@@ -196,7 +198,7 @@ def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path, monkeypa
     every = len(tiny_causal_tokenizer())
     log = inspect(declared, tmp_path, monkeypatch, logprobs=True, top_logprobs=every, max_tokens=1)
     how = {"style": "letters", "scoring": "next_words", "template": LETTERS, "limit": 10}
-    direct = audited(tmp_path, "probes", given.model, given.items, **how)
+    direct = audited(tmp_path, "probes", given.model, given.items, **how, **ASKED)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
 

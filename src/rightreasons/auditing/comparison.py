@@ -59,7 +59,7 @@ class ComparedFigure(Result):
         test: The test, in words.
         better: "higher", "lower" or None.
         holm_p_value: The p-value after Holm's correction for all tests of the comparison.
-        winner: The model that is better by the corrected p-value; "" where that cannot be told.
+        winner: The model that is better by the corrected p-value; "" where that is open.
     """
 
     key: str
@@ -124,7 +124,7 @@ class Comparison(Result):
     rightreasons: str = rightreasons.__version__
 
     def better_at(self, winner: Winner) -> list[str]:
-        """Name what a model is better at; with "", what cannot be told."""
+        """Name what a model is better at; with "", what is open."""
         at = [
             f"{_within(figure.name)} on {split.split}"
             for split in self.splits
@@ -167,7 +167,7 @@ def compare(
     Brier score, log loss) by a paired bootstrap, and calibration errors by swapping the two models at random in each
     item. So are the figures of all other questions that are means over items (or cases of a suite), by `paired_means`.
     Items are joined by id, and only where both reports have the same text. Which model is better at what follows from
-    p-values that are corrected by Holm's method for all tests of the comparison; else it cannot be told.
+    p-values that are corrected by Holm's method for all tests of the comparison; else it is open.
 
     Args:
         first: The folder of a report.
@@ -428,9 +428,7 @@ def _answers_section(comparison: Comparison) -> p.SectionResult:
     told = [f"{sides[side]} is better at {', '.join(better[side])}." for side in ("first", "second") if better[side]]
     open_figures = len(better[""])
     summary = " ".join(
-        [*told, f"Of {open_figures} {'figure' if open_figures == 1 else 'figures'} it cannot be told."]
-        if open_figures
-        else told
+        [*told, f"{open_figures} {'figure is' if open_figures == 1 else 'figures are'} open."] if open_figures else told
     )
     wins = [side for side in ("first", "second") if better[side]]
     label = "Cannot tell them apart" if not wins else "Each is better at something"

@@ -95,7 +95,8 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
         >>> question_options(["probes"], {"probes": {"k": [1]}})
         Traceback (most recent call last):
         ...
-        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: ks.
+        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: distractors, \
+ks, orders.
     """
     from rightreasons.foundations.validation import unknown_name
 

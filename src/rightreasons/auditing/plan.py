@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.analysis.tokens import WORD_PATTERN
-from rightreasons.auditing.questions.difficulty.left_out import MAX_ITEMS as LEFT_OUT_ITEMS
-from rightreasons.auditing.questions.difficulty.section import MAX_ITEMS as RANKED_ITEMS
-from rightreasons.auditing.questions.shortcuts.section import COMPARED_ITEMS, MAX_ITEMS
 
 if TYPE_CHECKING:
     from rightreasons.auditing.context import AuditContext
@@ -81,6 +78,8 @@ def passes_of(section: Section, context: AuditContext, options: Any) -> float:
     """
     n_items, n_classes = len(context.primary), len(context.label_names or ()) or 2
     if section.question == "shortcuts":
+        from rightreasons.auditing.questions.shortcuts.section import COMPARED_ITEMS, MAX_ITEMS
+
         gradients = options.steps or GRADIENTS_PER_ATTRIBUTION
         most = [MAX_ITEMS, *[COMPARED_ITEMS] * len(context.comparisons)]
         counts = [min(options.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
@@ -91,6 +90,9 @@ def passes_of(section: Section, context: AuditContext, options: Any) -> float:
             return float(sum(counts) * _n_words(context) + counts[0] * CAUSAL_PASSES)
         return float(sum(counts) * gradients * PASSES_PER_GRADIENT + counts[0] * CAUSAL_PASSES)
     if section.question == "difficulty":
+        from rightreasons.auditing.questions.difficulty.left_out import MAX_ITEMS as LEFT_OUT_ITEMS
+        from rightreasons.auditing.questions.difficulty.section import MAX_ITEMS as RANKED_ITEMS
+
         wanted = options.measures or ("eigenvalue", "information")
         passes = float(n_items) if "information" in wanted and context.prompted is not None else 0.0
         by_gradients = "eigenvalue" in wanted and not context.why_no_gradients()

@@ -70,3 +70,7 @@ def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
     letters = list(LETTERS[: len(choices)])
     lines = "\n".join(f"{letter}. {text}" for letter, text in zip(letters, choices, strict=True))
     return f"{prompt}\n{lines}\nAnswer:".lstrip("\n"), letters
+
+
+HARNESSES = ("lm-eval", "inspect")
+"""The harnesses that a task can be written for."""

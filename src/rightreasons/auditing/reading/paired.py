@@ -1,4 +1,4 @@
-"""The answers of two reports item by item: which model is better at what, and what cannot be told."""
+"""The answers of two reports item by item: which model is better at what, and what is open."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ComparedAnswer(Result):
         p_value: Two-sided p-value of "no difference".
         test: The test, in words.
         holm_p_value: The p-value after Holm's correction for all tests of the comparison.
-        winner: The model that is better by the corrected p-value; "" where that cannot be told.
+        winner: The model that is better by the corrected p-value; "" where that is open.
     """
 
     question: str

@@ -10,9 +10,8 @@ import typer
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, LabelColumn, Limit, Seed
-from rightreasons.data.exporting.tasks import HARNESSES
 from rightreasons.data.opening.options import SourceOptions
-from rightreasons.foundations.choices import TASKS
+from rightreasons.foundations.choices import HARNESSES, TASKS
 from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.models.prompting.prompt import Wording
 

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.foundations.atomic_write import check_folder, write_text
+from rightreasons.foundations.choices import HARNESSES
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
-
-HARNESSES = ("lm-eval", "inspect")
-"""The harnesses that a task can be written for."""
 
 ROWS = "items.jsonl"
 """The file of the requests, one JSON object per line."""

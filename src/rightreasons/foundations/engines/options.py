@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from rightreasons.foundations.options import Options, option
-from rightreasons.foundations.validation import check_one_of
 
 ENGINES = ("serial", "loky", "dask", "ray")
 ADDRESSED = ("dask", "ray")
@@ -33,6 +32,8 @@ class EngineOptions(Options):
     )
 
     def __post_init__(self) -> None:
+        from rightreasons.foundations.validation import check_one_of
+
         super().__post_init__()
         check_one_of(self.name, ENGINES, "engine")
         if self.engine is not None and "://" in self.engine and not (self.address and self.name in ADDRESSED):

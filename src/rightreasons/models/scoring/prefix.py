@@ -80,7 +80,7 @@ def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]
     read once. The last token of a prompt stays out of it, since what follows is read off it.
 
     Example:
-        >>> size, members = longest_common([[7, 8, 9, 1], [5, 5], [7, 8, 9, 2], [7, 8, 9, 3], [7, 8, 4]])
+        >>> size, members = longest_common([[7, 8, 9, 1], [5, 5], [7, 8, 9, 2], [7, 8, 9, 3], [7, 4]])
         >>> size, members.tolist()
         (3, [0, 2, 3])
         >>> longest_common([[7]])[0]
