@@ -63,6 +63,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     return write_bytes(file, card.content.encode("utf-8"))
 
 
+@checks_kinds
 def card_section(audit: Mapping[str, Any]) -> str:
     """Write the section of a model card about an audit, in Markdown.
 
@@ -96,6 +97,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+@checks_kinds
 def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
     """Return the figures of an audit as the results of a model card.
 

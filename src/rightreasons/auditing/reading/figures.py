@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rightreasons.auditing.page.words import written
+from rightreasons.auditing.schema import check_audit
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate
 
 ENDS = ("value", "low", "high", "n")
@@ -47,6 +49,7 @@ class AuditFigure(Result):
         return f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
 
 
+@checks_kinds
 def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     """Return the figures of an audit by their paths, in the order of the report.
 
@@ -59,6 +62,7 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     Returns:
         Path -> figure.
     """
+    check_audit(audit)
     figures: dict[str, AuditFigure] = {}
     for answer in audit["questions"]:
         if answer["result"] is None:

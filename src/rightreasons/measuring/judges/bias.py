@@ -52,6 +52,8 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
     Raises:
         ValueError: If no judgment has a verdict.
     """
+    if not hasattr(judgments, "judges"):
+        raise TypeError(f"Expected judgments from `read_judgments`, but got {type(judgments).__name__}.")
     found = {}
     for one in judgments.judges:
         if not np.isfinite(np.column_stack((one.first_wins, one.swapped))).any():
