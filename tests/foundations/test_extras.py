@@ -22,7 +22,6 @@ WITHOUT_MODELS = {
         "gate",
         "judges",
         "data build",
-        "data export",
         "data list",
         "data plant",
         "data source",

@@ -190,6 +190,9 @@ def choice_requests(
         >>> [(one.id, one.choices) for one in choice_requests(items, parts=["orders"])][:3]
         [('a', ('To eat.', 'To run.')), ('b', ('To eat.', 'To run.')), ('a/order 1', ('To run.', 'To eat.'))]
     """
+    absent = [name for name in ("id", "prompt", "choices", "label") if name not in items.column_names]
+    if absent:
+        raise ValueError(f"Expected multiple-choice items with the columns {', '.join(absent)}, but they have none.")
     requests: dict[str, ChoiceRequest] = {}
     labels = dict(zip(items["id"][:], items["label"][:], strict=True))
 

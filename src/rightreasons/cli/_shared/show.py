@@ -121,7 +121,7 @@ def show_comparison(comparison: Comparison) -> None:
     typer.echo("")
     for winner, name in (("first", comparison.first), ("second", comparison.second)):
         at = comparison.better_at(winner)  # type: ignore[arg-type]
-        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing that can be told'}"
+        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing for sure'}"
         typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
     said = f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}"
     typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))

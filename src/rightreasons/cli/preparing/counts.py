@@ -52,6 +52,7 @@ def words(
     from rightreasons.cli._shared.show import write_figures
     from rightreasons.measuring.streams.counting import count_words
 
+    _check_out(out, source)
     named = {"text_column": text_column, "label_column": label_column}
     result = count_words(source, split=split, count=count, engine=options, out=work, **_given(named)).result()
     typer.secho(f"{source}: {result.n_documents:,} texts, {result.vocabulary_size:,} distinct words", bold=True)
@@ -80,6 +81,7 @@ def cues(
     from rightreasons.foundations.options import listed
     from rightreasons.measuring.streams.counting import count_cues
 
+    _check_out(out, source)
     families = tuple(listed(features) or ())
     counted = count_cues(
         source, split=split, features=families, engine=options, out=work, **_given({"first_label": first_label})
@@ -92,6 +94,11 @@ def cues(
             f"p (Holm) {row.p_holm:.3g}"
         )
     write_figures(out, {"cue_statistics": table})
+
+
+def _check_out(out: Path | None, source: str) -> None:
+    if out is not None and out.resolve() == Path(source).resolve():
+        raise ValueError(f"Expected another file for `out` than the data, but both are {str(out)!r}.")
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
