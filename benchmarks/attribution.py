@@ -29,9 +29,9 @@ import transformers
 from captum.attr import LayerIntegratedGradients
 
 import rightreasons
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.frozen import frozen
 from rightreasons.training.tuning.finetune import fine_tune
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from rightreasons.data.suites.opening import open_suite
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.batching import encode
 from rightreasons.training.behavior.class_items import suite_items
 from rightreasons.training.behavior.heads import head_features, linear_head, train_heads

@@ -33,10 +33,10 @@ import transformers
 from attribution import captum_scores, one_pass
 from probes import plain_loop
 
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.batching import encode, length_batches, pad
 from rightreasons.models.running.frozen import frozen
 from rightreasons.models.running.padding import classifier_way

@@ -25,9 +25,9 @@ import torch
 import transformers
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.batching import encode, length_batches, pad
 from rightreasons.models.running.frozen import frozen
 

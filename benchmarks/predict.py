@@ -18,8 +18,8 @@ import numpy as np
 import torch
 import transformers
 
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.batching import encode, length_batches, pad
 from rightreasons.models.scoring.classes import predict
 

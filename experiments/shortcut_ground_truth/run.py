@@ -34,9 +34,9 @@ from rightreasons.analysis.shortcuts.lmi import LmiCounts, LmiResult
 from rightreasons.analysis.shortcuts.reliance import find_shortcuts, summarize
 from rightreasons.data.benchmarks.planted import planted_mask
 from rightreasons.data.builders.catalog import load_dataset
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.attribution import Attributions, integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 

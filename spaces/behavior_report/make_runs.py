@@ -18,8 +18,8 @@ from make_suite import SUITE, make_suite
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.numeric import softmax
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.running.batching import encode
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.behavior.class_items import suite_items

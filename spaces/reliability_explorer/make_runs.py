@@ -14,8 +14,8 @@ import numpy as np
 
 from rightreasons.data.benchmarks.planted import LABELS, PlantedConfig, planted_examples
 from rightreasons.foundations.numeric import softmax
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 

@@ -18,8 +18,8 @@ from rightreasons.data.benchmarks.planted import LABELS, planted_examples, plant
 from rightreasons.foundations.numeric import softmax
 from rightreasons.measuring.causal_shortcuts import measure_causal_shortcuts, named_cues
 from rightreasons.measuring.shortcuts import N_CUES, measure_shortcuts
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import Classifier, load_classifier
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 

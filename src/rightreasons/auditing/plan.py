@@ -90,8 +90,8 @@ def passes_of(section: Section, context: AuditContext, options: Any) -> float:
             return float(sum(counts) * _n_words(context) + counts[0] * CAUSAL_PASSES)
         return float(sum(counts) * gradients * PASSES_PER_GRADIENT + counts[0] * CAUSAL_PASSES)
     if section.question == "difficulty":
+        from rightreasons.auditing.questions.difficulty.eigenvalue import MAX_ITEMS as RANKED_ITEMS
         from rightreasons.auditing.questions.difficulty.left_out import MAX_ITEMS as LEFT_OUT_ITEMS
-        from rightreasons.auditing.questions.difficulty.section import MAX_ITEMS as RANKED_ITEMS
 
         wanted = options.measures or ("eigenvalue", "information")
         passes = float(n_items) if "information" in wanted and context.prompted is not None else 0.0

@@ -100,6 +100,19 @@ class Ragged:
         first = np.minimum.reduceat(position, self.starts)
         return np.asarray(first - self.starts, dtype=np.int64)
 
+    def softmax(self, inverse: float = 1.0) -> Ragged:
+        """Return the softmax of each row, of its values times `inverse`; a row with NaN stays NaN.
+
+        Example:
+            >>> Ragged.of(np.array([0.0, 0.0, 5.0]), [2, 1]).softmax().values
+            array([0.5, 0.5, 1. ])
+        """
+        if not len(self):
+            return self
+        values = self.values * inverse
+        powers = np.exp(values - np.repeat(np.maximum.reduceat(values, self.starts), self.lengths))
+        return Ragged(powers / np.repeat(np.add.reduceat(powers, self.starts), self.lengths), self.offsets)
+
     def at(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """(N,) the value at `index[i]` of each row."""
         return np.asarray(self.values[self.starts + index], dtype=np.float64)

@@ -118,7 +118,7 @@ class ShortcutsOptions(Options):
             raise ValueError(f"Expected a protocol of words where `words` are named, but {protocol.name} is of pieces.")
 
     def needs_gradients(self) -> bool:
-        """Tell whether something is asked that takes gradients, so that occlusion cannot stand in for them."""
+        """Return whether an option needs gradients, for which leaving words out is no substitute."""
         return (
             self.importance == "gradients"
             or self.settings().unit != "word"

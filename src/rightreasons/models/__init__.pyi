@@ -1,6 +1,5 @@
 from .cnn import build_cnn as build_cnn
 from .cnn import glove_vectors as glove_vectors
-from .encoder import demo_encoder as demo_encoder
 from .gradients.attribution import Attributions as Attributions
 from .gradients.attribution import integrated_gradients as integrated_gradients
 from .gradients.attribution_options import AttributionOptions as AttributionOptions
@@ -20,6 +19,8 @@ from .loading import as_classifier as as_classifier
 from .loading import load_classifier as load_classifier
 from .loading import load_multiple_choice as load_multiple_choice
 from .loading import load_question_answering as load_question_answering
+from .packaged import demo_encoder as demo_encoder
+from .packaged import demo_language_model as demo_language_model
 from .prompting.parsing import parse_answer as parse_answer
 from .prompting.prompt import Prompt as Prompt
 from .prompting.prompted import Prompted as Prompted
@@ -65,6 +66,7 @@ __all__ = [
     "choose",
     "class_neighbors",
     "demo_encoder",
+    "demo_language_model",
     "faithfulness",
     "fisher_information",
     "glove_vectors",

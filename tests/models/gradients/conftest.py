@@ -4,8 +4,8 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import Classifier, load_tokenizer
+from rightreasons.models.packaged import demo_encoder
 
 
 @pytest.fixture(scope="session")

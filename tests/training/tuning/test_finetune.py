@@ -18,8 +18,8 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.foundations.storing.stopping import stopped_by_signals
 from rightreasons.measuring.shortcuts import measure_shortcuts
-from rightreasons.models.encoder import demo_encoder
 from rightreasons.models.loading import load_classifier, load_multiple_choice
+from rightreasons.models.packaged import demo_encoder
 from rightreasons.models.scoring.classes import predict, predict_choices
 from rightreasons.training import compute_metrics
 from rightreasons.training.tuning.finetune import Objective, fine_tune

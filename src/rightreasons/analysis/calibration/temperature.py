@@ -143,7 +143,7 @@ def apply_temperature(
         check_no_classes(predictions)
     logits = check_logits(predictions, scores=scores)
     if isinstance(logits, Ragged):
-        return list(_softmax_rows(logits, 1.0 / temperature))
+        return list(logits.softmax(1.0 / temperature))
     return softmax(logits / temperature)
 
 
@@ -202,16 +202,10 @@ def _checked(predictions: Any, references: Any, scores: str) -> tuple[Floats | R
     return logits, check_labels(labels, n_classes)
 
 
-def _softmax_rows(logits: Ragged, inverse: float) -> Ragged:
-    rows = Ragged(logits.values * inverse, logits.offsets)
-    powers = Ragged(np.exp(rows.values - np.repeat(rows.reduce(np.maximum), rows.lengths)), rows.offsets)
-    return Ragged(powers.values / np.repeat(powers.reduce(np.add), powers.lengths), powers.offsets)
-
-
 def _slope(logits: Floats | Ragged, labels: NDArray[np.int64], inverse: float) -> float:
     """Return the derivative of the mean log loss by the inverse temperature: mean of E_p[z] - z_y."""
     if isinstance(logits, Ragged):
-        probability = _softmax_rows(logits, inverse).values
+        probability = logits.softmax(inverse).values
         # 0 times minus infinity counts as 0: an impossible class adds nothing to the expectation.
         expected = np.where(probability > 0, logits.values, 0.0) * probability
         return float(expected.sum() / len(labels) - logits.at(labels).mean())

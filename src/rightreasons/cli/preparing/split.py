@@ -38,7 +38,7 @@ def split(
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.foundations.atomic_write import check_folder, write_json
-    from rightreasons.models.encoder import demo_encoder
+    from rightreasons.models.packaged import demo_encoder
     from rightreasons.training.tuning.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))

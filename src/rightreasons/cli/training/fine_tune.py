@@ -56,7 +56,7 @@ def fine_tune(
     A run that is stopped goes on from its last checkpoint when the same command is repeated.
     """
     from rightreasons.foundations.atomic_write import check_folder
-    from rightreasons.models.encoder import demo_encoder
+    from rightreasons.models.packaged import demo_encoder
     from rightreasons.training.tuning.finetune import fine_tune as tune
     from rightreasons.training.tuning.tables import open_training_data, write_held_out
     from rightreasons.training.watching.bar import TrainingBar

@@ -136,40 +136,34 @@ def measure_picks(
     for name, table in tables.tables.items():
         picks = picked[name]
         answered = picks >= 0
-        unanswered = int((~answered).sum())
+        n, unanswered = int(answered.sum()), int((~answered).sum())
         if name in WITHOUT_QUESTION:
             old = np.asarray(table["pseudo_label"][:], dtype=np.int64)
             chances = np.array([1 / len(row) for row in table["choices"][:]])[answered]
             hits = int((picks == old)[answered].sum())
             figures[name] = Picked(
-                len(chances),
+                n,
                 unanswered,
-                share(hits, len(chances), resampling),
-                float(chances.mean()) if len(chances) else None,
-                poisson_binomial_p_value(hits, chances) if len(chances) else None,
-            )
-        elif name == ORIGINAL:
-            figures[name] = Picked(
-                int(answered.sum()), unanswered, share(int(right_before.sum()), int(answered.sum()), resampling)
+                share(hits, n, resampling),
+                float(chances.mean()) if n else None,
+                poisson_binomial_p_value(hits, chances) if n else None,
             )
         elif name == "no_right_answer":
-            figures[name] = Picked(int(answered.sum()), unanswered, None)
-        elif name == NONE[0]:
-            last = _last(table)
-            figures[name] = Picked(
-                int(answered.sum()), unanswered, share(int((picks == last).sum()), int(answered.sum()), resampling)
-            )
+            figures[name] = Picked(n, unanswered, None)
+        elif name in (ORIGINAL, NONE[0]):
+            hit = right_before if name == ORIGINAL else picks == _last(table)
+            figures[name] = Picked(n, unanswered, share(int(hit.sum()), n, resampling))
         else:
-            reference = picked[NONE[0]] == _last(tables.tables[NONE[0]]) if name == NONE[1] else right_before
+            base = picked[NONE[0]] == _last(tables.tables[NONE[0]]) if name == NONE[1] else right_before
             both = answered & ((picked[NONE[0]] if name == NONE[1] else before) >= 0)
-            hit, base = (picks == labels[name])[both], reference[both]
-            n_both = int(both.sum())
+            hit, base = (picks == labels[name])[both], base[both]
+            n = int(both.sum())
             figures[name] = Picked(
-                n_both,
+                n,
                 unanswered,
-                share(int(hit.sum()), n_both, resampling),
-                float(base.mean()) if n_both else None,
-                mcnemar(hit, base).p_value if n_both else None,
+                share(int(hit.sum()), n, resampling),
+                float(base.mean()) if n else None,
+                mcnemar(hit, base).p_value if n else None,
             )
     known = None if orders is None else (orders >= 0).all(axis=1)
     steady = None if orders is None or known is None else (orders == orders[:, :1]).all(axis=1) & known

@@ -80,12 +80,12 @@ class Occlusion:
     @functools.cached_property
     def probabilities(self) -> Ragged:
         """N rows of the softmax of the scores; NaN where there is no answer."""
-        return _softmax(self.logits)
+        return self.logits.softmax()
 
     @functools.cached_property
     def probabilities_without(self) -> Ragged:
         """One row per word: the softmax of the scores of the item without it."""
-        return _softmax(self.without)
+        return self.without.softmax()
 
     @functools.cached_property
     def predicted(self) -> NDArray[np.int64]:
@@ -182,25 +182,12 @@ def occlude(
     if gold is not None:
         check_same_length(texts=first, labels=gold)
 
-    words = [
-        (item, part, match.start(), match.end(), match[0].lower())
-        for item in range(len(first))
-        for part, column in enumerate(columns)
-        for match in WORD_PATTERN.finditer(column[item])
-    ]
-    counts = np.bincount([word[0] for word in words], minlength=len(first)) if words else np.zeros(len(first), int)
-    offsets = offsets_of(counts)
-    asked_ids, asked = list(names), [list(column) for column in columns]
-    for place, (item, part, start, end, _) in enumerate(words):
-        asked_ids.append(f"{names[item]}/{WITHOUT} {place - int(offsets[item])}")
-        for own, column in enumerate(columns):
-            text = column[item]
-            asked[own].append(delete_words(text, [(start, end)]) if own == part else text)
-    of_item = [*range(len(first)), *(word[0] for word in words)]
-
+    words = _Words.of(columns)
+    asked_ids, asked = words.left_out(names, columns)
+    of_item = [*range(len(first)), *words.items.tolist()]
     # A classifier takes no empty text: what is left of a text of one word is not asked.
     empty = rows is None and isinstance(scorer, Classifier)
-    able = [n for n in range(len(asked_ids)) if not empty or all(column[n].strip() for column in asked)]
+    able = [place for place in range(len(asked_ids)) if not empty or all(column[place].strip() for column in asked)]
     common: dict[str, Any] = {
         "ids": [asked_ids[place] for place in able],
         "batch_size": batch_size,
@@ -216,51 +203,95 @@ def occlude(
                 "without a prompt: `Prompted` gives it one."
             )
         scores = predict(scorer, texts_of[0], text_pairs=texts_of[1] if len(texts_of) > 1 else None, **common)
+        widths = np.full(len(first), len(scores.label_names or ()))
     else:
         scores = choose(scorer, texts_of[0], [rows[of_item[place]] for place in able], **common)
+        widths = np.array([len(row) for row in rows], dtype=np.int64)
     if gold is not None:
-        n_labels = len(scores.label_names or ())
-        counts = np.array([n_labels if rows is None else len(rows[item]) for item in range(len(first))], dtype=np.int64)
-        check_labels(gold, counts, name="labels", minimum=-1)
+        check_labels(gold, widths, name="labels", minimum=-1)
 
     logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
-    place_of = {name: place for place, name in enumerate(scores.ids)}
-    widths = [len(rows[item]) if rows is not None else len(scores.label_names or ()) for item in of_item]
-    whole = [
-        logits[place_of[name]] if name in place_of else np.full(width, np.nan)
-        for name, width in zip(asked_ids, widths, strict=True)
+    answers = dict(zip(scores.ids, logits, strict=True))
+    whole = [answers.get(name, np.full(width, np.nan)) for name, width in zip(names, widths, strict=True)]
+    without = [
+        answers.get(name, np.full(widths[item], np.nan))
+        for name, item in zip(asked_ids[len(first) :], words.items.tolist(), strict=True)
     ]
-    cut = len(first)
-    failures = {name: scores.failures.get(name, "It was not asked.") for name in names if name not in place_of}
     return Occlusion(
         ids=tuple(names),
-        tokens=tuple(tuple(word[4] for word in words[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
-        offsets=offsets,
-        starts=np.array([word[2] for word in words], dtype=np.int64),
-        ends=np.array([word[3] for word in words], dtype=np.int64),
-        parts=np.array([word[1] for word in words], dtype=np.int64),
-        logits=_ragged(whole[:cut]),
-        without=_ragged(whole[cut:]),
+        tokens=words.tokens,
+        offsets=words.offsets,
+        starts=words.starts,
+        ends=words.ends,
+        parts=words.parts,
+        logits=_ragged(whole),
+        without=_ragged(without),
         labels=gold,
         label_names=scores.label_names,
-        failures=failures,
+        failures={name: scores.failures.get(name, "It was not asked.") for name in names if name not in answers},
         n_unanswered=sum(
-            asked_ids[place] not in place_of and names[of_item[place]] in place_of
-            for place in range(cut, len(asked_ids))
+            name not in answers and names[item] in answers
+            for name, item in zip(asked_ids[len(first) :], words.items.tolist(), strict=True)
         ),
         n_truncated=scores.truncated,
     )
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Words:
+    """The words of N items, in flat arrays; `offsets`, `starts`, `ends` and `parts` are those of `Occlusion`.
+
+    Attributes:
+        items: (total,) the item of each word.
+        words: (total,) the words, in lower case.
+    """
+
+    items: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[Sequence[str]]) -> _Words:
+        """Find the words of the texts, and of the second texts."""
+        spans = [
+            (item, match.start(), match.end(), part)
+            for item in range(len(columns[0]))
+            for part, column in enumerate(columns)
+            for match in WORD_PATTERN.finditer(column[item])
+        ]
+        items, starts, ends, parts = np.array(spans, dtype=np.int64).reshape(-1, 4).T
+        return cls(
+            items,
+            offsets_of(np.bincount(items, minlength=len(columns[0]))),
+            starts,
+            ends,
+            parts,
+            tuple(columns[part][item][start:end].lower() for item, start, end, part in spans),
+        )
+
+    @property
+    def tokens(self) -> tuple[tuple[str, ...], ...]:
+        """The words of each item."""
+        return tuple(self.words[a:b] for a, b in itertools.pairwise(self.offsets.tolist()))
+
+    def left_out(self, ids: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+        """Return the ids and the columns of the items as they are, and then of each without one word."""
+        names, asked = list(ids), [list(column) for column in columns]
+        first = self.offsets.tolist()
+        spans = zip(*(values.tolist() for values in (self.items, self.parts, self.starts, self.ends)), strict=True)
+        for place, (item, part, start, end) in enumerate(spans):
+            names.append(f"{ids[item]}/{WITHOUT} {place - first[item]}")
+            for own, column in enumerate(columns):
+                text = column[item]
+                asked[own].append(delete_words(text, [(start, end)]) if own == part else text)
+        return names, asked
+
+
 def _ragged(rows: Sequence[NDArray[np.float64]]) -> Ragged:
     return Ragged.of(np.concatenate(rows) if rows else np.empty(0), [len(row) for row in rows])
-
-
-def _softmax(rows: Ragged) -> Ragged:
-    if not len(rows):
-        return rows
-    values = np.exp(rows.values - np.repeat(rows.reduce(np.maximum), rows.lengths))
-    return Ragged(values / np.repeat(np.add.reduceat(values, rows.starts), rows.lengths), rows.offsets)
 
 
 def _unanswered(rows: Ragged) -> NDArray[np.bool_]:

@@ -48,7 +48,7 @@ def result(context: AuditContext) -> p.SectionResult:
         return p.SectionResult(
             verdict=p.Verdict("neutral", "Cannot tell", ""),
             headlines=(),
-            parts=(p.Part(title="What the input tells it", text=f"Not to be had. {error}"),),
+            parts=(p.Part(title="What the input tells it", text=f"It could not be measured. {error}"),),
             data={"information": {"withheld": str(error)}},
         )
     figures = measured.figures

@@ -11,8 +11,8 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.actions import ask
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import decimal, level_percent, percent, written
-from rightreasons.auditing.questions.difficulty import plots
+from rightreasons.auditing.page.words import decimal, percent, written
+from rightreasons.auditing.questions.difficulty import agreement, plots
 from rightreasons.measuring.asking.word_shifts import WordShifts, measure_word_shifts
 
 MAX_ITEMS = 100
@@ -25,12 +25,19 @@ DEFINITION = (
     "Largest change of the probabilities of the labels (total variation, 0 to 1) when one word is left out of the text."
 )
 OTHERS = {
-    "small_margin": ("Small margin", "Minus the gap of the two largest probabilities."),
-    "entropy": ("Entropy", "Of the probabilities, in nats."),
-    "words": ("Words", "Of the text."),
+    "small_margin": agreement.SMALL_MARGIN,
+    "entropy": agreement.ENTROPY,
+    "words": agreement.WORDS,
     "mean_shift": ("Mean shift", "Over the words of the text, in place of the largest."),
-    "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
+    "wrong": agreement.WRONG,
 }
+
+
+def applies(context: AuditContext) -> p.Applicability:
+    """Ask for some items, and for a model that can be asked again."""
+    if context.stored is not None:
+        return p.applies_not("Words are left out and the model asked again, which stored predictions cannot answer.")
+    return agreement.enough_items(context)
 
 
 def result(context: AuditContext, limit: int | None) -> p.SectionResult:
@@ -87,7 +94,7 @@ def _headlines(context: AuditContext, measured: WordShifts) -> dict[str, p.Headl
         ("median_shift", "Median largest shift", DEFINITION, measured.median(resampling), n),
     ]
     groups, accuracies = measured.groups(), measured.accuracies(resampling)
-    for name, place, size in (("hardest", -1, "largest"), ("easiest", 0, "smallest")) if groups is not None else ():
+    for name, place, size in agreement.ENDS if groups is not None else ():
         count = groups.counts[place] if groups is not None else 0
         definition = f"Share of right answers among the {count} items of {size} shift."
         rows.append((f"{name}_accuracy", f"Accuracy, {name} group", definition, accuracies[place], count))
@@ -116,7 +123,7 @@ def _part(
     *,
     once: bool,
 ) -> p.Part:
-    level, groups = level_percent(context.resampling.level), measured.groups()
+    groups = measured.groups()
     correct = measured.correct if measured.labeled.all() else None
     quantiles = ", ".join(f"{q:.0%} {decimal(float(np.quantile(measured.values, q)))}" for q in (0.1, 0.5, 0.9))
     pictures = [
@@ -134,23 +141,17 @@ def _part(
         )
     ]
     if groups is not None:
-        accuracies = measured.accuracies(context.resampling)
         pictures.append(
-            plots.accuracy_steps(
+            agreement.accuracy_plot(
                 "left_out_accuracy",
-                accuracies=groups.accuracies,
-                lows=[one.low or 0.0 for one in accuracies],
-                highs=[one.high or 0.0 for one in accuracies],
-                xlabel=f"group of rising shift ({groups.counts[0]} items each)",
-            ).plot(
-                title="Accuracy by shift",
-                caption=f"Groups of equal size. Whiskers are {level} Wilson intervals.",
-                alt="Accuracy from the smallest to the largest shift: "
-                f"{', '.join(percent(share) for share in groups.accuracies)}.",
+                groups,
+                measured.accuracies(context.resampling),
+                context.resampling,
+                by="shift",
+                of="shift",
                 source="Counted",
             )
         )
-    correlations = measured.correlations(context.resampling)
     generated = "\n\nAnswers are generated, so that an answer stays or changes: a shift is 0 or 1." if once else ""
     return p.Part(
         title="What one left-out word changes",
@@ -161,22 +162,12 @@ def _part(
         headlines=tuple(headlines.values()),
         plots=tuple(pictures),
         tables=(
-            p.Table(
-                key="left_out_correlations",
-                title="Rank correlations with the largest shift",
-                columns=(
-                    p.Column("measure", "Measure", "text"),
-                    p.Column("rho", "Spearman's ρ"),
-                    p.Column("p", "p", "p_value", "Of no correlation."),
-                    p.Column("definition", "What it is", "text"),
-                ),
-                rows=tuple(
-                    (name, correlations[key].rho, correlations[key].test.p_value, what)
-                    for key, (name, what) in OTHERS.items()
-                    if key in correlations and (key != "wrong" or groups is not None)
-                ),
-                note=f"In brackets: {level} bootstrap intervals over items.",
-                source="Spearman 1904",
+            agreement.correlation_table(
+                "left_out_correlations",
+                measured.correlations(context.resampling),
+                {key: texts for key, texts in OTHERS.items() if key != "wrong" or groups is not None},
+                context.resampling,
+                of="the largest shift",
             ),
         ),
         examples=examples,

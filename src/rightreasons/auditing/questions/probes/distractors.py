@@ -41,16 +41,17 @@ def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
         "knows the answer is drawn to neither; one that goes by words, to the near ones. A near choice may be right "
         "too."
     )
+    added_rows: tuple[tuple[str, p.Estimate, p.Estimate | None], ...] = ()
     if none is not None:
-        alarms, hits = (
-            written(estimate_of(rate, interval))
-            for rate, interval in (
-                (none.false_alarms, none.false_alarms_interval), (none.hits, none.hits_interval),
-            )
-        )  # fmt: skip
+        alarms = estimate_of(none.false_alarms, none.false_alarms_interval)
+        hits = estimate_of(none.hits, none.hits_interval)
+        added_rows = (
+            (f"“{NONE_OF_THE_ABOVE}”, which is wrong", alarms, None),
+            (f"“{NONE_OF_THE_ABOVE}”, which is right", hits, hits),
+        )
         text += (
-            f"\n\n“{NONE_OF_THE_ABOVE}”, added to the choices, is picked in {alarms} of the items; with the right "
-            f"choice taken out, so that it is right, in {hits}. "
+            f"\n\n“{NONE_OF_THE_ABOVE}”, added to the choices, is picked in {written(alarms)} of the items; with the "
+            f"right choice taken out, so that it is right, in {written(hits)}. "
         )
         text += (
             f"By striking the right choice out of the first scores alone it would be {percent(none.expected)} "
@@ -74,22 +75,7 @@ def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
                 rows=(
                     (f"{k} random", figures.random.picked, figures.random.accuracy),
                     (f"{k} near", figures.near.picked, figures.near.accuracy),
-                    *(
-                        [
-                            (
-                                f"“{NONE_OF_THE_ABOVE}”, which is wrong",
-                                estimate_of(none.false_alarms, none.false_alarms_interval),
-                                None,
-                            ),
-                            (
-                                f"“{NONE_OF_THE_ABOVE}”, which is right",
-                                estimate_of(none.hits, none.hits_interval),
-                                estimate_of(none.hits, none.hits_interval),
-                            ),
-                        ]
-                        if none is not None
-                        else []
-                    ),
+                    *added_rows,
                 ),
                 source=SOURCE,
             ),
