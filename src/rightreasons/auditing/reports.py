@@ -15,6 +15,7 @@ from rightreasons.auditing.page.parts import Section
 from rightreasons.auditing.page.report import Outcome
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import available_questions, load_sections
+from rightreasons.auditing.reading.figures import figures_table
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit, signed
 from rightreasons.foundations.atomic_write import json_text, write_bytes, write_text
 from rightreasons.foundations.code_version import package_code
@@ -26,7 +27,9 @@ from rightreasons.foundations.storing.swap import finish_swap, swapped_in
 
 PAGE = "index.html"
 
-OWN = (AUDIT_FILE, PAGE, "figures", "predictions", "items", "ranking.csv")
+FIGURES_FILE = "figures.csv"
+
+OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, "figures", "predictions", "items", "ranking.csv")
 """What is in the folder of a report."""
 
 # What has no part in any figure.
@@ -108,6 +111,7 @@ class Report:
                 if outcome.result and outcome.result.by_item:
                     write_text(new / items_file(outcome.question), items_table(outcome.result.by_item))
             write_text(new / PAGE, page)
+            write_text(new / FIGURES_FILE, figures_table(record))
             record = signed({**record, "files": digest_of_files(new)})
             write_text(new / AUDIT_FILE, json_text(record))
             if earlier is None or earlier.get("subject") != self.subject:

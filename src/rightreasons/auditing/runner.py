@@ -25,6 +25,7 @@ from rightreasons.auditing.context import (
     choose_splits,
     take_split,
 )
+from rightreasons.auditing.items import items_file
 from rightreasons.auditing.options import AuditOptions, StoredOptions, question_options
 from rightreasons.auditing.page.asked import asked_of
 from rightreasons.auditing.page.items import items_of
@@ -34,7 +35,7 @@ from rightreasons.auditing.page.words import percent, short_name
 from rightreasons.auditing.plan import plan_lines
 from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
-from rightreasons.auditing.reports import OWN, PAGE, Report
+from rightreasons.auditing.reports import FIGURES_FILE, OWN, PAGE, Report
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.foundations.atomic_write import check_folder
@@ -464,11 +465,17 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
         items=items_of(context),
         files=[
             (AUDIT_FILE, "all figures (audit.json)"),
+            (FIGURES_FILE, "figures as a table (CSV)"),
             ("figures/", "pictures (PNG)"),
             *(
                 (s["predictions"], f"predictions of {s['name']}")
                 for s in record["dataset"]["splits"]
                 if s["predictions"]
+            ),
+            *(
+                (items_file(outcome.question), f"values by item, {outcome.question} (CSV)")
+                for outcome in outcomes
+                if outcome.result and outcome.result.by_item
             ),
         ],
     )

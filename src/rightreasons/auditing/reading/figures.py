@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -70,6 +72,25 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
         for path, figure in _figures(answer["question"], answer["result"]):
             figures.setdefault(path, figure)
     return figures
+
+
+def figures_table(audit: Mapping[str, Any]) -> str:
+    """Write the figures of an audit as a table for a spreadsheet: a row per figure, with the path that `gate` takes.
+
+    Args:
+        audit: What `read_audit` returns.
+
+    Returns:
+        Comma-separated values, the first row with the names of the columns.
+    """
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n"))
+    for figure in audit_figures(audit).values():
+        it = figure.estimate
+        cells = (figure.path, figure.name, it.value, it.low, it.high, it.level)
+        writer.writerow((*cells, figure.unit, figure.better, figure.split, figure.n))
+    return stream.getvalue()
 
 
 def short_path(path: str) -> str:
