@@ -1,6 +1,8 @@
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .demo import audit_demo as audit_demo
+from .figures import AuditFigure as AuditFigure
+from .figures import audit_figures as audit_figures
 from .options import AuditOptions as AuditOptions
 from .page.parts import Applicability as Applicability
 from .page.parts import Column as Column
@@ -19,8 +21,6 @@ from .questions.behavior.report import write_behavior_report as write_behavior_r
 from .reading.card import card_section as card_section
 from .reading.card import eval_results as eval_results
 from .reading.card import write_card as write_card
-from .reading.figures import AuditFigure as AuditFigure
-from .reading.figures import audit_figures as audit_figures
 from .reading.gate import GateCheck as GateCheck
 from .reading.gate import GateResult as GateResult
 from .reading.gate import gate as gate

@@ -9,13 +9,13 @@ from typing import Any
 
 from rightreasons.auditing.answers import load_answer, save_answer
 from rightreasons.auditing.context import WORK, AuditContext
+from rightreasons.auditing.figures import figures_table
 from rightreasons.auditing.items import items_file, items_table
 from rightreasons.auditing.options import question_options
 from rightreasons.auditing.page.parts import Section
 from rightreasons.auditing.page.report import Outcome
 from rightreasons.auditing.predictions import predictions_file, save_predictions
 from rightreasons.auditing.questions import available_questions, load_sections
-from rightreasons.auditing.reading.figures import figures_table
 from rightreasons.auditing.schema import AUDIT_FILE, read_audit, signed
 from rightreasons.foundations.atomic_write import json_text, write_bytes, write_text
 from rightreasons.foundations.code_version import package_code

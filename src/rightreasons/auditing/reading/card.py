@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.auditing.figures import AuditFigure, audit_figures
 from rightreasons.auditing.page.words import TONES, short_name
-from rightreasons.auditing.reading.figures import AuditFigure, audit_figures
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
 from rightreasons.foundations.atomic_write import check_file, write_bytes

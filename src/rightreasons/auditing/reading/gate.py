@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from rightreasons.auditing.figures import ENDS, AuditFigure, audit_figures, short_path
 from rightreasons.auditing.page.words import TONES, short_name
-from rightreasons.auditing.reading.figures import ENDS, AuditFigure, audit_figures, short_path
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
 from rightreasons.foundations.results import Result

@@ -8,8 +8,8 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
+from rightreasons.auditing.figures import AuditFigure, audit_figures
 from rightreasons.auditing.page.words import short_name
-from rightreasons.auditing.reading.figures import AuditFigure, audit_figures
 from rightreasons.auditing.schema import read_audit
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds

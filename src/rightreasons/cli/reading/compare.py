@@ -34,7 +34,7 @@ def compare(
     interval of the change from the first to the last.
     """
     from rightreasons.auditing import comparison as comparing
-    from rightreasons.auditing.reading.figures import short_path
+    from rightreasons.auditing.figures import short_path
     from rightreasons.auditing.reading.history import history
     from rightreasons.cli._shared.show import show_comparison, show_history
 

@@ -50,8 +50,8 @@ def gate(
     A figure that the report does not have (its question does not apply, failed or was not asked, or it is undefined)
     fails, as what cannot be checked is not passed; --undefined pass lets it through.
     """
+    from rightreasons.auditing.figures import audit_figures
     from rightreasons.auditing.reading import gate as gates
-    from rightreasons.auditing.reading.figures import audit_figures
     from rightreasons.auditing.schema import read_audit
     from rightreasons.foundations.atomic_write import check_file, write_text
 

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from rightreasons.auditing.reading.figures import figures_table
+from rightreasons.auditing.figures import figures_table
 from rightreasons.auditing.reading.gate import gate
 from rightreasons.auditing.schema import read_audit
 from small_audits import small_audit
