@@ -174,6 +174,19 @@ def test_requirements_name_this_version(script):
         if path.is_file():
             lines = path.read_text("utf-8").splitlines()
             assert lines in [[script.requirement(line, released=flag) for line in lines] for flag in (True, False)]
+    texts = [page.read_text("utf-8") for page in script.pages()]
+    assert texts in [[script.install_lines(text, released=flag) for text in texts] for flag in (True, False)]
+
+
+def test_commands_that_install_are_those_of_the_version(script):
+    tag = f"git+{script.REPOSITORY}@v{script.VERSION.group(1)}"
+    old = "pip install 'rightreasons[models] @ git+https://example.org/r@v0.0.1'\npip install 'rightreasons[ray]'\n"
+    assert script.install_lines(old, released=False) == old.replace("git+https://example.org/r@v0.0.1", tag)
+    assert script.install_lines(old, released=True) == old.replace(" @ git+https://example.org/r@v0.0.1", "")
+    # The first page that a reader meets, and those for machines without the package, have a command that works today.
+    before_release = "git+" in ROOT.joinpath("metrics/ece/requirements.txt").read_text("utf-8")
+    for name in ("README.md", "docs/index.md", "docs/servers.md", "docs/recipes/ci_gate.md") if before_release else ():
+        assert f" @ {tag}'" in ROOT.joinpath(name).read_text("utf-8"), name
 
 
 def test_requirement_of_a_tag_and_of_a_release(script):
