@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+import xxhash
 
 # Entries of a configuration about the origin of a model, which do not change what it computes.
 _PROVENANCE = ("_name_or_path", "transformers_version")
@@ -22,8 +23,15 @@ _TOKENIZER_PROVENANCE = (
 _LAST_CALL = ("truncation", "padding")
 
 
+_KNOWN: dict[str, str] = {}
+"""Digests of the models that this process has seen, by a quick digest of the same bytes."""
+
+
 def fingerprint_model(model: torch.nn.Module) -> str:
     """Digest a model's class, its configuration and every weight.
+
+    An audit asks for it a dozen times. Every weight is read each time, as any of them may have been changed, but the slow
+    digest is computed once.
 
     Args:
         model: Any module; its configuration, if it has one, is that of transformers.
@@ -31,16 +39,10 @@ def fingerprint_model(model: torch.nn.Module) -> str:
     Returns:
         32 hexadecimal digits; equal on every device, and different if one weight differs in one bit.
     """
-    digest = hashlib.blake2b(type(model).__name__.encode(), digest_size=16)
-    config: Any = getattr(model, "config", None)
-    if hasattr(config, "to_dict"):
-        settings = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
-        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    for name, tensor in model.state_dict().items():
-        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    quick = _digest_model(model, xxhash.xxh3_128())
+    if quick not in _KNOWN:
+        _KNOWN[quick] = _digest_model(model, hashlib.blake2b(digest_size=16))
+    return _KNOWN[quick]
 
 
 def fingerprint_tokenizer(tokenizer: Any) -> str:
@@ -72,3 +74,16 @@ def fingerprint_texts(texts: Iterable[str]) -> str:
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.hexdigest()
+
+
+def _digest_model(model: torch.nn.Module, digest: Any) -> str:
+    digest.update(type(model).__name__.encode())
+    config: Any = getattr(model, "config", None)
+    if hasattr(config, "to_dict"):
+        settings = {key: value for key, value in config.to_dict().items() if key not in _PROVENANCE}
+        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return str(digest.hexdigest())
