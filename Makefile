@@ -44,11 +44,10 @@ wheel:
 unit:
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
 
-# Not part of the tests: the benchmarks that need no data, about half an hour. Writes the table of growth in benchmarks/RESULTS.md.
+# Not part of the tests: every benchmark, about an hour. Writes what they print into benchmarks/RESULTS.md. Those on real data
+# need its folder in RIGHTREASONS_DATA_DIR.
 bench: $(STAMP)
-	for name in calibration lmi reading; do OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/$$name.py || exit 1; done
-	OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/streaming.py
-	OMP_NUM_THREADS=1 nice $(BIN)/python benchmarks/growth.py --write
+	$(BIN)/python benchmarks/run_all.py
 
 # Part of the tests but for ray, which is large, and runs of `learn` on a cluster: in an environment of their own.
 ENGINES := .engines
@@ -56,7 +55,7 @@ engines: $(STAMP)
 	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,models,ray]' pytest
-	ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -q tests/foundations/engines
+	ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -q tests/foundations/engines tests/auditing/test_launched.py
 
 # Not part of the tests: it takes a long time. docs/mutants.md has the score.
 mutants: $(STAMP)

@@ -18,11 +18,9 @@ import signal
 import sys
 import tempfile
 import time
-from pathlib import Path
 from types import FrameType
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
-BEGIN, END = "<!-- audit -->", "<!-- end of audit -->"
+from blocks import RESULTS, write_block
 
 PASSES = "forward and backward passes"
 IMPORTING = "<frozen importlib"
@@ -64,6 +62,7 @@ class Sampler:
         self.last = 0.0
 
     def look(self, _: int, frame: FrameType | None) -> None:
+        """Handle the signal of the timer."""
         now = time.process_time()
         spent, self.last = now - self.last, now
         files: list[str] = []
@@ -120,8 +119,7 @@ def main() -> None:
     for (part, place), spent in sampler.places.most_common(options.places):
         print(f"{spent:7.2f}  {part:28s} {place}")
     if options.write:
-        head, _, rest = RESULTS.read_text("utf-8").partition(BEGIN)
-        RESULTS.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+        write_block(RESULTS, "audit", text)
 
 
 if __name__ == "__main__":

@@ -55,9 +55,9 @@ def best_times(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str
     times = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            times[name] = min(times[name], time.perf_counter() - start)
+            times[name] = min(times[name], time.process_time() - start)
     return times
 
 
@@ -104,9 +104,9 @@ def main() -> int:
         },
         2,
     )
-    start = time.perf_counter()
+    start = time.process_time()
     through_arrow = ArrowEce(keep_in_memory=True).compute(predictions=rows, references=labels)["ece"]
-    times["evaluate Metric through Arrow"] = time.perf_counter() - start
+    times["evaluate Metric through Arrow"] = time.process_time() - start
     assert abs(through_arrow - calibration_error(rows, labels, n_bins=N_BINS).ece) < 1e-12
     assert abs(float(peer(tensors[0])) - through_arrow) < 1e-6
 

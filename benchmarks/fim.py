@@ -60,9 +60,9 @@ def classifier_of(n_classes: int) -> Classifier:
 
 
 def seconds(function) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def ratio(n_classes: int, texts: list[str], repeats: int) -> float:
@@ -101,15 +101,15 @@ def literal(classifier: Classifier, text: str, rows: int) -> tuple[float, float,
     inputs = classifier.tokenizer(text, return_tensors="pt", max_length=32, truncation=True)
     with frozen(classifier.model):
         vectors = classifier.model.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
-        start = time.perf_counter()
+        start = time.process_time()
         logits = classifier.model(inputs_embeds=vectors, attention_mask=inputs["attention_mask"]).logits[0]
         logs = logits.log_softmax(0)
         gradients = [torch.autograd.grad(value, vectors, retain_graph=True)[0].flatten() for value in logs]
         jacobian = torch.stack(gradients)[:, :rows]
         matrix = (logs.detach().exp()[:, None] * jacobian).T @ jacobian
-        built = time.perf_counter()
+        built = time.process_time()
         torch.linalg.eigvalsh(matrix)
-    return built - start, time.perf_counter() - built, vectors.numel()
+    return built - start, time.process_time() - built, vectors.numel()
 
 
 def memory(batch_size: int) -> float:

@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from blocks import RESULTS, write_block
 from lmi import zipf_texts
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "RESULTS.md"
-BEGIN, END = "<!-- growth -->", "<!-- end of growth -->"
 
 
 def memory() -> float:
@@ -214,8 +213,7 @@ def main() -> None:
     told = tables(items, tokens)
     print(told)
     if options.write:
-        head, _, rest = RESULTS.read_text("utf-8").partition(BEGIN)
-        RESULTS.write_text(f"{head}{BEGIN}\n\n{told}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+        write_block(RESULTS, "growth", told)
         (HERE / "growth.json").write_text(json.dumps({"items": items, "tokens": tokens}, indent=1) + "\n", "utf-8")
         draw(items, tokens)
 

@@ -35,11 +35,12 @@ def sentences(count: int) -> list[str]:
 def seconds(function) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    start = time.perf_counter()
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    start = clock()
     function()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def main() -> None:

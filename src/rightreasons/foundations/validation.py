@@ -530,11 +530,11 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
     items: list[list[str]] = _lists_of("choices", rows, name)
     if not allow_empty or set(map(type, itertools.chain.from_iterable(items))) != {str}:
         items = [check_texts(row, f"{name}[{index}]", allow_empty=allow_empty) for index, row in enumerate(items)]
-    for index, item in enumerate(items):
-        if len(item) < 2:
-            raise ValueError(
-                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(item)}."
-            )
+    if min(map(len, items)) < 2:
+        index = next(index for index, item in enumerate(items) if len(item) < 2)
+        raise ValueError(
+            f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[index])}."
+        )
     return items
 
 
@@ -560,13 +560,13 @@ def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool =
 def _lists_of(what: str, rows: object, name: str) -> list[Any]:
     """Check that rows are lists, and that there is one."""
     items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
-    for index, row in enumerate(items):
-        if not isinstance(row, list):
-            raise TypeError(
-                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(row)}."
-            )
     if not items:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    if not all(issubclass(kind, list) for kind in set(map(type, items))):
+        index = next(index for index, row in enumerate(items) if not isinstance(row, list))
+        raise TypeError(
+            f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(items[index])}."
+        )
     return items
 
 

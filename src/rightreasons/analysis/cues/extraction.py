@@ -11,7 +11,7 @@ from itertools import chain, compress
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.scanning import is_plain, key_words, scan
+from rightreasons.analysis.scanning import is_plain, key_bytes, key_words, scan
 from rightreasons.analysis.tokens import words
 from rightreasons.foundations import validation
 from rightreasons.foundations.arrays import kind_of
@@ -97,7 +97,9 @@ class CueReader:
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         for start in range(0, len(self._items), BATCH):
             batch = slice(start, start + BATCH)
-            found = _pointings(self._items[batch], self._prompts[batch], self._families, self._vocabulary)
+            found = _pointings(
+                self._items[batch], self.n_choices[batch], self._prompts[batch], self._families, self._vocabulary
+            )
             found[0] += start
             yield found
 
@@ -132,9 +134,9 @@ class _Vocabulary:
         self._tokenizer = None if tokenizer is words else tokenizer
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        # The numbers of keys of short words that were read before; a word displaces another of the same slot.
-        self._slot_keys = np.zeros(1 << _SLOT_BITS, dtype=np.uint64)
-        self._slot_numbers = np.zeros(1 << _SLOT_BITS, dtype=np.int64)
+        # The numbers of keys, of one or two numbers, that were read before; a word displaces another of the same slot.
+        self._slot_keys = [np.zeros((1 << _SLOT_BITS, width), dtype=np.uint64) for width in (1, 2)]
+        self._slot_numbers = [np.zeros(1 << _SLOT_BITS, dtype=np.int64) for _ in (1, 2)]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -155,8 +157,9 @@ class _Vocabulary:
             plain = np.array([self._tokenizer is None and is_plain(text) for text in texts], dtype=np.bool_)
         found = scan(list(compress(texts, plain)))
         numbers = np.empty(len(found.starts), dtype=np.int64)
-        numbers[found.is_short] = self._number_keys(found.keys)
-        numbers[~found.is_short] = self.number(found.long)
+        numbers[found.is_short] = self._number_keys(found.keys.reshape(-1, 1))
+        numbers[found.is_wide] = self._number_keys(found.wide_keys)
+        numbers[~(found.is_short | found.is_wide)] = self.number(found.long)
         lengths = np.diff(np.searchsorted(found.starts, found.ends), prepend=0)
         owner = np.repeat(np.flatnonzero(plain), lengths)
         if plain.all():
@@ -169,23 +172,35 @@ class _Vocabulary:
         return np.concatenate((numbers, self.number(chain.from_iterable(tokens))))[order], owner[order]
 
     def _number_keys(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        slots = (keys * _GOLDEN) >> np.uint64(64 - _SLOT_BITS)
-        numbers: NDArray[np.int64] = self._slot_numbers[slots]
-        new = np.flatnonzero(self._slot_keys[slots] != keys)
+        """Return the numbers of (T, W) keys."""
+        width = keys.shape[1]
+        slot_keys, slot_numbers = self._slot_keys[width - 1], self._slot_numbers[width - 1]
+        mixed = keys[:, 0] * _GOLDEN
+        for column in range(1, width):
+            mixed = (mixed ^ keys[:, column]) * _GOLDEN
+        slots = mixed >> np.uint64(64 - _SLOT_BITS)
+        numbers: NDArray[np.int64] = slot_numbers[slots]
+        same = slot_keys[slots, 0] == keys[:, 0]
+        for column in range(1, width):
+            same &= slot_keys[slots, column] == keys[:, column]
+        new = np.flatnonzero(~same)
         if len(new):
-            distinct, first, inverse = np.unique(keys[new], return_index=True, return_inverse=True)
+            distinct, first, inverse = np.unique(key_bytes(keys[new]), return_index=True, return_inverse=True)
             of_distinct = self.number(key_words(distinct))
             numbers[new] = of_distinct[inverse]
-            self._slot_keys[slots[new[first]]] = distinct
-            self._slot_numbers[slots[new[first]]] = of_distinct
+            slot_keys[slots[new[first]]] = keys[new[first]]
+            slot_numbers[slots[new[first]]] = of_distinct
         return numbers
 
 
 def _pointings(
-    items: Sequence[Sequence[str]], prompts: Sequence[str], families: tuple[str, ...], vocabulary: _Vocabulary
+    items: Sequence[Sequence[str]],
+    n_choices: NDArray[np.int64],
+    prompts: Sequence[str],
+    families: tuple[str, ...],
+    vocabulary: _Vocabulary,
 ) -> NDArray[np.int64]:
     """Return (3, E): the item, the choice and the cue of each entry of a batch."""
-    n_choices = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
     starts = np.cumsum(n_choices) - n_choices
     item_of = np.repeat(np.arange(len(items)), n_choices)
     texts = list(chain.from_iterable(items))
@@ -212,15 +227,15 @@ def _pointings(
             cues.append((negated, vocabulary.number([NEGATION] * len(negated))))
     owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True))
     # Sorted by item, cue and choice, a cue of one choice alone has no neighbor of its own item and name.
-    width = int(n_choices.max())
+    for_choice, for_cue = int(n_choices.max() - 1).bit_length(), len(vocabulary).bit_length()
     item = item_of[owner]
-    keys = _distinct((item * len(vocabulary) + cue) * width + (owner - starts[item]))
-    pair, choice = np.divmod(keys, width)
+    keys = _distinct((((item << for_cue) | cue) << for_choice) | (owner - starts[item]))
+    pair = keys >> for_choice
     edge = pair[:1] == pair[:1]  # True, or nothing where there is no cue
     differs = pair[1:] != pair[:-1]
     alone = np.concatenate((edge, differs)) & np.concatenate((differs, edge))
-    item, cue = np.divmod(pair[alone], max(len(vocabulary), 1))
-    return np.stack((item, choice[alone], cue))
+    pair = pair[alone]
+    return np.stack((pair >> for_cue, keys[alone] & ((1 << for_choice) - 1), pair & ((1 << for_cue) - 1)))
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

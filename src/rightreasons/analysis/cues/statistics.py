@@ -122,17 +122,16 @@ class CueCounts:
         reader = CueReader(data, prompts, self.features, self.tokenizer)
         right = check_answers(labels, reader.n_choices)
         sizes = np.flatnonzero(np.bincount(reader.n_choices)).tolist()
+        row_of = np.searchsorted(sizes, reader.n_choices)
         counts = np.zeros((len(sizes), 2, 0), dtype=np.int64)
         for item, choice, cue in reader:
-            counts = np.pad(counts, ((0, 0), (0, 0), (0, reader.n_names - counts.shape[2])))
-            of_size = reader.n_choices[item]
-            hit = choice == right[item]
-            for row, size in enumerate(sizes):
-                chosen = of_size == size
-                counts[row, 0] += np.bincount(cue[chosen], minlength=reader.n_names)
-                counts[row, 1] += np.bincount(cue[chosen & hit], minlength=reader.n_names)
+            n_names = reader.n_names
+            counts = np.pad(counts, ((0, 0), (0, 0), (0, n_names - counts.shape[2])))
+            cell = (2 * row_of[item] + (choice == right[item])) * n_names + cue
+            counts += np.bincount(cell, minlength=counts.size).reshape(counts.shape)
         names = reader.names()
-        for size, (applicable, correct) in zip(sizes, counts, strict=True):
+        for size, (wrong, correct) in zip(sizes, counts, strict=True):
+            applicable = wrong + correct
             seen = np.flatnonzero(applicable)
             found = [names[index] for index in seen.tolist()]
             self.applicable.setdefault(size, Counter()).update(dict(zip(found, applicable[seen].tolist(), strict=True)))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.scanning import is_plain, key_words, scan
+from rightreasons.analysis.scanning import is_plain, key_bytes, key_words, scan
 from rightreasons.analysis.tokens import WORD_PATTERN
 
 
@@ -44,13 +44,14 @@ class WordCounter:
 
     def counts(self) -> Counter[str]:
         """Return token -> count of everything so far."""
-        counts = Counter(dict(zip(key_words(self._keys), self._key_counts.tolist(), strict=True)))
+        counts = Counter(dict(zip(key_words(key_bytes(self._keys)), self._key_counts.tolist(), strict=True)))
         counts.update(self._others)
         return counts
 
     def _update_ascii(self, texts: Sequence[str]) -> None:
         found = scan(texts)
         self._others.update(found.long)
+        self._others.update(key_words(key_bytes(found.wide_keys)))
         keys, counts = _sum_runs(np.sort(found.keys), np.ones(len(found.keys), dtype=np.int64))
         both = np.concatenate((self._keys, keys))
         order = np.argsort(both, kind="stable")

@@ -30,8 +30,8 @@ _KNOWN: dict[str, str] = {}
 def fingerprint_model(model: torch.nn.Module) -> str:
     """Digest a model's class, its configuration and every weight.
 
-    An audit asks for it a dozen times. Every weight is read each time, as any of them may have been changed, but the slow
-    digest is computed once.
+    An audit asks for it a dozen times. Every weight is read each time, as any of them may have been changed, but the
+    slow digest is computed once.
 
     Args:
         model: Any module; its configuration, if it has one, is that of transformers.

@@ -1,0 +1,88 @@
+"""Run the benchmarks and write what each prints into its block of benchmarks/RESULTS.md: `make bench`.
+
+    python benchmarks/run_all.py [--only calibration lmi] [--data FOLDER]
+
+Each runs in a process of its own, one thread, at a size that ends in minutes; `--data` is the folder of local copies of
+the data sets (or RIGHTREASONS_DATA_DIR), without which those that need it are left as they are. One that fails, or that
+misses a target and says so by its exit status, does not keep the others from running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from blocks import RESULTS, write_block
+
+HERE = Path(__file__).parent
+DATA = "DATA"
+COMMANDS = {
+    "growth": "growth.py --write",
+    "audit": "audit_share.py --write",
+    "calibration": "calibration.py",
+    "lmi": "lmi.py --repeats 2",
+    "reading": "reading.py --rounds 2",
+    "streaming": "streaming.py",
+    "predict": "predict.py --items 400 --repeats 3",
+    "decoders": "decoders.py --repeats 1",
+    "fim": "fim.py --data DATA --items 100 --repeats 2 --rows 2048",
+    "attribution": "attribution.py --data DATA --items 64 --nodes 10 --floor-nodes 20 --repeats 1 --reference-items 16",
+    "probes": "probes.py --data-dir DATA --items 12 --repeats 1",
+    "prompts": "prompts.py --items 8 --repeats 1",
+    "behavior": "behavior.py --data DATA --repeats 3",
+    "behavior_probes": "behavior_probes.py --data DATA",
+    "servers": "servers.py --busy",
+    "gpu": "gpu.py --tiny",
+}
+"""The name of a block -> its command."""
+
+OWN = ("growth", "audit")
+"""Those that write tables into their blocks by themselves."""
+
+LIMIT = 1800
+"""Seconds after which a benchmark is stopped."""
+
+
+def run(name: str, data: str | None) -> str:
+    """Run one benchmark and return how it ended."""
+    command = COMMANDS[name]
+    if DATA in command and not data:
+        return "left as it was: it needs --data"
+    words = [data if word == DATA else word for word in command.split()]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [os.environ.get("PYTHONPATH"), str(HERE.parent / "tests")])
+    )
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(
+            [sys.executable, str(HERE / words[0]), *map(str, words[1:])],
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+            timeout=LIMIT,
+            cwd=HERE.parent,
+        )
+    except subprocess.TimeoutExpired:
+        return f"stopped after {LIMIT} s"
+    if name not in OWN and done.stdout.strip():
+        text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+        write_block(RESULTS, name, f"`python benchmarks/{command}`\n\n```text\n{text}\n```")
+    return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", choices=COMMANDS, default=list(COMMANDS), help="all by default")
+    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"))
+    options = parser.parse_args()
+    for name in options.only:
+        print(f"{name:16s} {run(name, options.data)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
