@@ -144,7 +144,7 @@ def over_tokens(lengths: list[int], budget: int = 2048) -> dict[str, dict[int, f
                 "bare forward pass": bare,
                 "predict": lambda data=data, options=options: predict(classifier, data, **options),
                 "integrated gradients, 4 nodes": lambda data=data: integrated_gradients(
-                    classifier, data, steps=4, progress=False
+                    classifier, data, method="gauss_legendre", steps=4, progress=False
                 ),
                 "Fisher, two classes": lambda data=data, options=options: fisher_information(
                     classifier, data, **options
@@ -208,8 +208,8 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, nargs="*", default=[16, 64, 256, 1024, 2048])
     parser.add_argument("--write", action="store_true", help="write tables and picture into benchmarks/")
     options = parser.parse_args()
-    items = over_items(options.items)
     tokens = over_tokens(options.tokens) if options.tokens else {}
+    items = over_items(options.items)
     told = tables(items, tokens)
     print(told)
     if options.write:

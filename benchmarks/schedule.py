@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
+import re
 from pathlib import Path
 
 import numpy as np
+from blocks import RESULTS, read_block, write_block
 
 from rightreasons.models.running.batching import length_batches
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
-# Measured (benchmarks/RESULTS.md): in bare passes, and processor seconds per item of a kernel.
-PREDICT = 1.01
-NODES, NODE = 13.3, 2.3
-FISHER = 2.11
-KERNELS = {"ECE and its interval": 0.06e-6, "LMI counts": 3.9e-6, "cue counts": 4.6e-6, "prior bias": 3.6e-6}
+KERNELS = {
+    "ECE and its interval": "ECE with its interval",
+    "LMI counts": "LMI counts, texts of 8 words",
+    "cue counts": "cue counts, 2 choices of 8 words",
+    "prior bias": "prior bias, 4 choices",
+}
+"""The name of a kernel here -> its row in the table of growth."""
 
 # Assumed: they are properties of the machine and the model, and no GPU was at hand.
 PARAMETERS = 7e9
@@ -48,12 +52,46 @@ class Row:
     passes: float
 
 
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """What was measured: in bare passes, and processor seconds per item of a kernel."""
+
+    predict: float
+    nodes: float
+    node: float
+    fisher: float
+    kernels: dict[str, float]
+
+
+@functools.cache
+def costs() -> Costs:
+    """Read the unit costs from the blocks of benchmarks/RESULTS.md that their benchmarks wrote."""
+
+    def find(block: str, pattern: str) -> float:
+        match = re.search(pattern, read_block(RESULTS, block), re.MULTILINE)
+        if match is None:
+            raise ValueError(f"Expected {pattern} in the block {block!r} of {RESULTS}, but it is not there.")
+        return float(match[1])
+
+    return Costs(
+        predict=find("predict", r"^predict +[\d.]+ s +([\d.]+) x"),
+        nodes=find("attribution", r"^ *ours, adaptive, gap 0\.02 +[\d.]+ +[\d.]+ +([\d.]+)"),
+        # At the length next to that of the items, with predicting the class and the ends of the path.
+        node=find("growth", r"^\| integrated gradients, 4 nodes \|(?:[^|]*\|){2}[^|]*\(([\d.]+)x\)") / 4,
+        fisher=find("fim", r"^2 classes: .*: +([\d.]+) x"),
+        kernels={
+            name: find("growth", rf"^\| {re.escape(row)} \|.*\| *([\d.]+) \|$") / 1e6 for name, row in KERNELS.items()
+        },
+    )
+
+
 def rows() -> list[Row]:
+    unit = costs()
     return [
-        Row("predictions", ITEMS, PREDICT * ITEMS),
-        Row("attributions (13.3 nodes)", GRADIENT_ITEMS, NODES * NODE * GRADIENT_ITEMS),
+        Row("predictions", ITEMS, unit.predict * ITEMS),
+        Row(f"attributions ({unit.nodes:.1f} nodes)", GRADIENT_ITEMS, unit.nodes * unit.node * GRADIENT_ITEMS),
         Row("causal test of cues (at most 5 passes)", GRADIENT_ITEMS, 5 * GRADIENT_ITEMS),
-        Row("Fisher information, two labels", GRADIENT_ITEMS, FISHER * GRADIENT_ITEMS),
+        Row("Fisher information, two labels", GRADIENT_ITEMS, unit.fisher * GRADIENT_ITEMS),
     ]
 
 
@@ -81,7 +119,7 @@ def figures() -> str:
         factor = simulate(100_000, n)
         lines.append(f"| {n} | {factor:.3f} | {hours(total) * factor / n:.2f} | {hours(total) * factor * PRICE:.2f} |")
     lines += ["", "| kernel, one core | a million items |", "|---|---:|"]
-    lines += [f"| {name} | {seconds * ITEMS:.1f} s |" for name, seconds in KERNELS.items()]
+    lines += [f"| {name} | {seconds * ITEMS:.1f} s |" for name, seconds in costs().kernels.items()]
     return "\n".join(lines)
 
 
@@ -92,8 +130,7 @@ def main() -> None:
     told = figures()
     print(told)
     if options.write:
-        head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}\n\n{told}\n\n{END}{rest.partition(END)[2]}", "utf-8")
+        write_block(PAGE, "figures", told)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ BLOCK = 100_000
 TOKENS = 8
 
 
-def write(folder: Path, kinds: set[str], rows: int, files: int, csv_rows: int) -> None:
+def write(folder: Path, kinds: set[str], rows: int, files: int, single: dict[str, int]) -> None:
     """Write what is missing of the folders words/, cues/, scores/ and csv/."""
     rng = np.random.default_rng(0)
     texts = list(itertools.islice(zipf_texts(length=TOKENS), 2 * BLOCK))
@@ -49,8 +49,8 @@ def write(folder: Path, kinds: set[str], rows: int, files: int, csv_rows: int) -
 
     for kind in kinds:
         (folder / kind).mkdir(parents=True, exist_ok=True)
-        each = csv_rows if kind == "csv" else rows // files
-        for number in range(1 if kind == "csv" else files):
+        each = single.get(kind, rows // files)
+        for number in range(1 if kind in single else files):
             file = folder / kind / f"{number:02d}{'.csv' if kind == 'csv' else '.parquet'}"
             if not file.exists():
                 parts = [pa.table(block(kind)).slice(0, min(BLOCK, each - at)) for at in range(0, each, BLOCK)]
@@ -108,13 +108,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=10)
     parser.add_argument("--csv-rows", type=int, default=1_000_000, help="rows of the csv file, read by Python's reader")
+    parser.add_argument("--cue-rows", type=int, default=1_000_000, help="rows of the one file of multiple choice")
     parser.add_argument("--only", nargs="*", choices=WHAT, default=list(WHAT), help="what to measure; all by default")
     parser.add_argument("--work", type=Path, default=Path("runs/streaming"))
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
     folder = options.work / str(options.rows)
     kinds = {WHAT[name][0] for name in options.only}
-    write(folder, kinds, options.rows, options.files, options.csv_rows)
+    write(folder, kinds, options.rows, options.files, {"csv": options.csv_rows, "cues": options.cue_rows})
     context = multiprocessing.get_context("spawn")
     figures = {}
     print("| what | rows | s | µs per row | peak MiB |\n|---|---:|---:|---:|---:|", flush=True)

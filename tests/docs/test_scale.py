@@ -1,25 +1,31 @@
-"""The figures of docs/scale.md are those of benchmarks/schedule.py, which simulates the package's own schedule."""
+"""The figures of docs/scale.md are those of benchmarks/schedule.py, from the costs in benchmarks/RESULTS.md."""
 
-import importlib.util
+import importlib
 
 import pytest
 
 
 @pytest.fixture(scope="module")
 def schedule(root):
-    spec = importlib.util.spec_from_file_location("schedule", root / "benchmarks" / "schedule.py")
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules["schedule"] = module
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(root / "benchmarks")
+        yield importlib.import_module("schedule")
 
 
-def test_the_page_has_the_figures(schedule, root):
-    page = (root / "docs" / "scale.md").read_text("utf-8")
-    told = page.partition(schedule.BEGIN)[2].partition(schedule.END)[0].strip()
-    assert told == schedule.figures()
+def test_the_page_has_the_figures(schedule):
+    assert schedule.read_block(schedule.PAGE, "figures") == schedule.figures()
+
+
+def test_the_costs_are_those_that_were_measured(schedule):
+    unit = schedule.costs()
+    assert 0.9 < unit.predict < 1.25
+    assert 2 < unit.fisher < 2.5
+    assert all(0 < seconds < 1e-4 for seconds in unit.kernels.values())
+    largest = schedule.read_block(schedule.RESULTS, "streaming").splitlines()
+    counted = next(line for line in largest if line.startswith("| LMI counts |")).split("|")
+    rows, seconds, mebibytes = counted[2].strip(), float(counted[3]), counted[5].strip()
+    words = f"words of {rows} texts takes {seconds:.0f} s of one core and {mebibytes} MiB"
+    assert words in " ".join(schedule.PAGE.read_text("utf-8").split())
 
 
 def test_an_hour_is_an_hour(schedule):

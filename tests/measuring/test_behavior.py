@@ -283,3 +283,28 @@ def test_bad_input(tmp_path) -> None:
     turned = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("POSITIVE", "NEGATIVE")))
     with pytest.raises(ValueError, match="negative before positive, but they are POSITIVE, NEGATIVE"):
         measure_behavior(turned, behavior_suite(), progress=False)
+
+
+def test_an_example_that_fails_counts_as_a_wrong_answer(tmp_path) -> None:
+    """One that passed fails where its forward pass ends in an error; the others are as they were."""
+    classifier = load_classifier(save_tiny_classifier(tmp_path / "model"))
+    options = {"progress": False, "resampling": Resampling(resamples=10)}
+    usual = measure_behavior(classifier, HATE, **options)
+    row = next(row for row, passed in enumerate(usual.result.passed) if passed)
+    broken = list(HATE.examples())[row]
+    ids = classifier.tokenizer(broken[HATE.text_columns[0]])["input_ids"]
+    forward = classifier.model.forward
+
+    def fails(input_ids=None, **inputs):
+        if any(mine[: len(ids)].tolist() == ids for mine in input_ids):
+            raise RuntimeError("Expected another text.")
+        return forward(input_ids=input_ids, **inputs)
+
+    classifier.model.forward = fails
+    with pytest.raises(RuntimeError, match="Expected another text"):
+        measure_behavior(classifier, HATE, **options)
+    tested = measure_behavior(classifier, HATE, fail_fast=False, **options)
+    assert list(tested.failures) == [broken["id"]]
+    assert "Expected another text." in tested.failures[broken["id"]]
+    changed = [now == before for now, before in zip(tested.result.passed, usual.result.passed, strict=True)]
+    assert changed == [place != row for place in range(len(changed))]

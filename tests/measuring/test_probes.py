@@ -10,6 +10,8 @@ import pytest
 from rightreasons.analysis.intervals import wilson
 from rightreasons.analysis.probes.prior_bias import PseudoCorrect, prior_bias
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.validation import as_ragged
 from rightreasons.measuring.option_order import measure_option_order
 from rightreasons.measuring.probes import (
     ORIGINAL,
@@ -221,3 +223,29 @@ def test_the_telling_probe_is_the_one_that_decides():
     assert below.may_know_unasked(0.15)
     assert not below.may_know_unasked(0.2)
     assert figures(no_question=None, wrong_question=None).telling_probe is None
+
+
+def test_an_item_that_fails_in_one_table_is_left_out_of_all():
+    """Item 3 fails without its question, item 5 with more choices: 38 of 40 are scored as they are without them."""
+
+    def failing(prompts, choices, ids):
+        lost = {"i3/no_question": "Expected finite logits.", "i5/extra_choices_1": "Expected tokens."}
+        rows = [row for row, name in enumerate(ids) if name not in lost]
+        logits = by_pair([prompts[row] for row in rows], [choices[row] for row in rows], None)
+        return Scores(tuple(ids[row] for row in rows), as_ragged(logits, "logits"), failures=lost)
+
+    whole, scores = (probe_tables(items(), ks=(1,)).scored_by(score) for score in (by_pair, failing))
+    assert scores.left_out == (("i3", "Expected finite logits."), ("i5", "Expected tokens."))
+    kept = [row for row in range(40) if row not in (3, 5)]
+    for name in whole.tables:
+        assert scores.column(name, "id") == [f"i{row}" for row in kept]
+        np.testing.assert_array_equal(
+            scores.logits[name].values, whole.logits[name].take(np.array(kept, dtype=np.intp)).values
+        )
+    assert measure_probes(scores, resampling=Resampling(resamples=20), n_permutations=5).n_items == 38
+
+    def nothing(prompts, choices, ids):
+        return Scores((), np.zeros((0, 3)), failures=dict.fromkeys(ids, "Expected finite logits."))
+
+    with pytest.raises(ValueError, match="Expected finite logits"):
+        probe_tables(items(), ks=(1,)).scored_by(nothing)

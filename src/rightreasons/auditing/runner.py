@@ -31,7 +31,7 @@ from rightreasons.auditing.page.asked import asked_of
 from rightreasons.auditing.page.items import items_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import percent, short_name
+from rightreasons.auditing.page.words import named_reasons, percent, short_name
 from rightreasons.auditing.plan import plan_lines
 from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
@@ -506,10 +506,9 @@ def _left_out_told(context: AuditContext) -> list[str]:
     lines = []
     for split in context.all_splits:
         if split.left_out:
-            named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in split.left_out[:3])
-            more = f"; and {len(split.left_out) - 3:,} more" if len(split.left_out) > 3 else ""
             whole = len(split) + len(split.left_out)
-            lines.append(f"{len(split):,} of {whole:,} items of {split.name} are audited; left out: {named}{more}")
+            named = named_reasons(split.left_out)
+            lines.append(f"{len(split):,} of {whole:,} items of {split.name} are audited; left out: {named}")
     return lines
 
 

@@ -59,6 +59,7 @@ class SuiteAnswers:
         matched: How the model's classes, or the stored answers, were matched with the suite's labels, in words; ""
             where the answers are texts.
         confidences: (n,) the confidence in each answer where that is known without probabilities, or None.
+        failures: Id of an example that the model could not answer -> why; it counts as a wrong answer.
     """
 
     name: str
@@ -70,6 +71,7 @@ class SuiteAnswers:
     spread: bool = False
     matched: str = ""
     confidences: NDArray[np.float64] | None = None
+    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def table(self) -> SuiteTable:
@@ -148,6 +150,7 @@ def measure_behavior(
     resampling: Resampling = Resampling(),
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
+    fail_fast: bool = True,
 ) -> SuiteAnswers:
     """Ask a classifier every example of a suite and score its answers.
 
@@ -162,6 +165,8 @@ def measure_behavior(
         resampling: Level of the intervals.
         progress: Whether to show a progress bar.
         out: A folder for the answers, from which a killed run resumes.
+        fail_fast: Whether an example that the model cannot read is an error (default); if not, it counts as a wrong
+            answer, and `failures` has its id and the reason.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.
@@ -187,9 +192,11 @@ def measure_behavior(
         batch_size=batch_size,
         progress=progress,
         out=out,
+        fail_fast=fail_fast,
     )
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-    return _classified(classifier.name, suite, *_completed(scores, examples, probabilities), match, resampling)
+    answers = _classified(classifier.name, suite, *_completed(scores, examples, probabilities), match, resampling)
+    return dataclasses.replace(answers, failures=scores.failures)
 
 
 def label_words(suite: Suite) -> tuple[str, ...]:

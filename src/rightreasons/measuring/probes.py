@@ -19,9 +19,10 @@ from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.analysis.probes.choice_paralysis import ChoiceParalysis, Drop, choice_paralysis
 from rightreasons.analysis.probes.option_order import ChoicesOnly, PositionBias, choices_only, position_bias
 from rightreasons.analysis.probes.prior_bias import PriorBias, prior_bias
-from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import as_ragged, check_count, check_ragged
 
@@ -44,7 +45,7 @@ KS = (1, 2, 4, 8)
 """Default numbers of choices that the fourth probe adds."""
 
 Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Any]
-"""(prompts, choices, ids) -> logits, as an array, `Ragged` or rows."""
+"""(prompts, choices, ids) -> logits, as an array, `Ragged` or rows, or `Scores`, which may lack items."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +69,11 @@ class ProbeTables:
         """Have the choices of all tables scored by one call.
 
         Args:
-            score: (prompts, choices, ids) -> logits.
+            score: (prompts, choices, ids) -> logits. Where it gives `Scores` with `failures`, an item that fails in one
+                table is left out of all, with the reason.
+
+        Raises:
+            ValueError: If no item has scores in all tables.
         """
         prompts: list[str] = []
         choices: list[list[str]] = []
@@ -77,8 +82,14 @@ class ProbeTables:
             prompts += table["prompt"][:]
             choices += table["choices"][:]
             ids += [f"{item}/{name}" for item in self.tables[ORIGINAL]["id"][:]]
-        rows = as_ragged(score(prompts, choices, ids), "scores")
-        size = len(self)
+        answers = score(prompts, choices, ids)
+        scored, left_out = self, dict[str, str]()
+        if isinstance(answers, Scores):
+            for each, reason in answers.failures.items():
+                left_out.setdefault(each.rpartition("/")[0], reason)
+            answers, scored = self._without(answers, left_out)
+        rows = as_ragged(answers, "scores")
+        size = len(scored)
         cuts = rows.offsets[::size]
         logits = {
             name: Ragged(
@@ -87,7 +98,22 @@ class ProbeTables:
             )
             for index, name in enumerate(self.tables)
         }
-        return ProbeScores(self.tables, self.ks, self.n_dropped, logits)
+        return ProbeScores(scored.tables, self.ks, self.n_dropped, logits, tuple(left_out.items()))
+
+    def _without(
+        self, answers: Scores, left_out: Mapping[str, str]
+    ) -> tuple[NDArray[np.float64] | Ragged, ProbeTables]:
+        """Return the logits, and the tables, of the items that have scores in all tables."""
+        if not left_out:
+            return answers.logits, self
+        items = self.tables[ORIGINAL]["id"][:]
+        keep = [row for row, item in enumerate(items) if item not in left_out]
+        if not keep:
+            raise ValueError(next(iter(left_out.values())))
+        place = {each: row for row, each in enumerate(answers.ids)}
+        order = np.array([place[f"{items[row]}/{name}"] for name in self.tables for row in keep], dtype=np.intp)
+        tables = {name: table.select(keep) for name, table in self.tables.items()}
+        return take_rows(answers.logits, order), dataclasses.replace(self, tables=tables)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,9 +122,11 @@ class ProbeScores(ProbeTables):
 
     Attributes:
         logits: Name of the table -> scores of its choices.
+        left_out: (id, reason) of the items that the scorer could not score in all tables.
     """
 
     logits: Mapping[str, Ragged]
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @functools.cached_property
     def confidences(self) -> Mapping[str, Ragged]:

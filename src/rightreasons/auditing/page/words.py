@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rightreasons.measuring.estimates import Estimate
@@ -111,3 +112,27 @@ def short_name(model: str) -> str:
     parts = path.resolve().parts
     plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
     return "/".join(parts[-2:]) if plain else parts[-1]
+
+
+def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:
+    """Name items that are left out, with the reasons: the first few, and how many more there are.
+
+    Example:
+        >>> named_reasons([("7", "it is empty."), ("9", "it is NaN.")], most=1)
+        '7: it is empty; and 1 more'
+    """
+    named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
+    return named + (f"; and {len(left_out) - most:,} more" if len(left_out) > most else "")
+
+
+def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Say in one sentence which items the model could not score, or nothing where it scored all.
+
+    Example:
+        >>> not_scored_told("items", 9, [("7", "it is NaN.")]), not_scored_told("items", 9, [])
+        (('9 of 10 items are scored; the others could not be: 7: it is NaN.',), ())
+    """
+    if not left_out:
+        return ()
+    whole = n_scored + len(left_out)
+    return (f"{n_scored:,} of {whole:,} {what} are scored; the others could not be: {named_reasons(left_out)}.",)

@@ -139,13 +139,16 @@ def choice_form(
 
 def read_choices(data: datasets.Dataset, form: ChoiceForm, name: str) -> tuple[list[str], list[list[str]], list[int]]:
     """Return the prompts, the choices and the labels of every row."""
-    prompts, choices = [], []
-    for row, item in enumerate(data.select_columns([*dict.fromkeys((*form.prompt, *form.choices))])):
+    names = [*dict.fromkeys((*form.prompt, *form.choices))]
+    table = data.select_columns(names).with_format("arrow")[:]
+    prompts, choices, marks = [], [], []
+    for row, cells in enumerate(zip(*(table.column(each).to_pylist() for each in names), strict=True)):
+        item = dict(zip(names, cells, strict=True))
         prompts.append(_prompt(item, form, row, name))
         choices.append(_choices(item, form, row, name))
+        marks.append(_marks(item, form))
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
-    marks = [_marks(item, form) for item in data.select_columns([form.choices[0]])]
     return prompts, choices, _labels(data, choices, marks, form, name)
 
 
@@ -170,6 +173,8 @@ def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
 
 def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
     content = [item[column] for column in form.choices] if len(form.choices) > 1 else item[form.choices[0]]
+    if isinstance(content, list) and len(content) > 1 and set(map(type, content)) == {str}:  # the usual case
+        return [choice.strip() for choice in content]
     lettered = _lettered(content)
     if lettered:  # {"A": …, "B": …}
         content = list(lettered.values())
@@ -242,14 +247,23 @@ def _read(
     values: Sequence[Any], choices: Sequence[Sequence[str]], marks: Sequence[Sequence[str]], form: ChoiceForm, name: str
 ) -> list[int]:
     labels = [-1] * len(values)
-    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*choices[row], *marks[row]))]
+    counted = set(map(type, values)) <= {int} and not any(marks)  # the usual case, with one reading
+    rows = [
+        row
+        for row, value in enumerate(values)
+        if (value != -1 if counted else not _is_no_label(value, (*choices[row], *marks[row])))
+    ]
     start = _start(values, rows, choices, form)
     readings: dict[str, list[int | None]] = {
-        "mark": [_position(str(_plain(values[row])), marks[row]) for row in rows],
-        "number": [_number(values[row], len(choices[row]), start or 0) for row in rows],
-        "letter": [_letter(values[row], len(choices[row])) for row in rows],
-        "text": [_text(values[row], choices[row]) for row in rows],
+        "number": [_number(values[row], len(choices[row]), start or 0) for row in rows]
     }
+    if not counted:
+        readings = {
+            "mark": [_position(str(_plain(values[row])), marks[row]) for row in rows],
+            **readings,
+            "letter": [_letter(values[row], len(choices[row])) for row in rows],
+            "text": [_text(values[row], choices[row]) for row in rows],
+        }
     complete = {way: reading for way, reading in readings.items() if None not in reading}
     if not complete:
         raise _unreadable(values, rows, readings, choices, dataclasses.replace(form, first_label=start or 0), name)

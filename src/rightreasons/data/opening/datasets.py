@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -504,8 +505,10 @@ def _assemble(
     arrays = [_as_type(values, schema.field(column).type) for column, (values, _) in made.items()]
     table = pa.Table.from_arrays(arrays, schema=schema)
     # Otherwise datasets would pickle and digest the whole table; its texts are those of `data`.
-    own = [values for values, _ in made.values() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
-    state = (data._fingerprint, *map(str, taken), str(info.features), str(arrays[0][:1]), own)
+    own = [column for column, (values, _) in made.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
+    content = [part.serialize() for part in table.select(own).to_batches()]
+    digest = hashlib.blake2b(b"".join(content), digest_size=16).hexdigest()
+    state = (data._fingerprint, *map(str, taken), str(info.features), str(arrays[0][:1]), digest)
     common = datasets.Dataset(table, info=info, split=data.split, fingerprint=datasets.fingerprint.Hasher.hash(state))
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:

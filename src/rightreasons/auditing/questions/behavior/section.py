@@ -8,7 +8,7 @@ from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate, GroupR
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import changes
-from rightreasons.auditing.page.words import level_percent, percent, short_name, written
+from rightreasons.auditing.page.words import level_percent, not_scored_told, percent, short_name, written
 from rightreasons.auditing.questions.behavior.finding import finding
 from rightreasons.auditing.questions.behavior.plots import behavior_heat_map, columns_of
 from rightreasons.auditing.questions.behavior.words import TYPES, expected_answer, movement, rule
@@ -63,6 +63,7 @@ class Behavior:
             resampling=context.resampling,
             progress=context.progress,
             out=context.folder("behavior", _digest(suite)),
+            fail_fast=context.fail_fast,
         )
         return behavior_result(answers, resampling=context.resampling, examples=options.examples)
 
@@ -122,6 +123,7 @@ def behavior_result(
             },
             "labels": answers.matched,
             "two_sentiments_spread_over_three": answers.spread,
+            "not_answered": [{"id": name, "reason": reason} for name, reason in answers.failures.items()],
             # Which of tens of thousands of cases pass is left to pass_rates.json of `rightreasons behavior`.
             "pass_rates": {name: value for name, value in answers.result.to_dict().items() if name != "passed"},
         },
@@ -332,7 +334,9 @@ def _limits(answers: SuiteAnswers) -> tuple[str, ...]:
         )
     if answers.spread:
         limits.append("A model of two sentiments was never taught what neutral is; expect it to fail there.")
-    return tuple(limits)
+    n_answered = answers.suite.n_examples - len(answers.failures)
+    told = not_scored_told("examples", n_answered, tuple(answers.failures.items()))
+    return (*limits, *(f"{line} They count as failed." for line in told))
 
 
 def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:

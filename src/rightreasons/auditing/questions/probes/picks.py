@@ -42,7 +42,8 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         folder = context.folder(part, context.primary.fingerprint, str(context.seed), f"{ks} {near} {none}")
 
         def answer(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
-            return choose(context.scorer, prompts, choices, ids=ids, progress=context.progress, out=folder)
+            how: dict[str, Any] = {"progress": context.progress, "out": folder, "fail_fast": context.fail_fast}
+            return choose(context.scorer, prompts, choices, ids=ids, **how)
 
         return answer
 

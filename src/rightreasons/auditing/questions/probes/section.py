@@ -13,7 +13,7 @@ from rightreasons.analysis.probes.choice_paralysis import Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
-from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
+from rightreasons.auditing.page.words import decimal, level_percent, not_scored_told, p_equals, percent, written
 from rightreasons.auditing.questions.probes import distractors, picks, plots
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
 from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
@@ -128,6 +128,7 @@ class Probes:
                 "distractors": None if answers.distractors is None else answers.distractors.to_dict(),
                 "orders": None if answers.orders is None else answers.orders.to_dict(),
                 "n_left_out": answers.scores.n_dropped,
+                "not_scored": [{"id": name, "reason": reason} for name, reason in answers.scores.left_out],
                 "sees_choices_together": answers.joint,
             },
             finding=finding(context, answers.figures, answers.orders, verdict),
@@ -172,7 +173,7 @@ def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
         prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
         which = options.orders if stored is None else "cyclic"
         orders = measure_option_order(
-            prompts, choices, labels, ids, score("orders", which), orders=which, resampling=context.resampling
+            prompts, choices, labels, ids, _whole(score("orders", which)), orders=which, resampling=context.resampling
         )
     figures = measure_probes(scores, joint=joint, resampling=context.resampling)
     added = None if near is None else measure_distractors(scores, near, resampling=context.resampling)
@@ -185,13 +186,29 @@ def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
 
     scorer, fingerprint = context.scorer, context.primary.fingerprint
     method = str(getattr(scorer, "method", ""))
-    settings: dict[str, Any] = {"batch_size": context.batch_size, "progress": context.progress}
+    settings: dict[str, Any] = {
+        "batch_size": context.batch_size,
+        "progress": context.progress,
+        "fail_fast": context.fail_fast,
+    }
 
     def score(part: str, *depends: str) -> Score:
         folder = context.folder(part, fingerprint, str(context.seed), method, *depends)
-        return lambda prompts, choices, ids: choose(scorer, prompts, choices, ids=ids, out=folder, **settings).logits
+        return lambda prompts, choices, ids: choose(scorer, prompts, choices, ids=ids, out=folder, **settings)
 
     return score, is_joint(scorer)
+
+
+def _whole(score: Score) -> Score:
+    """Return the logits alone, of a scorer that must not fail: each of its items was scored in another order."""
+
+    def logits(*items: Any) -> Any:
+        scores = score(*items)
+        for reason in getattr(scores, "failures", {}).values():
+            raise ValueError(reason)
+        return getattr(scores, "logits", scores)
+
+    return logits
 
 
 # ------------------------------------------------------------------------------------------------------------- telling
@@ -561,4 +578,4 @@ def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
         limits.append(f"The data has too few different choices to add {ks} to each item.")
     if answers.scores.n_dropped:
         limits.append(f"{answers.scores.n_dropped:,} items without a label or with equal choices are left out.")
-    return tuple(limits)
+    return (*limits, *not_scored_told("items", len(answers.scores), answers.scores.left_out))
