@@ -95,9 +95,9 @@ floors:
 	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv torch
 	grep '^torch==' constraints.txt > $(FLOORS)/torch.txt
 	$(FLOORS)/bin/uv pip compile --quiet --resolution lowest-direct --override $(FLOORS)/torch.txt --python $(FLOORS)/bin/python \
-		--extra models --extra spaces --extra wordnet pyproject.toml --output-file $(FLOORS)/floors.txt
+		--extra models --extra server --extra spaces --extra wordnet pyproject.toml --output-file $(FLOORS)/floors.txt
 	$(FLOORS)/bin/uv pip install --quiet --python $(FLOORS)/bin/python -c $(FLOORS)/floors.txt \
-		-e '.[models,spaces,wordnet]' pytest hypothesis scikit-learn captum torchmetrics netcal build hatchling
+		-e '.[models,server,spaces,wordnet]' pytest hypothesis scikit-learn captum torchmetrics netcal build hatchling
 	OMP_NUM_THREADS=1 nice $(FLOORS)/bin/python -m pytest -q tests/foundations tests/analysis tests/models tests/measuring \
 		tests/modules tests/training
 

@@ -286,25 +286,29 @@ def test_bad_input(tmp_path) -> None:
 
 
 def test_an_example_that_fails_counts_as_a_wrong_answer(tmp_path) -> None:
-    """One that passed fails where its forward pass ends in an error; the others are as they were."""
-    classifier = load_classifier(save_tiny_classifier(tmp_path / "model"))
+    """What passed, and its forward pass now ends in an error, fails; the others are as they were."""
+    classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("non-hateful", "hateful")))
     options = {"progress": False, "resampling": Resampling(resamples=10)}
     usual = measure_behavior(classifier, HATE, **options)
-    row = next(row for row, passed in enumerate(usual.result.passed) if passed)
-    broken = list(HATE.examples())[row]
-    ids = classifier.tokenizer(broken[HATE.text_columns[0]])["input_ids"]
+    rows = list(HATE.examples())
+    tokens = [classifier.tokenizer(row["text"])["input_ids"] for row in rows]
+    broken = tokens[next(row for row, passed in enumerate(usual.result.passed) if passed)]
+    bad = [place for place, each in enumerate(tokens) if each == broken]
+    assert 0 < len(bad) < len(rows)
     forward = classifier.model.forward
 
     def fails(input_ids=None, **inputs):
-        if any(mine[: len(ids)].tolist() == ids for mine in input_ids):
+        if any(mine[: len(broken)].tolist() == broken for mine in input_ids):
             raise RuntimeError("Expected another text.")
         return forward(input_ids=input_ids, **inputs)
 
     classifier.model.forward = fails
-    with pytest.raises(RuntimeError, match="Expected another text"):
+    with pytest.raises(ValueError, match="that can read every item, .* Expected another text"):
         measure_behavior(classifier, HATE, **options)
     tested = measure_behavior(classifier, HATE, fail_fast=False, **options)
-    assert list(tested.failures) == [broken["id"]]
-    assert "Expected another text." in tested.failures[broken["id"]]
-    changed = [now == before for now, before in zip(tested.result.passed, usual.result.passed, strict=True)]
-    assert changed == [place != row for place in range(len(changed))]
+    assert list(tested.failures) == [rows[place]["id"] for place in bad]
+    assert all("Expected another text." in reason for reason in tested.failures.values())
+    before = [bool(passed) for passed in usual.result.passed]
+    assert [bool(passed) for passed in tested.result.passed] == [
+        passed and place not in bad for place, passed in enumerate(before)
+    ]
