@@ -1,6 +1,6 @@
 """Simulate every p-value and interval of the package, and write docs/validity.md.
 
-    python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write]
+    python -m benchmarks.validity [--simulations 2000] [--only FUNCTION … | --missing] [--write] [--jobs 2]
 
 Each scenario draws data whose truth is known. A p-value must reject at .01, .05 and .1 no more often than that and,
 where it is not that of an exact test on few values, no less than half as often. An interval at .95 must hold the truth
@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.validity.questions import EXEMPT
 from benchmarks.validity.registry import SCENARIOS
 from benchmarks.validity.scenario import LEVELS, Tally, n_drawn, simulate
+
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 
 PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
@@ -110,7 +113,8 @@ def write(tallies: list[Tally], *, keep: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=2000)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
+    parser.add_argument("--engine", help="where they run, as for `rightreasons learn run`")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--only", nargs="*", help="functions to simulate; all by default")
     chosen.add_argument("--missing", action="store_true", help="simulate what the page lacks, or has of fewer draws")
@@ -126,15 +130,18 @@ def main() -> None:
     elif options.missing:
         places = missing(PAGE.read_text("utf-8"), options.simulations)
     some = bool(options.only or options.missing)
-    started, tallies = time.perf_counter(), []
-    with ProcessPoolExecutor(options.processes) as pool:
-        for place, part in zip(places, pool.map(run, places, [options.simulations] * len(places)), strict=True):
-            tallies += part
-            short = [f"{one.figure or 'interval'} {one.verdict}" for one in part if one.problem]
-            told = "; ".join(short) or "holds"
-            print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
-            if options.write and some:
-                write(part, keep=True)
+    started, parts = time.perf_counter(), dict[int, list[Tally]]()
+    engine = EngineOptions(options.engine, options.jobs)
+    task = functools.partial(run, n_simulations=options.simulations)
+    for number, part in run_tasks(task, places, options=engine, progress=False):
+        place = places[number]
+        parts[place] = part
+        short = [f"{one.figure or 'interval'} {one.verdict}" for one in part if one.problem]
+        told = "; ".join(short) or "holds"
+        print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {told}", file=sys.stderr, flush=True)
+        if options.write and some:
+            write(part, keep=True)
+    tallies = [tally for place in sorted(parts) for tally in parts[place]]
     print(tables(tallies))
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if options.write and not some:
