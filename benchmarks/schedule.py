@@ -88,7 +88,7 @@ def costs() -> Costs:
 def rows() -> list[Row]:
     unit = costs()
     return [
-        Row("predictions", ITEMS, unit.predict * ITEMS),
+        Row("predictions", ITEMS, max(unit.predict, 1.0) * ITEMS),
         Row(f"attributions ({unit.nodes:.1f} nodes)", GRADIENT_ITEMS, unit.nodes * unit.node * GRADIENT_ITEMS),
         Row("causal test of cues (at most 5 passes)", GRADIENT_ITEMS, 5 * GRADIENT_ITEMS),
         Row("Fisher information, two labels", GRADIENT_ITEMS, unit.fisher * GRADIENT_ITEMS),

@@ -110,9 +110,12 @@ def main() -> None:
     parser.add_argument("--csv-rows", type=int, default=1_000_000, help="rows of the csv file, read by Python's reader")
     parser.add_argument("--cue-rows", type=int, default=1_000_000, help="rows of the one file of multiple choice")
     parser.add_argument("--only", nargs="*", choices=WHAT, default=list(WHAT), help="what to measure; all by default")
+    parser.add_argument("--leave-out", default="", help="what not to measure, by a word of its name")
     parser.add_argument("--work", type=Path, default=Path("runs/streaming"))
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
+    if options.leave_out:
+        options.only = [name for name in options.only if options.leave_out not in name]
     folder = options.work / str(options.rows)
     kinds = {WHAT[name][0] for name in options.only}
     write(folder, kinds, options.rows, options.files, {"csv": options.csv_rows, "cues": options.cue_rows})
