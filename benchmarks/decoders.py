@@ -124,7 +124,7 @@ def scorer_of(name: str, tokenizer, folder: Path) -> CausalLM:
     return scorer
 
 
-def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str, float]:
+def classes(classifier: Classifier, texts: list[str], repeats: int, explain: bool) -> dict[str, float]:
     encoded = encode(classifier.tokenizer, texts, max_length=classifier.max_length)
     padded = [pad(encoded, b, classifier.device) for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)]
 
@@ -168,16 +168,20 @@ def classes(classifier: Classifier, texts: list[str], repeats: int) -> dict[str,
                 logits = model(inputs_embeds=embeddings, attention_mask=inputs["attention_mask"]).logits
                 torch.autograd.grad(logits[:, 0].sum(), embeddings)
 
-    first = integrated_gradients(classifier, texts, method="gauss_legendre", steps=1, progress=False).explained
-    floor()
-    return {
+    found = {
         "predict / bare forward passes": ratio(lambda: predict(classifier, texts, **options), bare, repeats),
         "Fisher, two classes / bare forward passes": ratio(
             lambda: fisher_information(classifier, texts, **options), bare, repeats
         ),
         "forward and backward / bare forward passes": ratio(both_ways, bare, repeats),
-        **explained(ours, lambda: captum_scores(classifier, texts, first, by_length=False, **nodes), floor, repeats),
     }
+    if not explain:
+        return found
+    first = integrated_gradients(classifier, texts, method="gauss_legendre", steps=1, progress=False).explained
+    floor()
+    return found | explained(
+        ours, lambda: captum_scores(classifier, texts, first, by_length=False, **nodes), floor, repeats
+    )
 
 
 def encoder_choices(prompts: list[str], choices: list[list[str]], repeats: int) -> dict[str, float]:
@@ -224,7 +228,11 @@ def causal(scorer: CausalLM, prompts: list[str], choices: list[list[str]], repea
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="encoder,llama,qwen3", help="comma-separated models")
-    parser.add_argument("--parts", default="choices,classes", help="what is measured")
+    parser.add_argument(
+        "--parts",
+        default="choices,classes",
+        help="what is measured: choices, classes, or fisher, which is classes without attributions",
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--layers", type=int, default=2, help="layers of the decoders that classify")
     parser.add_argument("--texts", type=int, default=128, help="texts to classify and to explain")
@@ -250,9 +258,9 @@ def main() -> None:
                 print(f"  {sum(p.numel() for p in scorer.model.parameters()) / 1e6:.0f} million parameters")
                 found = causal(scorer, prompts, choices, options.repeats)
                 del scorer
-            if "classes" in options.parts:
+            if "classes" in options.parts or "fisher" in options.parts:
                 classifier = classifier_of(name, tokenizer, Path(folder) / "classes", options.layers)
-                found |= classes(classifier, texts, options.repeats)
+                found |= classes(classifier, texts, options.repeats, "classes" in options.parts)
         for what, size in found.items():
             print(f"| {name} | {what} | {size:.2f} | {TARGETS[what]} |", flush=True)
 
