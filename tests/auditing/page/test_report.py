@@ -224,6 +224,17 @@ def test_sources_terms_and_tables_are_links():
     assert set(terms) <= set(re.findall(r'id="(term-[a-z-]+)"', html))
 
 
+def test_links_lead_to_parts_of_the_page():
+    """Also where there is no table of items, and on pages without a first screen."""
+    finding = Finding("is sure.", "Read.", actions=(Action("Read the errors.", link="#items"),))
+    result = SectionResult(Verdict("bad", "Sure", "Its pass rate is low."), (headline(),), (), finding=finding)
+    outcomes = [Outcome("toy", "Is it a toy?", "answered", "", result)]
+    said = {"title": "T", "heading": "H", "facts": [("on", "toys")], "made": [("Seed", "0")]}
+    for subject in ("it", ""):
+        html = render_page(outcomes=outcomes, subject=subject, **said)
+        assert set(re.findall(r'href="#([^"]+)"', html)) <= set(re.findall(r' id="([^"]+)"', html))
+
+
 def test_every_address_is_one():
     for work, address in WORKS.items():
         assert re.fullmatch(r"https://[a-z.]+/[^\s<>]+", address), work
