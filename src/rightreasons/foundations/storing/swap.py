@@ -72,15 +72,22 @@ def finish_swap(folder: Path) -> None:
     swap = folder / SWAP
     if not swap.is_dir():
         return
-    stale: list[str] = []
-    with contextlib.suppress(FileNotFoundError, ValueError):
+    try:
         stale = json.loads((swap / _STALE).read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        stale = []
     for path in sorted(swap.rglob("*")):
-        if path.is_file() and path.name != _STALE:
-            place = folder / path.relative_to(swap)
+        place = folder / path.relative_to(swap)
+        if path.is_file() and path.name != _STALE and _is_inside(place, folder):
             place.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # another process finishes it too
                 path.replace(place)
-    for name in stale:
-        (folder / name).unlink(missing_ok=True)
+    for name in stale if isinstance(stale, list) else ():
+        if isinstance(name, str) and _is_inside(folder / name, folder):
+            (folder / name).unlink(missing_ok=True)
     shutil.rmtree(swap, ignore_errors=True)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a file lies in a folder; one that came from elsewhere may name files, and hold links, outside it."""
+    return path.parent.resolve().is_relative_to(folder.resolve())
