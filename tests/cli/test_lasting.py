@@ -39,6 +39,15 @@ def asked(monkeypatch):
     return batches
 
 
+@pytest.fixture
+def in_the_foreground():
+    """A shell without job control starts what runs in the background with SIGINT ignored, and so may the tests be."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("in_the_foreground")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, monkeypatch, name):
     number, counted = getattr(signal, name), Items.asked
