@@ -47,6 +47,16 @@ def figures(*keys: str):
     return draw
 
 
+def sure(rng: np.random.Generator, seed: int) -> Outcome:
+    """A model that is sure, too sure by one point, and seldom wrong."""
+    confidence = 0.5 + 0.5 * rng.beta(20, 1, size=24)
+    right = rng.random(24) < confidence - 0.01
+    probabilities = np.stack((confidence, 1 - confidence), axis=1)
+    items = JudgedItems.of(np.log(probabilities), np.where(right, 0, 1))
+    found = measure_figures(items, tuple(_SURE), resampling=few(seed))
+    return {key: ends(estimate, _SURE[key]) for key, estimate in found.items()}
+
+
 def by_class(rng: np.random.Generator, seed: int) -> Outcome:
     found = measure_classes(judged(rng, N_ITEMS), resampling=few(seed))
     rare = next(one for one in found if one.label == 2)
@@ -146,6 +156,8 @@ _TRUTH = {
 }  # fmt: skip
 _RARE = {"precision": 0.6046, "recall": 0.5211, "f1": 0.5597, "confidence": 0.7124, "surplus": -0.0166}
 _RISK = 0.2255
+# The gap by design; the Brier score by 10^8 draws.
+_SURE = {"confidence_gap": 0.01, "brier": 0.0645}
 
 SCENARIOS = (
     Scenario(
@@ -167,6 +179,12 @@ SCENARIOS = (
         figures("smooth_ece"),
         known={"smooth_ece": _NOISE},
         slow=True,
+    ),
+    Scenario(
+        "measure_figures",
+        "24 items of two classes, a model that is too sure by a point and seldom errs",
+        sure,
+        conservative=True,
     ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
     Scenario("measure_risk", "the surer half of 150 items", risk),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rightreasons.auditing.page.parts import Headline
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.calibration import (
@@ -17,6 +18,7 @@ from rightreasons.measuring.calibration import (
     measure_risk,
     paired_test,
 )
+from rightreasons.measuring.estimates import FigureText
 from rightreasons.measuring.options import CalibrationOptions
 from rightreasons.training import compute_metrics
 
@@ -79,6 +81,34 @@ def test_choices_of_different_numbers_have_no_figures_by_class():
 def test_an_impossible_label_has_no_log_loss():
     items = JudgedItems.of(np.array([[0.0, -np.inf], [1.0, 0.0]]), np.array([1, 0]))
     assert measure_figures(items, ["nll"])["nll"].value is None
+
+
+def test_a_sure_model_that_never_errs_shows_no_gap():
+    """All of 24 answers are right at a confidence of 99.3 %: resampling knows of no error, and would be sure of it."""
+    items = JudgedItems.of(np.log(np.tile([0.993, 0.007], (24, 1))), np.zeros(24, dtype=int))
+    figures = measure_figures(items, ["confidence_gap", "brier", "nll", "aurc", "auroc"], resampling=FEW)
+    gap, brier = figures["confidence_gap"], figures["brier"]
+    # With an item at each bound the mean is 24 * -0.007 / 26, the mean square (24 * 0.007^2 + 2) / 26; t(25) = 2.0595.
+    center, square = 24 * -0.007 / 26, (24 * 0.007**2 + 2) / 26
+    half = 2.0595 * np.sqrt((square - center**2) / 26)
+    assert gap.value == pytest.approx(-0.007)
+    assert (gap.low, gap.high) == pytest.approx((center - half, center + half), abs=1e-5)
+    assert brier.low == 0 < 0.15 < brier.high
+    for key in ("nll", "aurc"):
+        assert figures[key].value is not None
+        assert not figures[key].has_interval
+        assert figures[key].method == "fewer than 5 answers are wrong, so without interval"
+    assert figures["auroc"].value is None
+    text = FigureText("Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats")
+    assert Headline.of("nll", text, figures["nll"]).no_interval == figures["nll"].method
+
+
+def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
+    logits = np.log(np.tile([0.8, 0.2], (30, 1)))
+    for n_wrong, known in ((4, False), (5, True)):
+        labels = np.r_[np.ones(n_wrong, dtype=int), np.zeros(30 - n_wrong, dtype=int)]
+        figures = measure_figures(JudgedItems.of(logits, labels), ["nll", "aurc", "e_aurc", "auroc"], resampling=FEW)
+        assert {estimate.has_interval for estimate in figures.values()} == {known}
 
 
 def test_classes_the_most_frequent_first(items):

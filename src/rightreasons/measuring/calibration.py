@@ -41,6 +41,11 @@ SLOW_RESAMPLES = 100
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
 
+MIN_ERRORS = 5
+"""With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it."""
+
+FEW_ERRORS = f"fewer than {MIN_ERRORS} answers are wrong, so without interval"
+
 SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
 """The figures that a temperature may change."""
 
@@ -129,6 +134,9 @@ class Figure(FigureText):
         by_class: Whether it needs the same classes in every item.
         binned: Options of `calibration_error`, for a figure that is one.
         values: Gives (N,) values whose mean the figure is.
+        bounds: Smallest and largest possible value, if they are known: then the interval is that of `bounded_mean`,
+            which stays honest where a model that is sure errs rarely, or not at all.
+        needs_errors: Whether its interval depends on how the wrong answers fare, of which it takes `MIN_ERRORS`.
         of_top: Computes it from the top labels, or returns None where it is undefined; the items are resampled.
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
         slow: Whether it takes milliseconds each time, so that fewer resamples are made.
@@ -141,6 +149,8 @@ class Figure(FigureText):
     by_class: bool = False
     binned: Mapping[str, Any] | None = None
     values: Callable[[JudgedItems], Floats] | None = None
+    bounds: tuple[float, float] | None = None
+    needs_errors: bool = False
     of_top: Callable[[TopLabel], float | None] | None = None
     basic: bool = False
     slow: bool = False
@@ -166,16 +176,31 @@ class Figure(FigureText):
             result = _binned(items, n_bins, resampling, **self.binned)
             return estimate_of(result.ece, result.interval)
         if self.values is not None:
-            values = self.values(items)
-            # A label of probability 0 makes the log loss infinite.
-            return (mean(values, resampling) if np.isfinite(values).all() else None) or Estimate(None)
+            return self._mean(items, self.values(items), resampling)
         return self._resampled(items.top, resampling)
+
+    def _mean(self, items: JudgedItems, values: Floats, resampling: Resampling) -> Estimate:
+        # A label of probability 0 makes the log loss infinite.
+        if not len(values) or not np.isfinite(values).all():
+            return Estimate(None)
+        value = float(values.mean())
+        if self.bounds is not None:
+            low, high = self.bounds
+            level = resampling.level
+            return estimate_of(
+                value, intervals.bounded_mean(np.clip(values, low, high), low=low, high=high, confidence_level=level)
+            )
+        if self.needs_errors and _few_errors(items.top):
+            return Estimate(value, method=FEW_ERRORS)
+        return mean(values, resampling) or Estimate(None)
 
     def _resampled(self, top: TopLabel, resampling: Resampling) -> Estimate:
         of_top = self.of_top
         value = None if of_top is None else of_top(top)
         if of_top is None or value is None:
             return Estimate(None)
+        if self.needs_errors and _few_errors(top):
+            return Estimate(value, method=FEW_ERRORS)
         most = min(max(100, MAX_WORK // len(top)), SLOW_RESAMPLES if self.slow else MAX_WORK)
         fewer = resampling.at_most(most)
         interval = intervals.bootstrap(
@@ -439,8 +464,9 @@ def paired_test(
     """Test whether two models have the same figure on the same items.
 
     Args:
-        key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean over items by the paired bootstrap, and
-            "ece" by swapping the models at random in each item.
+        key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean of values with known bounds by
+            `paired_means`, another mean by the paired bootstrap, and "ece" by swapping the models at random in each
+            item.
         first: The items as the first model judges them.
         second: The same items, in the same order, as the second model judges them.
         options: Number of bins.
@@ -451,7 +477,12 @@ def paired_test(
     """
     if key == "accuracy":
         return paired_accuracy(first.top.correct, second.top.correct, resampling)
-    values = FIGURES[key].values
+    values, bounds = FIGURES[key].values, FIGURES[key].bounds
+    if values is not None and bounds is not None:
+        low, high = bounds
+        # A sum of squares may exceed its bound by a rounding error.
+        one, two = (np.clip(values(items), low, high) for items in (first, second))
+        return intervals.paired_means(one, two, low=low, high=high, resampling=resampling)
     if values is not None:
         return intervals.paired_bootstrap(values(first), values(second), resampling=resampling)
     fewer = resampling.at_most(max(200, MAX_WORK // len(first)))
@@ -471,6 +502,10 @@ def paired_test(
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _few_errors(top: TopLabel) -> bool:
+    return int((~top.correct).sum()) < MIN_ERRORS
 
 
 def _binned(items: JudgedItems, n_bins: int, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
@@ -573,6 +608,7 @@ FIGURES: Mapping[str, Figure] = {
         "Mean confidence minus accuracy: above 0 the model is over-confident, below 0 under-confident.",
         "Counted",
         values=lambda items: items.top.confidence - items.top.correct,
+        bounds=(-1.0, 1.0),
     ),
     "ece": Figure(
         "Calibration error (ECE)",
@@ -651,6 +687,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         by_class=True,
         values=lambda items: ((items.table - np.eye(items.table.shape[1])[items.top.labels]) ** 2).sum(axis=1),
+        bounds=(0.0, 2.0),
     ),
     "brier_of_answers": Figure(
         "Brier score of the confidence",
@@ -659,6 +696,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         answers=True,
         values=lambda items: (items.top.confidence - items.top.correct) ** 2,
+        bounds=(0.0, 1.0),
     ),
     "brier_reliability": Figure(
         "Brier: reliability",
@@ -701,6 +739,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         of_answers="Mean of −log of the chance that the confidence gave to what came: right, or wrong.",
         values=lambda items: -label_log_probability(items.logits, items.top.labels),
+        needs_errors=True,
     ),
     "aurc": Figure(
         "AURC",
@@ -708,6 +747,7 @@ FIGURES: Mapping[str, Figure] = {
         "Geifman & El-Yaniv 2017",
         better="lower",
         of_top=lambda top: selective_of(top).aurc,
+        needs_errors=True,
     ),
     "e_aurc": Figure(
         "Excess AURC",
@@ -715,6 +755,7 @@ FIGURES: Mapping[str, Figure] = {
         "Geifman et al. 2019",
         better="lower",
         of_top=lambda top: selective_of(top).e_aurc,
+        needs_errors=True,
     ),
     "auroc": Figure(
         "AUROC of confidence",
@@ -722,6 +763,7 @@ FIGURES: Mapping[str, Figure] = {
         "Hendrycks & Gimpel 2017",
         better="higher",
         of_top=lambda top: selective_of(top).auroc,
+        needs_errors=True,
     ),
 }
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""

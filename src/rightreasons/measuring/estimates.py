@@ -21,7 +21,7 @@ class Estimate(Result):
         low: Lower end of the interval; None where there is none.
         high: Upper end of the interval; None where there is none.
         level: Confidence level of the interval.
-        method: How the interval was made, in words.
+        method: How the interval was made, in words; without an interval, why there is none.
     """
 
     value: float | None

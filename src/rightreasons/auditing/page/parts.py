@@ -64,7 +64,9 @@ class Headline(Result):
         cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
     ) -> Headline:
         """Join an estimate with the text of its figure; where the interval is undefined, the headline says so."""
-        reason = no_interval or ("" if estimate.has_interval else "undefined for these items, so without interval")
+        reason = no_interval
+        if not estimate.has_interval:
+            reason = reason or estimate.method or "undefined for these items, so without interval"
         return cls(key, text.name, estimate, text.definition, text.source, text.unit, text.better, split, n, reason)
 
 
