@@ -26,7 +26,7 @@ from rightreasons.foundations.label_names import match_labels
 from rightreasons.foundations.ragged import take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, counted
 from rightreasons.foundations.storing.swap import swapped_in
 from rightreasons.measuring.calibration import (
     FIGURES,
@@ -528,7 +528,7 @@ def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: Compared
     first, second = percent(accuracy.first.value or 0.0), percent(accuracy.second.value or 0.0)
     summary = (
         f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
-        f"{comparison.second} in {second}; {compared.first_right:,} items only the first gets right, "
+        f"{comparison.second} in {second}; {counted(compared.first_right, 'item')} only the first gets right, "
         f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
     )
     if not accuracy.winner:
@@ -566,7 +566,8 @@ def _figure_table(comparison: Comparison, compared: ComparedSplit) -> p.Table:
         rows=tuple(
             (f.name, *_amounts(f), f.p_value, f.holm_p_value, f.test, _winner(comparison, f)) for f in compared.figures
         ),
-        note=f"On {compared.n_items:,} items that both reports hold ({compared.n_only_first:,} are in the first alone, "
+        note=f"On {counted(compared.n_items, 'item')} that both reports hold ({compared.n_only_first:,} are in "
+        "the first alone, "
         f"{compared.n_only_second:,} in the second alone).",
         source="McNemar 1947; Efron & Tibshirani 1993; Fisher 1935; definitions as in the audits",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from rightreasons.auditing.page.words import written
 from rightreasons.auditing.schema import check_audit
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, counted
 from rightreasons.measuring.estimates import Estimate
 
 ENDS = ("value", "low", "high", "n")
@@ -47,7 +47,7 @@ class AuditFigure(Result):
     @property
     def in_words(self) -> str:
         """The figure, its interval, and on what it was computed."""
-        items = "" if self.n is None else f" on {self.n:,} items"
+        items = "" if self.n is None else f" on {counted(self.n, 'item')}"
         return f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.analysis.tokens import WORD_PATTERN
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.auditing.context import AuditContext
@@ -55,7 +56,7 @@ def plan_lines(
         return ()
     names = ", ".join(section.question for section in asked)
     count = f"{len(asked)} {'question' if len(asked) == 1 else 'questions'} ({names})"
-    line = f"{count} about {len(context.primary):,} items of {context.primary.name}"
+    line = f"{count} about {counted(len(context.primary), 'item')} of {context.primary.name}"
     others = [split.name for split in context.comparisons]
     line += f", and {', '.join(others)}" if others else ""
     if context.server is not None:

@@ -19,6 +19,7 @@ from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import one_or_more
 from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_logits, check_ragged, check_scores
 from rightreasons.measuring.requests import ITEMS, StoredAnswers
 
@@ -293,7 +294,7 @@ def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: s
     if len(read) != len(ids):
         raise ValueError(
             f"Expected one prediction per item of {where} in {path}, {len(ids):,}, or ids of these items, but got "
-            f"{len(read):,} predictions."
+            f"{counted(len(read), 'prediction')}."
         )
     return ids
 

@@ -52,6 +52,21 @@ def _is_of_network(error: BaseException) -> bool:
     return any(kind.__module__.partition(".")[0] in _CLIENTS for kind in type(error).__mro__)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write a number with its noun.
+
+    Args:
+        number: The number.
+        one: The noun, perhaps with its verb, behind 1.
+        many: The same behind other numbers; by default `one` with an s.
+
+    Example:
+        >>> counted(1, "item"), counted(2_000, "item"), counted(0, "text was", "texts were")
+        ('1 item', '2,000 items', '0 texts were')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def in_one_sentence(error: BaseException) -> str:
     r"""Write an error in one line.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.foundations.sentences import counted
+
 if TYPE_CHECKING:
     import datasets
 
@@ -36,7 +38,8 @@ def open_items(
     if len(items) == 0:
         raise ValueError(f"Expected items with a label in {dataset}, but none of split {name!r} has one.")
     without = len(splits[name]) - len(items)
-    return items, name if without == 0 else f"{name} without {without:,} items that have no label"
+    left_out = counted(without, "item that has", "items that have")
+    return items, name if without == 0 else f"{name} without {left_out} no label"
 
 
 def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:

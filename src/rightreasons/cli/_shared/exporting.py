@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.foundations.sentences import counted
+
 if TYPE_CHECKING:
     from rightreasons.auditing.options import AuditOptions
     from rightreasons.measuring.requests import ChoiceRequest
@@ -59,7 +61,7 @@ def exported_suite(name: str, *, data_dir: str | None, max_cases: int | None, se
     requests = suite_requests(suite)
     flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(seed)]
     read_by = shlex.join(["rightreasons", "behavior", name, *flags])
-    return Exported(requests, requests[0].choices, f"{suite.n_cases:,} cases", read_by)
+    return Exported(requests, requests[0].choices, f"{counted(suite.n_cases, 'case')}", read_by)
 
 
 def exported_items(
@@ -109,7 +111,7 @@ def exported_items(
     return Exported(
         requests=requests,
         label_names=names,
-        about=f"{len(items):,} items",
+        about=f"{counted(len(items), 'item')}",
         read_by="rightreasons audit",
         examples=examples_of(splits, task, wording.shots),
         fields=kept_fields(items),

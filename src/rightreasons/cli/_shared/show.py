@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rightreasons.foundations.sentences import counted
+
 if TYPE_CHECKING:
     from rightreasons.auditing.comparison import Comparison
     from rightreasons.auditing.page.parts import Estimate
@@ -63,7 +65,7 @@ def write_figures(file: Path | None, figures: object) -> None:
 def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
     """Print the pass rate of each functionality, the means by class and type, and the mean, of each model."""
     suite = tested[0].suite
-    typer.secho(f"{suite.name}: {suite.n_cases:,} cases, {suite.n_examples:,} examples", bold=True)
+    typer.secho(f"{suite.name}: {counted(suite.n_cases, 'case')}, {counted(suite.n_examples, 'example')}", bold=True)
     for each in tested:
         if len(tested) > 1:
             typer.echo("")

@@ -12,6 +12,7 @@ from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Limit, Resamples, Seed, Split
 from rightreasons.data.opening.options import ConfidenceOptions, SourceOptions
 from rightreasons.foundations.choices import TASKS
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.confidence.options import SOURCES
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.servers.options import ServerOptions
@@ -105,7 +106,7 @@ def confidence(
         elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
-    typer.secho(f"{', '.join(files)}: {measured.n_items:,} items ({table.used})", bold=True)
+    typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
     show(measured)
     write_figures(out, {**measured.to_dict(), **figures})
 
@@ -165,7 +166,7 @@ def show(measured: ConfidenceMeasurement) -> None:
                 f"p = {p_value(test.p_value)}, corrected for all pairs {p_value(pair.p_holm[key])}"
             )
     for group, (n_items, figures) in measured.groups.items():
-        typer.echo(f"\n{group or '(no group)'} ({n_items:,} items)")
+        typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")
         for name, estimates in figures.items():
             said = ", ".join(f"{_short(FIGURES[key].name)} {figure_cell(each)}" for key, each in estimates.items())
             typer.echo(f"  {name}: {said}")

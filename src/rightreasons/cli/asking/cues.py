@@ -10,6 +10,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Limit, Seed
 from rightreasons.data.opening.options import SourceOptions
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import CuesOptions
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def cues(
     figures = measure_cues(
         items, options=options, resampling=Resampling(confidence_level, seed=seed), n_permutations=n_permutations
     )
-    typer.secho(f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {len(items):,} items", bold=True)
+    typer.secho(
+        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
+    )
     _show_table(figures, top)
     column = options.groups_column or GROUPS
     _show_classifier(figures, None if items.groups is None else column)
@@ -89,7 +92,8 @@ def _show_classifier(figures: CueFigures, column: str | None) -> None:
     if figures.pairs_are_torn:
         typer.secho(
             f"Warning: that is below guessing, as it is where items that belong together are in different folds; "
-            f"{figures.n_twins:,} items offer the same choices as another item: name the column that says which items "
+            f"{counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another item: name "
+            "the column that says which items "
             "belong together with --groups-column.",
             err=True,
             fg="yellow",

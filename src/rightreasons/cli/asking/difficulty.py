@@ -13,6 +13,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, Model, Open, Out
 from rightreasons.cli.asking.audit import ASKED, run_audit
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import DifficultyOptions
 
 if TYPE_CHECKING:
@@ -72,4 +73,4 @@ def _show(result: AuditResult, top: int) -> None:
             typer.echo(f"{'':>31}{text[:LONGEST]}{'…' if len(text) > LONGEST else ''}")
             if ". " in example.note:
                 typer.echo(f"{'':>31}{example.note.split('. ', 1)[1]}")
-    typer.echo(f"\nRanking of {len(rows):,} items: {result.out / RANKING}")
+    typer.echo(f"\nRanking of {counted(len(rows), 'item')}: {result.out / RANKING}")

@@ -11,6 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Resamples, Seed
 from rightreasons.data.opening.options import JudgmentOptions
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.analysis.probes.judges import Preference
@@ -61,7 +62,7 @@ def judges(
     typer.secho(f"{file}: {measured.n_rows:,} judgments{without}", bold=True)
     nulls: dict[str, str] = {}
     for name, bias in measured.judges.items():
-        typer.echo(f"\n{name} ({bias.n_pairs:,} pairs)")
+        typer.echo(f"\n{name} ({counted(bias.n_pairs, 'pair')})")
         for key, words in FIGURES.items():
             figure: Preference | None = getattr(bias, key)
             if figure is not None:
@@ -78,4 +79,5 @@ def _figure(figure: Preference) -> str:
 
     tested = "" if figure.p_value is None else f"  p = {p_value(figure.p_value)}"
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
-    return f"{figure.value:+.3f} {ends}{tested}  ({figure.n_pairs:,} pairs of {figure.n_items:,} items)"
+    about = f"{counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')}"
+    return f"{figure.value:+.3f} {ends}{tested}  ({about})"

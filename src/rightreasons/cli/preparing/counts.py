@@ -12,6 +12,7 @@ from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import FiguresFile, LabelColumn
 from rightreasons.foundations.choices import FEATURES
 from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.sentences import counted
 
 app = command_line()
 
@@ -55,7 +56,9 @@ def words(
     _check_out(out, source)
     named = {"text_column": text_column, "label_column": label_column}
     result = count_words(source, split=split, count=count, engine=options, out=work, **_given(named)).result()
-    typer.secho(f"{source}: {result.n_documents:,} texts, {result.vocabulary_size:,} distinct words", bold=True)
+    typer.secho(
+        f"{source}: {counted(result.n_documents, 'text')}, {result.vocabulary_size:,} distinct words", bold=True
+    )
     for table in result.by_label:
         shown = ", ".join(f"{token} ({value:.2g})" for token, value in zip(table.tokens[:top], table.lmi, strict=False))
         typer.echo(f"label {table.label}: {shown}")
@@ -83,11 +86,11 @@ def cues(
 
     _check_out(out, source)
     families = tuple(listed(features) or ())
-    counted = count_cues(
+    counts = count_cues(
         source, split=split, features=families, engine=options, out=work, **_given({"first_label": first_label})
     )
-    table = counted.result(min_applicability=min_applicability)
-    typer.secho(f"{source}: {table.n_items:,} items, {table.n_cues:,} cues", bold=True)
+    table = counts.result(min_applicability=min_applicability)
+    typer.secho(f"{source}: {counted(table.n_items, 'item')}, {table.n_cues:,} cues", bold=True)
     for row in table.cues[:top]:
         typer.echo(
             f"{row.cue:<20} {row.applicability:>10,}  {row.productivity:.3f} [{row.low:.3f}, {row.high:.3f}]  "

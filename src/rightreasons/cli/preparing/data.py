@@ -13,6 +13,7 @@ from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, Label
 from rightreasons.data.opening.options import SourceOptions
 from rightreasons.foundations.choices import HARNESSES, TASKS
 from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.sentences import counted
 from rightreasons.models.prompting.prompt import Wording
 
 app = command_line()
@@ -132,7 +133,7 @@ def export(
     rendering = taken.rendering(prompt, chat=to == "inspect")
     rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=seed)
     declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)
-    typer.echo(f"Task: {declared} ({len(rows):,} requests about {taken.about})")
+    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
@@ -189,7 +190,7 @@ def plant(
     folder = write_splits(planted, out, text=told)
     for name, items in planted.items():
         with_cue = sum(cue >= 0 for cue in items["cue_label"])
-        typer.echo(f"{name}: {len(items):,} items, {with_cue:,} with a cue")
+        typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
     typer.echo(f"Data: {folder}")
 
 

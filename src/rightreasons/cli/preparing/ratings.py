@@ -11,6 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import ConfidenceLevel, Dataset, FiguresFile, Limit, Seed, Split
 from rightreasons.data.opening.options import SourceOptions
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.analysis.cues.agreement import HumanPerformance
@@ -47,7 +48,7 @@ def write(
 
     items, taken = open_items(dataset, source, split, limit=limit, seed=seed)
     files = write_rating_sheets(items, out, n_raters=raters, form=form, seed=seed)
-    typer.echo(f"{dataset}, {taken}: {len(items):,} items\nSheets: {', '.join(map(str, files))}")
+    typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
 
 
 @declared_command(app, "read", {"source": SourceOptions})
@@ -88,7 +89,7 @@ def read(
         )
         for name, half in rows.items()
     }
-    typer.secho(f"{dataset}, {taken}: {len(items):,} items, {len(sheets)} raters", bold=True)
+    typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
     for name, half in rows.items():
         _show(name, len(half), figures[name])
     write_figures(out, figures)

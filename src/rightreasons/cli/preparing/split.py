@@ -11,6 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset, LimitEach
 from rightreasons.data.opening.options import SourceOptions
+from rightreasons.foundations.sentences import counted
 from rightreasons.training.tuning.options import SplitOptions
 
 if TYPE_CHECKING:
@@ -63,13 +64,14 @@ def split(
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
     trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
     share = result.n_easy / len(result.ids)
-    typer.secho(f"{dataset}, {test_name}: {len(result.ids):,} items, {trained}", bold=True)
+    typer.secho(f"{dataset}, {test_name}: {counted(len(result.ids), 'item')}, {trained}", bold=True)
     typer.echo(
         f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {each}); guessing {result.chance:.3f}, the "
         f"most frequent label {result.majority:.3f}."
     )
     typer.echo(
-        f"Easy: {result.n_easy:,} items ({share:.1%}), right in all {result.n_runs} runs; {result.easy_by_chance:.1%} "
+        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in all {result.n_runs} runs; "
+        f"{result.easy_by_chance:.1%} "
         f"would be by luck. Hard: {result.n_hard:,}."
     )
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")

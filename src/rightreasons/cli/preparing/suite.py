@@ -9,6 +9,7 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.options import DataDir, SuiteName, TextColumns
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.data.suites.suite import Suite
@@ -38,7 +39,7 @@ def show(
     for functionality in opened.functionalities:
         typer.secho(
             f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
-            f"{len(functionality.cases):,} cases",
+            f"{counted(len(functionality.cases), 'case')}",
             bold=True,
         )
         if functionality.expectation["name"] == "unknown":
@@ -84,6 +85,7 @@ def _show_size(suite: Suite) -> None:
     if suite.label_names is not None:
         typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
     typer.echo(
-        f"{suite.name}: {len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, "
-        f"{suite.n_examples:,} examples"
+        f"{suite.name}: {counted(len(suite.functionalities), 'functionality', 'functionalities')}, "
+        f"{counted(suite.n_cases, 'case')}, "
+        f"{counted(suite.n_examples, 'example')}"
     )

@@ -12,6 +12,7 @@ import typer
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import Dataset
+from rightreasons.foundations.sentences import counted
 from rightreasons.training.tuning.options import TrainingDataOptions, TuningOptions
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _plan(model: str, dataset: str, data: TrainingData, options: TuningOptions) 
         kept = "held out of them before" if data.holds_out else f"of {data.validation_name}"
         evaluated = f", evaluated on {len(data.validation):,} {kept}"
     return (
-        f"Fine-tuning {model} on {len(data.train):,} items of {dataset}, {data.train_name}{evaluated}: "
+        f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}{evaluated}: "
         f"{options.epochs:g} {'epoch' if options.epochs == 1 else 'epochs'}."
     )
 
@@ -99,10 +100,10 @@ def _show(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: Tr
         figures = [
             f"{name} {value:.1%}" for key, name in FIGURES.items() if (value := tuned.metrics.get(key)) is not None
         ]
-        typer.echo(f"On {len(data.validation):,} items of {data.validation_name}: {', '.join(figures)}.")
+        typer.echo(f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}.")
         _tell_baseline(tuned, data)
     if tuned.n_truncated:
-        typer.echo(f"{tuned.n_truncated:,} texts were longer than the model reads, and were cut: --max-length.")
+        typer.echo(f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length).")
     typer.echo(f"Model: {out}")
     if data.validation is None:
         typer.echo("Nothing was held out: audit it on other items than those it was trained on.")

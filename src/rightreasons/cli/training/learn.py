@@ -10,6 +10,7 @@ import typer
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import SUITE_HELP
 from rightreasons.training.behavior.options import PlanOptions
 
@@ -57,7 +58,8 @@ def plan(
     stored = Plan.create(folder, runs, {**task.settings(), "source": source})
     each = f", each the best of {len(task.grid)} settings" if task.grid else ""
     typer.echo(
-        f"{len(runs):,} runs{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons learn run {folder}"
+        f"{counted(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"learn run {folder}"
     )
 
 
@@ -79,7 +81,7 @@ def run(
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
     executed = run_plan(opened, open_task(opened.settings["source"]), shard=shard, engine=options)
-    typer.echo(f"{executed:,} runs executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
+    typer.echo(f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
 from rightreasons.cli._shared.options import LabelColumn
 from rightreasons.data.opening.options import PredictionOptions
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.analysis.calibration.recalibration import RecalibrationReport
@@ -111,7 +112,7 @@ def _write(out: Path, table: Predictions, probabilities: Any) -> None:
 
 def _show(report: RecalibrationReport, fit: Path, file: Path) -> None:
     typer.secho(
-        f"{report.method}, fitted on {report.n_fit:,} items of {fit.name}; "
+        f"{report.method}, fitted on {counted(report.n_fit, 'item')} of {fit.name}; "
         f"on {report.before.n_items:,} of {file.name}:",
         bold=True,
     )

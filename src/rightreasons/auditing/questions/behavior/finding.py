@@ -5,6 +5,7 @@ from __future__ import annotations
 from rightreasons.auditing.page.actions import gate
 from rightreasons.auditing.page.parts import Action, Finding
 from rightreasons.auditing.page.words import percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.behavior import SuiteAnswers
 
 
@@ -20,7 +21,8 @@ def finding(answers: SuiteAnswers, n_weak: int, bound: float) -> Finding:
     return Finding(
         claim=f"passes {percent(rate)} of the cases of {answers.suite.name}: {n_weak} of {len(asked)} functionalities "
         f"{verb} below {bound:.0%}{weakest}",
-        evidence=f"Exact tests of each functionality, {sum(each.n_cases for each in asked):,} cases with a known rule.",
+        evidence=f"Exact tests of each functionality, {counted(sum(each.n_cases for each in asked), 'case')} "
+        "with a known rule.",
         figure="pass_rate",
         size=1 - rate,
         actions=(

@@ -22,7 +22,7 @@ from rightreasons.auditing.questions.behavior.section import (
 from rightreasons.auditing.schema import AUDIT_FILE
 from rightreasons.foundations.atomic_write import check_folder, write_bytes, write_json, write_text
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, counted
 from rightreasons.foundations.storing.swap import swapped_in
 from rightreasons.measuring.behavior import SuiteAnswers
 from rightreasons.measuring.estimates import estimate_of
@@ -90,7 +90,7 @@ def write_behavior_report(
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     page = render_page(
         title=f"Behavior on {suite.name}",
-        heading=f"{f'{len(tested)} models' if len(tested) > 1 else next(iter(models))} on {suite.name}",
+        heading=f"{counted(len(tested), 'model') if len(tested) > 1 else next(iter(models))} on {suite.name}",
         facts=[
             ("functionalities", str(len(suite.functionalities))),
             ("cases", f"{suite.n_cases:,}"),
@@ -165,7 +165,7 @@ def _compared(models: Mapping[str, SuiteAnswers], level: float) -> p.SectionResu
         folded=True,
     )
     return p.SectionResult(
-        p.Verdict("neutral", f"{len(models)} models", summary),
+        p.Verdict("neutral", counted(len(models), "model"), summary),
         tuple(
             pass_rate_headline(f"pass_rate_{number}", name, mean, "functionalities", suite)
             for number, (name, mean) in enumerate(means.items(), start=1)

@@ -14,6 +14,7 @@ from rightreasons.auditing.questions.behavior.plots import behavior_heat_map, co
 from rightreasons.auditing.questions.behavior.words import TYPES, expected_answer, movement, rule
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, failing_cases, measure_behavior
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import BehaviorOptions
@@ -193,7 +194,7 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
     weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
     summary = (
         f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
-        f"functionality pass ({len(asked)} functionalities of {answers.suite.name})."
+        f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
     )
     interval = result.interval
     if not weak and interval is not None and interval.low >= WEAK:
@@ -220,13 +221,15 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
     suite, result = answers.suite, answers.result
     types = "; ".join(f"{kind} ({TYPES[kind][0]}): {TYPES[kind][1]}" for kind, _ in answers.test_types)
     text = (
-        f"The suite {suite.name} has {len(suite.functionalities)} functionalities in "
-        f"{len(result.classes)} {'class' if len(result.classes) == 1 else 'classes'}, with {suite.n_cases:,} cases of "
-        f"{suite.n_examples:,} examples. Test types by what they ask of the answer: {types}."
+        f"The suite {suite.name} has {counted(len(suite.functionalities), 'functionality', 'functionalities')} in "
+        f"{len(result.classes)} {'class' if len(result.classes) == 1 else 'classes'}, with "
+        f"{counted(suite.n_cases, 'case')} of "
+        f"{counted(suite.n_examples, 'example')}. Test types by what they ask of the answer: {types}."
     )
     if result.n_filtered:
         text += (
-            f"\n\nThe expectation does not apply to {result.n_filtered:,} cases (a confidence at its end cannot rise); "
+            f"\n\nThe expectation does not apply to {counted(result.n_filtered, 'case')} (a confidence at its "
+            "end cannot rise); "
             "they count in no pass rate."
         )
     if answers.matched:
@@ -267,7 +270,7 @@ def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
 def _functionalities_part(answers: SuiteAnswers, level: str) -> p.Part:
     table = p.Table(
         key="functionalities",
-        title=f"{len(answers.result.functionalities)} functionalities, the weakest first",
+        title=f"{counted(len(answers.result.functionalities), 'functionality', 'functionalities')}, the weakest first",
         columns=(
             p.Column("functionality", "Functionality", "text", "With its number in the picture."),
             p.Column("functionality_class", "Class", "text"),

@@ -9,6 +9,7 @@ from rightreasons.auditing.page.actions import compare, gate
 from rightreasons.auditing.page.parts import Action, Example, Finding, Headline
 from rightreasons.auditing.page.words import p_equals, percent
 from rightreasons.auditing.questions.calibration.splits import Compared
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import CalibrationMeasurement, worst_split
 
 
@@ -39,7 +40,8 @@ def finding(
     ]
     return Finding(
         claim=claim,
-        evidence=f"Test against a calibrated model, p {p_equals(measured.consistency.p_value)}, {n_items:,} items.",
+        evidence=f"Test against a calibrated model, p {p_equals(measured.consistency.p_value)}, "
+        f"{counted(n_items, 'item')}.",
         figure="ece",
         size=max(abs(gap), measured.bins.ece),
         plot="reliability",
@@ -62,7 +64,7 @@ def _on_another_split(
     paired = split.pair_ids is not None and context.primary.pair_ids is not None
     return Finding(
         claim=f"gets {percent(right)} right, but {percent(fallen)} {where}, {still}{percent(sure)} sure",
-        evidence=f"{'The same items, changed' if paired else 'Compared on another split'}: {n_items:,} items.",
+        evidence=f"{'The same items, changed' if paired else 'Compared on another split'}: {counted(n_items, 'item')}.",
         figure="accuracy_worst",
         size=abs(right - fallen),
         plot="splits",

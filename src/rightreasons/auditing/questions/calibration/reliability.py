@@ -5,6 +5,7 @@ from __future__ import annotations
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.parts import Column, Plot, Table
 from rightreasons.auditing.page.words import level_percent, percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import CalibrationMeasurement
 
 SOURCE = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
@@ -17,13 +18,15 @@ def reliability_plot(key: str, measured: CalibrationMeasurement, split: str, tit
         key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
     )
     words = "; ".join(
-        f"{row.count:,} items at confidence {percent(row.confidence or 0.0)}, accuracy {percent(row.accuracy or 0.0)}"
+        f"{counted(row.count, 'item')} at confidence {percent(row.confidence or 0.0)}, accuracy "
+        f"{percent(row.accuracy or 0.0)}"
         for row in measured.bins.bins
         if row.count
     )
     return drawing.plot(
         title=title,
-        caption=f"On “{split}”, {len(measured.items):,} items. Bars are accuracy; dots with whiskers are accuracy and "
+        caption=f"On “{split}”, {counted(len(measured.items), 'item')}. Bars are accuracy; dots with whiskers "
+        "are accuracy and "
         f"its {level} Wilson interval at the bin's mean confidence. Gray boxes hold the accuracy of a calibrated model "
         f"in {level} of cases: a dot outside its box speaks against calibration there. Below: the items of each bin.",
         alt=f"Reliability diagram of {measured.n_bins} bins. {words}.",

@@ -27,6 +27,7 @@ from rightreasons.auditing.questions.calibration.splits import (
 )
 from rightreasons.auditing.questions.calibration.votes import votes_measured, votes_part
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import (
     FIGURES,
     CalibrationMeasurement,
@@ -212,7 +213,8 @@ def _family(measured: CalibrationMeasurement, figures: Figures, split: str) -> p
             for key, figure in figures.items()
             if key not in OVERVIEW
         ),
-        note=f"On {n_items:,} items of “{split}”. The figures differ in what they count as an error; where they "
+        note=f"On {counted(n_items, 'item')} of “{split}”. The figures differ in what they count as an error; "
+        "where they "
         "disagree on whether a model is calibrated, the choice of bins decides too much.",
     )
     return p.Part(
@@ -270,7 +272,8 @@ def _temperature(
 ) -> p.Part:
     direction = "softens" if fit.temperature > 1 else "sharpens"
     text = (
-        f"One number, fitted on {fit.n_items:,} items of “{validation}” and applied to “{split}”: the temperature "
+        f"One number, fitted on {counted(fit.n_items, 'item')} of “{validation}” and applied to “{split}”: the "
+        "temperature "
         f"{fit.temperature:.3f}, which {direction} all probabilities and changes no prediction. On “{validation}” "
         f"it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
     )
@@ -335,7 +338,7 @@ def _verdict(split: str, measured: CalibrationMeasurement, figures: Figures, com
         tone, label = "warn", "Miscalibrated in parts"
     elif max(-low, high) >= MARGIN:
         tone, label = "neutral", "No miscalibration shown"
-        summary += f" {accuracy.n:,} items do not rule out a gap of {100 * MARGIN:.0f} points."
+        summary += f" {counted(accuracy.n, 'item does', 'items do')} not rule out a gap of {100 * MARGIN:.0f} points."
     else:
         tone, label = "good", "No miscalibration found"
     worst = worst_split(split, compared)
@@ -369,8 +372,10 @@ def _glance(context: AuditContext, figures: Figures, compared: Compared) -> tupl
 def _limits(context: AuditContext, n_items: int) -> tuple[str, ...]:
     limits = [WHY_NOT, ITEMS_ONLY]
     if n_items < FEW_ITEMS:
-        limits.insert(0, f"With {n_items:,} items, figures by bin are coarse: read the intervals, not the figures.")
+        limits.insert(
+            0, f"With {counted(n_items, 'item')}, figures by bin are coarse: read the intervals, not the figures."
+        )
     n_unlabeled = int((~context.primary.labeled).sum())
     if n_unlabeled:
-        limits.append(f"{n_unlabeled:,} items without a label are left out.")
+        limits.append(f"Left out: {counted(n_unlabeled, 'item')} without a label.")
     return tuple(limits)

@@ -13,6 +13,7 @@ from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import level_percent, percent, written
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import FIGURES, measure_cue, paired_accuracy
 from rightreasons.measuring.estimates import estimate_of
 
@@ -203,7 +204,8 @@ def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
         p.ExampleList(
             key="flipped",
             title=f"Right on “{context.primary.name}”, wrong on “{flipped.name}”",
-            note=f"The {len(rows[:N_EXAMPLES])} most confident of {len(rows):,} items that the model gets right until "
+            note=f"The {len(rows[:N_EXAMPLES])} most confident of {counted(len(rows), 'item')} that the model "
+            "gets right until "
             "their planted cue (marked) is changed; the rest of the text is the same.",
             examples=tuple(_shown(context, flipped, row) for row, _ in rows[:N_EXAMPLES]),
         ),

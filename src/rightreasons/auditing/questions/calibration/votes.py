@@ -15,6 +15,7 @@ from rightreasons.foundations.label_names import listed, match_labels
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_scores, unknown_name
 from rightreasons.measuring.options import CalibrationOptions
 from rightreasons.measuring.votes import VOTE_FIGURES, VotesMeasurement, measure_votes
@@ -81,7 +82,8 @@ def votes_part(context: AuditContext, measured: VotesMeasurement) -> p.Part:
             p.Column("share", "Share of the votes", "share", "Of all votes; of distributions, their mean."),
         ),
         rows=tuple(zip(names, (float(share) for share in measured.shares), strict=True)),
-        note=f"On {result.n_items:,} items of “{split}”. Intervals above: {level_percent(context.resampling.level)}, "
+        note=f"On {counted(result.n_items, 'item')} of “{split}”. Intervals above: "
+        f"{level_percent(context.resampling.level)}, "
         "bootstrap over items; Wilson for RankCS.",
         source="Counted",
     )

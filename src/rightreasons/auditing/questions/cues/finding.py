@@ -6,6 +6,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import gate
 from rightreasons.auditing.page.parts import Action, Finding
 from rightreasons.auditing.page.words import p_equals, percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.cues import CueFigures, ModelOnCues
 
 
@@ -21,14 +22,14 @@ def finding(context: AuditContext, figures: CueFigures, model: ModelOnCues, n_it
     if gap is None:
         return Finding(
             claim=f"was asked items whose right choice is found by cues alone in {percent(reach)} of the cases",
-            evidence=f"{n_items:,} items.",
+            evidence=f"{counted(n_items, 'item')}.",
             figure="cue_only_accuracy",
             actions=actions,
         )
     return Finding(
         claim=f"gets {percent(gap.easy_accuracy)} right where cues lead to the answer and {percent(gap.hard_accuracy)} "
         "where they do not",
-        evidence=f"Permutation test of the gap, p {p_equals(gap.p_value)}, {n_items:,} items.",
+        evidence=f"Permutation test of the gap, p {p_equals(gap.p_value)}, {counted(n_items, 'item')}.",
         figure="easy_hard_gap",
         size=max(gap.easy_hard_gap, 0.0),
         plot="easy_hard",

@@ -13,6 +13,7 @@ from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.cues import plots
 from rightreasons.auditing.questions.cues.finding import finding
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.cues import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CuesOptions
@@ -208,7 +209,9 @@ def _cue_part(answers: CueAnswers) -> p.Part:
                 "line is chance. Orange differs from chance after Holm's correction. On the right, the number of items "
                 "in which the cue is applicable.",
                 alt="Cues with their productivity: "
-                + "; ".join(f"{cue.cue} {percent(cue.productivity)} in {cue.applicability:,} items" for cue in points)
+                + "; ".join(
+                    f"{cue.cue} {percent(cue.productivity)} in {counted(cue.applicability, 'item')}" for cue in points
+                )
                 + ".",
                 source=NIVEN,
             ),
@@ -324,7 +327,8 @@ def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
         return p.Verdict(
             "neutral",
             "No sign of cues",
-            f"{summary} {len(answers.items):,} items do not rule out an effect of {100 * MARGIN:.0f} points.",
+            f"{summary} {counted(len(answers.items), 'item does', 'items do')} not rule out an effect of "
+            f"{100 * MARGIN:.0f} points.",
         )
     return p.Verdict("good", "No sign of cues", summary)
 
@@ -332,7 +336,8 @@ def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
 def _torn(figures: CueFigures) -> str:
     return (
         "the classifier is misled, as it is where items that belong together are in different folds "
-        f"({figures.n_twins:,} items offer the same choices as another): --cues-groups-column says which do"
+        f"({counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another): "
+        "--cues-groups-column says which do"
     )
 
 

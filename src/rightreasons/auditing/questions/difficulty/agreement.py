@@ -9,6 +9,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import level_percent, percent
 from rightreasons.auditing.questions.difficulty import plots
+from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
     from rightreasons.analysis.difficulty.ranking import AccuracyByDifficulty
@@ -60,7 +61,7 @@ def accuracy_plot(
         accuracies=groups.accuracies,
         lows=[one.low or 0.0 for one in accuracies],
         highs=[one.high or 0.0 for one in accuracies],
-        xlabel=f"group of rising {of} ({groups.counts[0]} items each)",
+        xlabel=f"group of rising {of} ({counted(groups.counts[0], 'item')} each)",
     ).plot(
         title=f"Accuracy by {by}",
         caption=f"Groups of equal size. Whiskers are {level_percent(resampling.level)} Wilson intervals.",

@@ -12,6 +12,7 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import changes, example_of
 from rightreasons.auditing.page.words import level_percent, percent, written
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.contrast_sets import (
     FIGURES,
     GARDNER,
@@ -88,7 +89,8 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
         return p.Verdict(
             "neutral",
             "Cannot tell",
-            f"{summary} {measured.result.n_sets:,} sets do not rule out that fewer than {WEAK:.0%} of these are right.",
+            f"{summary} {counted(measured.result.n_sets, 'set does', 'sets do')} not rule out that fewer than "
+            f"{WEAK:.0%} of these are right.",
         )
     return p.Verdict("good", "Right on revisions too", summary)
 
@@ -128,7 +130,8 @@ def _part(context: AuditContext, measured: Mapping[str, ContrastMeasurement]) ->
     words = "; ".join(f"{FIGURES[key].name}: {percent(one.value or 0.0)}" for key, one in first.figures.items())
     text = (
         "A contrast set is an item with small revisions that usually change its label, so a model that is right for "
-        f"the right reasons follows them.\n\n{_sentence(first)} In {lost.n_sets:,} sets it is right on the original "
+        f"the right reasons follows them.\n\n{_sentence(first)} In {counted(lost.n_sets, 'set')} it is right on "
+        "the original "
         f"alone; in {lost.n_same_answer:,} of these it answers every revision as it does the original."
     )
     return p.Part(
@@ -154,7 +157,7 @@ def _limits(measured: ContrastMeasurement) -> tuple[str, ...]:
     said = ["Consistency falls as sets grow: compare it between models on the same sets alone."]
     if measured.items.n_left_out:
         said.append(
-            f"{measured.items.n_left_out:,} contrast sets are left out: one of their items has no label, or the "
+            f"Left out: {counted(measured.items.n_left_out, 'contrast set')}, as an item has no label, or the "
             "original or all revisions are missing."
         )
     return tuple(said)

@@ -16,6 +16,7 @@ from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.difficulty import agreement, plots
 from rightreasons.auditing.questions.difficulty.finding import finding
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import DifficultyOptions
 from rightreasons.models.running.bars import bars_about
 
@@ -258,7 +259,8 @@ def _agreement_part(items: DifficultyItems) -> p.Part:
     groups, dynamics = items.groups, items.dynamics
     epochs = ""
     if dynamics is not None:
-        epochs = f"{dynamics.n_epochs} epochs of training; {len(dynamics.places):,} items are in the data map."
+        n_known = counted(len(dynamics.places), "item is", "items are")
+        epochs = f"{dynamics.n_epochs} epochs of training; {n_known} in the data map."
     return p.Part(
         title="What it correlates with",
         text="The eigenvalue is p(1−p) times a squared gradient for two classes, so it grows near the decision "
@@ -309,9 +311,9 @@ def _example_part(context: AuditContext, items: DifficultyItems) -> p.Part:
             if counts:
                 text += f" With the {what}, {' and '.join(counts)}."
         if flips.tests.n_unknown:
-            text += f" {flips.tests.n_unknown:,} replacements that the model's vocabulary lacks are left out."
+            text += f" Left out: {counted(flips.tests.n_unknown, 'replacement')} that the model's vocabulary lacks."
         if flips.tests.n_failed:
-            text += f" {flips.tests.n_failed:,} changed texts that the model could not score are left out."
+            text += f" Left out: {counted(flips.tests.n_failed, 'changed text')} that the model could not score."
     lists = tuple(
         p.ExampleList(
             key=f"{name}_examples",
@@ -392,7 +394,8 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
         return p.Verdict("neutral", "Errs where it is fragile", summary)
     if fragile.get("hardest"):
         return p.Verdict("neutral", "Single words flip the hardest", summary)
-    return p.Verdict("neutral", "Ranked by fragility", summary or f"{len(items.measured):,} items are ranked.")
+    ranked = f"{counted(len(items.measured), 'item is', 'items are')} ranked."
+    return p.Verdict("neutral", "Ranked by fragility", summary or ranked)
 
 
 def _limits(context: AuditContext, items: DifficultyItems) -> tuple[str, ...]:
@@ -409,9 +412,13 @@ def _limits(context: AuditContext, items: DifficultyItems) -> tuple[str, ...]:
     if n_items < len(context.primary):
         limits.append(f"{n_items:,} of {len(context.primary):,} items were measured, chosen by the seed.")
     if fisher.failures:
-        limits.append(f"{len(fisher.failures):,} items could not be computed; the first: {fisher.failures[0][1]}")
+        limits.append(
+            f"{counted(len(fisher.failures), 'item')} could not be computed; the first: {fisher.failures[0][1]}"
+        )
     if fisher.truncated.any():
-        limits.append(f"{int(fisher.truncated.sum()):,} texts were cut; what was cut off is not measured.")
+        limits.append(
+            f"{counted(int(fisher.truncated.sum()), 'text was', 'texts were')} cut; what was cut off is not measured."
+        )
     return tuple(limits)
 
 

@@ -8,6 +8,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import ask, gate
 from rightreasons.auditing.page.parts import Action, Example, Finding, Headline
 from rightreasons.auditing.page.words import percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.difficulty import ExtremeFlips
 
 
@@ -40,10 +41,10 @@ def finding(
         )
     accuracy = headlines.get("hardest_accuracy")
     if accuracy is None:
-        return Finding(claim=f"is ranked by fragility on {n_items:,} items", evidence="", actions=(read, rank))
+        return Finding(claim=f"is ranked by fragility on {counted(n_items, 'item')}", evidence="", actions=(read, rank))
     return Finding(
         claim=f"gets {percent(accuracy.estimate.value or 0.0)} of its most fragile items right",
-        evidence=f"{n_items:,} items ranked by the Fisher information; no word was replaced.",
+        evidence=f"{counted(n_items, 'item')} ranked by the Fisher information; no word was replaced.",
         figure="hardest_accuracy",
         plot="difficulty_accuracy",
         actions=(read, rank),

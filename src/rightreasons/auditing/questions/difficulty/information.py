@@ -11,6 +11,7 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import decimal, percent, written
 from rightreasons.auditing.predictions import safe_name
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.information import InformationMeasurement, measure_information
 from rightreasons.measuring.estimates import Estimate, estimate_of
 
@@ -91,7 +92,7 @@ def result(context: AuditContext) -> p.SectionResult:
                 "little to learn from the text."
             ),
             *(
-                [f"{measured.n_left_out:,} labeled items have no answer, with the text or without."]
+                [f"Left out: {counted(measured.n_left_out, 'labeled item')} without an answer to one of the two."]
                 if measured.n_left_out
                 else []
             ),

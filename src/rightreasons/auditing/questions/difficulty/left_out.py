@@ -13,6 +13,7 @@ from rightreasons.auditing.page.actions import ask
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import decimal, percent, written
 from rightreasons.auditing.questions.difficulty import agreement, plots
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.word_shifts import WordShifts, measure_word_shifts
 
 MAX_ITEMS = 100
@@ -68,7 +69,7 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
         finding=p.Finding(
             claim=f"changes its answer to {int((measured.flips > 0).sum())} of {len(measured):,} items when one word "
             "is left out",
-            evidence=f"{len(occlusion.starts):,} texts with one word left out.",
+            evidence=f"{counted(len(occlusion.starts), 'text')} with one word left out.",
             figure="flipped_by_one_word",
             actions=(
                 p.Action("Read the items that one word decides, and whether it should.", link="#difficulty"),
@@ -226,9 +227,11 @@ def _limits(context: AuditContext, measured: WordShifts) -> tuple[str, ...]:
             f"Words of {len(occlusion):,} of {len(context.primary):,} items were left out, chosen by the seed."
         )
     if occlusion.n_unanswered:
-        limits.append(f"{occlusion.n_unanswered:,} texts without a word have no answer, and count for nothing.")
+        limits.append(f"Ignored: {counted(occlusion.n_unanswered, 'text')} without a word, to which no answer came.")
     if occlusion.n_truncated:
-        limits.append(f"{occlusion.n_truncated:,} texts were cut; a word that was cut off moves nothing.")
+        limits.append(
+            f"{counted(occlusion.n_truncated, 'text was', 'texts were')} cut; a word that was cut off moves nothing."
+        )
     return tuple(limits)
 
 

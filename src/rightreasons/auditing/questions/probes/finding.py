@@ -6,6 +6,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import ask, gate
 from rightreasons.auditing.page.parts import Action, Finding, Verdict
 from rightreasons.auditing.page.words import p_equals, percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.option_order import OrderFigures
 from rightreasons.measuring.probes import ProbeFigures
 
@@ -24,7 +25,7 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     if orders is not None and "order" in verdict.label:
         return Finding(
             claim=f"keeps its answer in {percent(orders.consistency)} of the items whatever the order of the choices",
-            evidence=f"{orders.in_words.capitalize()} of the choices, {figures.n_items:,} items.",
+            evidence=f"{orders.in_words.capitalize()} of the choices, {counted(figures.n_items, 'item')}.",
             size=1 - orders.consistency,
             actions=(Action("Ask with the choices in several orders, and average.", link="#probes"), *actions[1:]),
         )
@@ -33,18 +34,21 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
         return Finding(
             claim=f"loses {100 * drop.mean:.1f} points of confidence in the right choice when {k} wrong ones are "
             "added, beyond their share",
-            evidence=f"Paired t-test, {figures.n_items:,} items.",
+            evidence=f"Paired t-test, {counted(figures.n_items, 'item')}.",
             figure=f"restricted_drop_{k}",
             size=max(drop.mean, 0.0),
             plot="choice_paralysis",
             actions=actions,
         )
     if test is None or probe is None:
-        return Finding(claim="was asked without its questions", evidence=f"{figures.n_items:,} items.", actions=actions)
+        return Finding(
+            claim="was asked without its questions", evidence=f"{counted(figures.n_items, 'item')}.", actions=actions
+        )
     return Finding(
         claim=f"picks the right choice in {percent(test.rate)} of the items {WITHOUT[probe]}, where chance gives "
         f"{percent(test.chance)}",
-        evidence=f"Exact test of the clearer of two probes, p {p_equals(test.p_value)}, {figures.n_items:,} items.",
+        evidence=f"Exact test of the clearer of two probes, p {p_equals(test.p_value)}, "
+        f"{counted(figures.n_items, 'item')}.",
         figure=f"pseudo_correct_{probe}",
         size=max(test.rate - test.chance, 0.0),
         plot="probe_confidence",

@@ -13,6 +13,7 @@ from rightreasons.auditing.page.words import level_percent, p_equals, percent, w
 from rightreasons.auditing.questions.probes import distractors
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.picks import PickFigures, ask_for_orders, ask_for_picks, measure_picks
 from rightreasons.measuring.estimates import Estimate
 from rightreasons.measuring.options import ProbesOptions
@@ -76,7 +77,7 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
             f"{_name(telling[0]).lower()}, where chance gives {percent(telling[1].reference or 0.0)}"
             if telling is not None and telling[1].rate is not None
             else "was asked without its questions",
-            evidence=f"Generated answers to {figures.n_items:,} items.",
+            evidence=f"Generated answers to {counted(figures.n_items, 'item')}.",
             actions=(
                 p.Action("Read the items that it answers without the question.", link="#probes"),
                 p.Action("Ask for the probability of each letter: `--scoring next_words`.", link="#probes"),

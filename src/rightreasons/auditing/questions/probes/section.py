@@ -17,6 +17,7 @@ from rightreasons.auditing.page.words import decimal, level_percent, not_scored_
 from rightreasons.auditing.questions.probes import distractors, picks, plots
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
 from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.distractors import DistractorFigures, measure_distractors
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.option_order import OrderFigures, measure_option_order
@@ -464,7 +465,7 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
         text += (
             f"\n\nUnder {orders.in_words} of the choices the same content is picked in "
             f"{written(same)} of the items. Its prior over positions is "
-            f"{', '.join(written(one) for one in prior)} (PriDe, from {orders.n_estimation} items), and for "
+            f"{', '.join(written(one) for one in prior)} (PriDe, from {counted(orders.n_estimation, 'item')}), and for "
             f"inputs without content {', '.join(map(percent, orders.content_free))}."
         )
         corrections = (
@@ -475,7 +476,7 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
         tables.append(
             p.Table(
                 key="corrections",
-                title=f"Without the preference for positions ({orders.n_held_out} items)",
+                title=f"Without the preference for positions ({counted(orders.n_held_out, 'item')})",
                 columns=(
                     p.Column("how", "Correction", "text"),
                     p.Column("accuracy", f"Accuracy [{level}]", "share"),
@@ -558,7 +559,7 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
         if may_be
     ]
     if open_questions:
-        ruled_out = f"{figures.n_items:,} items do not rule out {' or '.join(open_questions)}."
+        ruled_out = f"{counted(figures.n_items, 'item does', 'items do')} not rule out {' or '.join(open_questions)}."
         return p.Verdict("neutral", "Cannot tell", f"{summary} {ruled_out}")
     return p.Verdict("good", "No sign of confusion", summary)
 
@@ -577,5 +578,5 @@ def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
         ks = ", ".join(map(str, answers.left_out))
         limits.append(f"The data has too few different choices to add {ks} to each item.")
     if answers.scores.n_dropped:
-        limits.append(f"{answers.scores.n_dropped:,} items without a label or with equal choices are left out.")
+        limits.append(f"Left out: {counted(answers.scores.n_dropped, 'item')} without a label or with equal choices.")
     return (*limits, *not_scored_told("items", len(answers.scores), answers.scores.left_out))

@@ -13,6 +13,7 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import percent, written
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, named_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
@@ -94,7 +95,7 @@ def part(
         note=" ".join(
             [f"{REMOVALS[name]} is left out: {reason}" for name, reason in causal.left_out.items()]
             + (
-                [f"{causal.n_failed:,} items with a changed text that the model could not score are left out."]
+                [f"Left out: {counted(causal.n_failed, 'item')} with a changed text that the model could not score."]
                 if causal.n_failed
                 else []
             )
@@ -144,7 +145,8 @@ def verdict(
         return p.Verdict(
             "neutral",
             "No word stands out",
-            f"None of the words that point at a label cues more of {measured.reliance.n_items:,} predictions than "
+            "None of the words that point at a label cues more of "
+            f"{counted(measured.reliance.n_items, 'prediction')} than "
             "blind picks would, so there is nothing to test. With more items, one may stand out.",
         )
     if causal is None:

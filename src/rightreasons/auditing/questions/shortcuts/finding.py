@@ -8,6 +8,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import ask, compare, gate
 from rightreasons.auditing.page.parts import Action, Example, Finding, Verdict
 from rightreasons.auditing.page.words import percent
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement
 from rightreasons.measuring.shortcuts import Cue, ShortcutMeasurement
 
@@ -42,7 +43,7 @@ def finding(
         return Finding(
             claim=f"rests on words that give the label away in {percent(measured.reliance.shortcut_reliance)} of its "
             f"predictions; equally frequent words picked blindly would give {percent(null.rate)}",
-            evidence=f"Attention alone, {n_items:,} predictions; whether the words decide was not tested.",
+            evidence=f"Attention alone, {counted(n_items, 'prediction')}; whether the words decide was not tested.",
             figure="shortcut_rate",
             size=max(null.excess, 0.0),
             plot="shortcut_types",
@@ -55,7 +56,7 @@ def finding(
     return Finding(
         claim=f"{begins} {percent(effect.rate)} of its predictions when one word such as {named} is {how}, and "
         f"{percent(effect.control_rate)} when a control word is {control}",
-        evidence=f"Causal test: one word changed in each of {effect.n_items:,} texts.",
+        evidence=f"Causal test: one word changed in each of {counted(effect.n_items, 'text')}.",
         figure="causal_shortcut_rate",
         size=max(effect.excess, 0.0),
         plot="interventions_plot",

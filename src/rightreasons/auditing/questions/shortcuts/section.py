@@ -24,6 +24,7 @@ from rightreasons.auditing.questions.shortcuts import causal, plots
 from rightreasons.auditing.questions.shortcuts.finding import finding
 from rightreasons.foundations.bounds import read_json
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, cue_groups, measure_causal_shortcuts, named_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import ShortcutsOptions
@@ -505,7 +506,7 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         null=reliance.null["frequency"].rate,
     )
     words = "; ".join(
-        f"confidence {percent(row.confidence or 0.0)}: {row.n_items:,} predictions, accuracy "
+        f"confidence {percent(row.confidence or 0.0)}: {counted(row.n_items, 'prediction')}, accuracy "
         f"{percent(row.accuracy or 0.0)}, lexicon-cued {percent(row.lexicon or 0.0)}, grammar-cued "
         f"{percent(row.grammar or 0.0)}"
         for row in rows
@@ -518,7 +519,7 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         shares=[row.counts for row in rows],
     )
     numbers_in_words = "; ".join(
-        f"confidence {percent(row.confidence or 0.0)}: {row.n_items:,} predictions, "
+        f"confidence {percent(row.confidence or 0.0)}: {counted(row.n_items, 'prediction')}, "
         + ", ".join(f"{percent(part)} with {name}" for part, name in zip(row.counts, plots.NUMBERS, strict=True))
         for row in rows
         if row.counts is not None
@@ -527,7 +528,7 @@ def _by_confidence(measured: ShortcutMeasurement, resampling: Resampling) -> p.P
         title="Is it sure where it leans on shortcuts?",
         text="Calibration compares confidence with accuracy and asks for no reasons: a bin may be well calibrated and "
         f"shortcut-cued throughout. In {measured.protocol.n_bins} bins of confidence, the calibration error of these "
-        f"{reliance.n_items:,} items is {percent(measured.calibration.ece)}.",
+        f"{counted(reliance.n_items, 'item')} is {percent(measured.calibration.ece)}.",
         plots=(
             drawing.plot(
                 title="Reliability, and the share of shortcuts by confidence",
@@ -723,7 +724,7 @@ def _limits(items: SplitShortcuts, tested: CausalMeasurement | None) -> tuple[st
         ),
     ]
     if n_cut:
-        limits.append(f"{n_cut:,} texts were longer than the model takes and were cut.")
+        limits.append(f"Cut, as longer than the model takes: {counted(n_cut, 'text')}.")
     if items.measured.left_out:
         limits.append(f"{items.measured.left_out} The figures are about the others.")
     if n_given < items.n_labeled:
