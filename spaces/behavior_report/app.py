@@ -1,24 +1,42 @@
 """Behavior report: what does a model pass of a behavioral suite, and where does it fail?"""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from behavior_report import SUITE_FILES, Report, bundled_report, open_report
-from behavior_view import (
-    SHOWN,
-    cases,
-    functionality_table,
-    grid,
-    group_table,
-    headline,
-    mark,
-    weakest,
+from behavior_report import (
+    SUITE_FILES,
+    Report,
+    add_models,
+    bundled_files,
+    bundled_report,
+    examples_text,
+    open_report,
+    pass_rates,
 )
+from behavior_view import SHOWN, Page, cases, mark, write_page
 
+from rightreasons.auditing.page.sources import WORKS
 from rightreasons.data.opening.stored_columns import SUFFIXES
-from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page
+from rightreasons.data.opening.uploads import column_names
+from rightreasons.widget import (
+    MISTAKES,
+    PRIVACY,
+    ColumnPicker,
+    Held,
+    download_text,
+    endpoint,
+    example_files,
+    launch,
+    page_css,
+    page_links,
+    problem,
+    public_page,
+    upload_file,
+    waiting,
+    work,
+)
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -34,8 +52,9 @@ FORMAT = f"""
 **Suite**: JSON lines or parquet as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
 `test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
 column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
-only `prediction`, if no test needs a confidence; names go by name. Files: {", ".join(SUFFIXES)}, and CheckList's own
-files of predictions (.txt). Without a suite, predictions are scored on the bundled one.
+only `prediction`, if no test needs a confidence; names go by name. Or a **log**: a samples file of
+lm-evaluation-harness, a log of inspect_ai. Files: {", ".join(SUFFIXES)}, and CheckList's own files of predictions
+(.txt). Without a suite, predictions are scored on the bundled one.
 """
 
 CLICKS = """
@@ -50,71 +69,151 @@ element.addEventListener('click', event => {
 
 
 def build() -> gr.Blocks:
-    bundled_report()  # scored once here, so that the first visitor does not wait for it
+    bundled = bundled_report()
+    start = write_page(bundled, SHOWN[0])
     with public_page("Behavior report") as demo:
-        page_style()
-        gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+        page_css(STYLE)
         gr.Markdown(INTRO + PRIVACY)
-        report = gr.State()
+        report, held = gr.State(bundled.suite.name), gr.State()
+        figures = gr.HTML(start.headline, elem_id="figures")
+        heat_map = gr.HTML(start.grid, elem_id="heat-map", js_on_load=CLICKS)
+        outline = gr.HTML(mark(start.place, start.number), elem_classes="rr-style")
         with gr.Accordion("Your own suite and predictions", open=False, elem_id="own"):
             with gr.Row():
-                suite_file = gr.File(label="Suite", file_types=list(SUITE_FILES), height=130, elem_id="suite-file")
-                answer_files = gr.File(
+                suite_file = upload_file(label="Suite", file_types=list(SUITE_FILES), elem_id="suite-file")
+                answer_files = upload_file(
                     label="Predictions, one file per model",
-                    file_types=[*SUFFIXES, ".txt"],
+                    file_types=[*SUFFIXES, ".gz", ".txt"],
                     file_count="multiple",
-                    height=130,
                     elem_id="prediction-files",
                 )
+            picker = ColumnPicker({"Answers": False, "Or probabilities, a column per class or one with lists": True})
             gr.Markdown(FORMAT)
-            examples = gr.DownloadButton("Examples in order (.csv)", size="sm", elem_id="examples")
-        figures = gr.HTML(elem_id="figures")
-        heat_map = gr.HTML(elem_id="heat-map", js_on_load=CLICKS)
-        outline = gr.HTML(elem_classes="rr-style")
+            with gr.Row():
+                examples = gr.Button("Examples in order (.csv)", size="sm", elem_id="examples")
+                back = gr.Button("Back to the example", size="sm", elem_id="back")
+            gr.HTML(example_files(bundled_files()))
         with gr.Row():
             with gr.Column(scale=3, min_width=320):
                 with gr.Group(), gr.Row():
-                    model = gr.Dropdown(label="Model", elem_id="model", min_width=180)
-                    functionality = gr.Dropdown(label="Functionality", elem_id="functionality", min_width=180)
+                    model = gr.Dropdown(
+                        _models(bundled), value=start.place, label="Model", elem_id="model", min_width=180
+                    )
+                    functionality = gr.Dropdown(
+                        _functionalities(bundled),
+                        value=start.number,
+                        label="Functionality",
+                        elem_id="functionality",
+                        min_width=180,
+                    )
                 with gr.Group(), gr.Row():
                     shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Cases", elem_id="shown", scale=3)
                     page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1, min_width=90)
-                listed = gr.HTML(elem_id="cases")
+                listed = gr.HTML(start.cases, elem_id="cases")
             with gr.Column(scale=2, min_width=320), gr.Tabs():
                 with gr.Tab("Functionalities"):
-                    rates = gr.HTML(elem_id="rates", js_on_load=CLICKS)
+                    rates = gr.HTML(start.rates, elem_id="rates", js_on_load=CLICKS)
                 with gr.Tab("Classes and types"):
-                    groups = gr.HTML(elem_id="groups")
+                    groups = gr.HTML(start.groups, elem_id="groups")
+        names = ("Ribeiro et al. 2020", "Luz de Araujo & Roth 2023")
+        page_links("behavior_report", "behavior", {name: WORKS[name] for name in names})
+        endpoint(pass_rates, files=["predictions", "suite"])
 
         chosen = [model, functionality]
-        whole = [report, examples, figures, heat_map, rates, groups, *chosen, outline, page, listed]
+        whole = [report, held, figures, heat_map, rates, groups, *chosen, outline, page, listed, *picker.outputs]
+        n = len(whole)
 
-        def open_files(suite: str | None, answers: list[str] | None, shown: str, before: Report | None) -> list[Any]:
-            return _open(lambda: open_report(suite, answers or [], before), shown)
+        def own(report: Any) -> Report | None:
+            return None if isinstance(report, str) else report
 
-        def click(report: Report | None, shown: str, event: gr.EventData) -> list[Any]:
+        def at(report: Any) -> Report | None:
+            return bundled if isinstance(report, str) else report
+
+        def open_suite(path: str | None, shown: str) -> Iterator[Any]:
+            if path is None:
+                return
+            held = Held(path)
+            try:
+                opened = yield from waiting(work(open_report, path), n)
+                yield (yield from write(opened, opened, shown))
+            except MISTAKES as error:
+                yield mistaken(error)
+            del held  # and the file
+
+        def open_answers(paths: list[str] | None, shown: str, report: Any) -> Iterator[Any]:
+            if paths:
+                yield from read([Held(path) for path in paths], None, shown, report)
+
+        def open_picked(
+            held: list[Held] | None, answer: str | None, scores: list[str], shown: str, report: Any
+        ) -> Iterator[Any]:
+            if held:
+                yield from read(held, {"answer": answer or None, "scores": scores}, shown, report)
+
+        def read(held: list[Held], picked: dict[str, Any] | None, shown: str, report: Any) -> Iterator[Any]:
+            paths = [str(each.path) for each in held]
+            try:
+                found = yield from waiting(work(add_models, own(report), paths, picked), n)
+                yield (yield from write(found, found, shown))
+            except MISTAKES as error:
+                columns = yield from waiting(work(column_names, paths[0]), n)
+                yield mistaken(error, report, held, columns)
+
+        def open_bundled(shown: str) -> Iterator[Any]:
+            yield (yield from write(bundled, bundled.suite.name, shown))
+
+        def write(report: Report, state: Any, shown: str) -> Iterator[Any]:
+            page: Page = yield from waiting(work(write_page, report, shown), n)
+            return [
+                state,
+                None,
+                page.headline,
+                page.grid,
+                page.rates,
+                page.groups,
+                gr.update(choices=_models(report), value=page.place),
+                gr.update(choices=_functionalities(report), value=page.number),
+                mark(page.place, page.number) if report.models else "",
+                1,
+                page.cases,
+                *picker.hidden(),
+            ]
+
+        def mistaken(error: Exception, report: Any = None, held: Any = None, columns: Any = ()) -> list[Any]:
+            none = gr.update(choices=[], value=None)
+            picked = picker.offer(columns) if held else picker.hidden()
+            return [report, held, problem(error), "", "", "", none, none, "", 1, "", *picked]
+
+        def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)
-            if report is None or not (place < len(report.models) and number < len(report.suite.functionalities)):
+            found = at(report)
+            if found is None or not (place < len(found.models) and number < len(found.suite.functionalities)):
                 return [gr.skip()] * 5
-            return [place, number, mark(place, number), 1, cases(report, place, number, shown, 1)]
+            return [place, number, mark(place, number), 1, cases(found, place, number, shown, 1)]
 
-        def choose(report: Report | None, place: int | None, number: int | None, shown: str) -> list[Any]:
-            if report is None or place is None or number is None:
+        def choose(report: Any, place: int | None, number: int | None, shown: str) -> list[Any]:
+            found = at(report)
+            if found is None or place is None or number is None:
                 return ["", 1, ""]
-            return [mark(place, number), 1, cases(report, place, number, shown, 1)]
+            return [mark(place, number), 1, cases(found, place, number, shown, 1)]
 
-        def turn(report: Report | None, place: int | None, number: int | None, shown: str, page: int | None) -> str:
-            if report is None or place is None or number is None:
+        def turn(report: Any, place: int | None, number: int | None, shown: str, page: int | None) -> str:
+            found = at(report)
+            if found is None or place is None or number is None:
                 return ""
-            return cases(report, place, number, shown, int(page or 1))
+            return cases(found, place, number, shown, int(page or 1))
 
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
-        demo.load(open_files, [suite_file, answer_files, shown, report], whole, **settings)
-        for event in (suite_file.change, answer_files.change):
-            # A suite of two hundred thousand examples takes a few seconds.
-            event(
-                open_files, [suite_file, answer_files, shown, report], whole, **{**settings, "show_progress": "minimal"}
-            )
+        # A suite of two hundred thousand examples takes a few seconds.
+        long = {**settings, "show_progress": "minimal"}
+        suite_file.upload(open_suite, [suite_file, shown], whole, **long)
+        answer_files.upload(open_answers, [answer_files, shown, report], whole, **long)
+        picker.button.click(open_picked, [held, *picker.lists, shown, report], whole, **long)
+        for event in (back.click, suite_file.clear, answer_files.clear):
+            event(open_bundled, shown, whole, **settings)
+        download_text(
+            examples, lambda report: examples_text((at(report) or bundled).suite), [report], "examples.csv", "text/csv"
+        )
         for component in (heat_map, rates):
             component.click(click, [report, shown], [*chosen, outline, page, listed], **settings)
         for event in (model.input, functionality.input, shown.input):
@@ -123,34 +222,12 @@ def build() -> gr.Blocks:
     return demo
 
 
-def _open(read: Callable[[], Report], shown: str) -> list[Any]:
-    """Open a report; return it and the whole page."""
-    none = gr.update(choices=[], value=None)
-    try:
-        report = read()
-        if not report.models:
-            outline = functionality_table(report)
-            return [report, _download(report), headline(report), "", outline, "", none, none, "", 1, ""]
-        place, number = weakest(report)
-        return [
-            report,
-            _download(report),
-            headline(report),
-            grid(report),
-            functionality_table(report),
-            group_table(report),
-            gr.update(choices=[(m.name, k) for k, m in enumerate(report.models)], value=place),
-            gr.update(choices=[(f.name, k) for k, f in enumerate(report.suite.functionalities)], value=number),
-            mark(place, number),
-            1,
-            cases(report, place, number, shown, 1),
-        ]
-    except MISTAKES as error:
-        return [None, gr.skip(), problem(error), "", "", "", none, none, "", 1, ""]
+def _models(report: Report) -> list[tuple[str, int]]:
+    return [(model.name, k) for k, model in enumerate(report.models)]
 
 
-def _download(report: Report) -> Any:
-    return gr.update(value=report.opened.examples_file)
+def _functionalities(report: Report) -> list[tuple[str, int]]:
+    return [(functionality.name, k) for k, functionality in enumerate(report.suite.functionalities)]
 
 
 def _cell(event: gr.EventData) -> tuple[int, int]:

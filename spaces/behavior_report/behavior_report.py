@@ -3,11 +3,13 @@
 import csv
 import dataclasses
 import functools
+import io
 import json
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from rightreasons.data.opening.stored_columns import read_columns
 from rightreasons.data.opening.suite_answers import read_suite_answers
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.data.suites.hatecheck import read_hatecheck
@@ -20,44 +22,18 @@ MAX_MODELS = 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Opened:
-    """A suite that was opened.
-
-    Attributes:
-        suite: The suite.
-        source: The file.
-        folder: A folder with `examples.csv`: the examples in the suite's order, as input for a model. It is deleted
-            when nobody looks at the suite any longer.
-    """
-
-    suite: Suite
-    source: Path
-    folder: tempfile.TemporaryDirectory[str]
-
-    @property
-    def examples_file(self) -> str:
-        """The CSV with the examples."""
-        return str(Path(self.folder.name) / "examples.csv")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Report:
     """A suite and the models that were tested on it.
 
     Attributes:
-        opened: The suite.
+        suite: The suite.
         models: The answers of each model, and which cases it passes.
         about: A line about each model, or "".
     """
 
-    opened: Opened
+    suite: Suite
     models: tuple[SuiteAnswers, ...]
     about: tuple[str, ...]
-
-    @property
-    def suite(self) -> Suite:
-        """The suite."""
-        return self.opened.suite
 
 
 # --------------------------------------------------------------------------------------------------------------- files
@@ -67,66 +43,100 @@ class Report:
 def bundled_report() -> Report:
     """Read the bundled suite and the answers of the bundled models."""
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
-    opened = open_suite(BUNDLED / "suite.jsonl")
+    suite = open_suite(BUNDLED / "suite.jsonl")
     models = [
-        score_stored(entry["title"], opened.suite, read_suite_answers(BUNDLED / entry["file"], opened.suite))
-        for entry in index
+        score_stored(entry["title"], suite, read_suite_answers(BUNDLED / entry["file"], suite)) for entry in index
     ]
     about = [
         f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences" for entry in index
     ]
-    return Report(opened, tuple(models), tuple(about))
+    return Report(suite, tuple(models), tuple(about))
 
 
-def open_report(suite_file: str | None, prediction_files: Sequence[str], before: Report | None = None) -> Report:
-    """Open an upload: a suite (None: the bundled one) and a file of predictions for each model.
+def bundled_files() -> list[Path]:
+    """List the files of the bundled suite, as examples of what to upload."""
+    index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
+    return [BUNDLED / "suite.jsonl", *(BUNDLED / entry["file"] for entry in index)]
 
-    The suite of the report `before` is kept where it is the same file, as predictions come after their suite.
-    An upload lies in a folder that is named after what it holds, so that a path stands for one content.
+
+def open_report(path: str) -> Report:
+    """Open an uploaded suite, without models."""
+    return Report(open_suite(check_upload(path)), (), ())
+
+
+def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str, Any] | None = None) -> Report:
+    """Score uploaded predictions on the suite of a report, beside the models that it has.
+
+    Args:
+        report: The report; None for the bundled suite without its models.
+        paths: A file of predictions for each model.
+        picked: "answer", the column of the answers, or "scores", those of the probabilities; None where the names of
+            the columns say it.
     """
-    if suite_file is None and not prediction_files:
-        return bundled_report()
-    if suite_file is None:
-        opened = bundled_report().opened
-    elif before is not None and before.opened.source == Path(suite_file):
-        opened = before.opened
-    else:
-        opened = open_suite(check_upload(suite_file))
-    if len(prediction_files) > MAX_MODELS:
-        raise ValueError(f"Expected at most {MAX_MODELS} files of predictions, but got {len(prediction_files)}.")
-    models: dict[str, SuiteAnswers] = {}
-    for path in map(Path, prediction_files):
+    suite = bundled_report().suite if report is None else report.suite
+    models = {} if report is None else {model.name: model for model in report.models}
+    if len(models) + len(paths) > MAX_MODELS:
+        raise ValueError(f"Expected at most {MAX_MODELS} models, but got {len(models) + len(paths)}.")
+    for path in map(Path, paths):
         name = path.stem
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            models[name] = score_stored(name, opened.suite, read_suite_answers(check_upload(path), opened.suite))
+            source = check_upload(path) if picked is None else _picked(read_columns(check_upload(path)), **picked)
+            models[name] = score_stored(name, suite, read_suite_answers(source, suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.
-            where = "" if path.name in str(error) or len(prediction_files) == 1 else f"{path.name}: "
+            where = "" if path.name in str(error) or len(paths) == 1 else f"{path.name}: "
             raise ValueError(f"{where}{error}") from error
-    return Report(opened, tuple(models.values()), ("",) * len(models))
+    return Report(suite, tuple(models.values()), ("",) * len(models))
 
 
-def open_suite(path: Path) -> Opened:
+def open_suite(path: Path) -> Suite:
     """Open a suite in our format, or a CSV in the form of HateCheck."""
     if not path.name.lower().endswith(SUITE_FILES):
         raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz, .parquet or .csv, but got {path.name!r}.")
     try:
-        suite = read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
+        return read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
     except (TypeError, ValueError) as error:
         # A visitor knows the file by its name, not by its path on the server.
         raise ValueError(str(error).replace(str(path), path.name)) from error
-    return Opened(suite, path, _write_examples(suite))
+
+
+def examples_text(suite: Suite) -> str:
+    """Write the examples of a suite in its order as CSV, as input for a model."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(suite.text_columns)
+    writer.writerows(suite.texts())
+    return out.getvalue()
+
+
+def pass_rates(predictions: str, suite: str | None = None) -> dict[str, Any]:
+    """Score a file of predictions on a behavioral suite.
+
+    Args:
+        predictions: The file: a row per example in the order of the suite, or a log of lm-eval or inspect_ai.
+        suite: The file of the suite; None for the bundled one.
+
+    Returns:
+        What `rightreasons.load("behavioral_pass_rate")` computes.
+    """
+    report = add_models(None if suite is None else open_report(suite), [predictions])
+    return report.models[0].result.to_dict()
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _write_examples(suite: Suite) -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="behavior-report-")
-    with Path(folder.name, "examples.csv").open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out)
-        writer.writerow(suite.text_columns)
-        writer.writerows(suite.texts())
-    return folder
+def _picked(columns: Mapping[str, Any], answer: str | None = None, scores: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the columns that a visitor has chosen under names that are known."""
+    odd = next((name for name in (answer, *scores) if name is not None and name not in columns), None)
+    if odd is not None:
+        raise ValueError(f"Expected a column of the file, but got {odd!r}.")
+    if answer is not None:
+        return {"prediction": columns[answer]}
+    if not scores:
+        raise ValueError("Expected the column of the answers, or those of the probabilities, but none is chosen.")
+    if len(scores) == 1:
+        return {"probabilities": columns[scores[0]]}
+    return {f"p_{name}": columns[name] for name in scores}

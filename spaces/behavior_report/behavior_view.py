@@ -1,5 +1,6 @@
 """From a report to what the page shows: the grid of pass rates, tables of them, and cases with their answers."""
 
+import dataclasses
 import html
 import itertools
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_pe
 from rightreasons.auditing.questions.behavior.words import TYPES, expected, rule
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
-from rightreasons.widget import tiles
+from rightreasons.widget import tiles, verdict
 
 PAGE = 6
 LONGEST = 8
@@ -99,7 +100,58 @@ def headline(report: Report) -> str:
     shown = tiles((m.name, _percent(m.result.behavioral_pass_rate), _between(m.result.interval)) for m in report.models)
     lines = [(model.name, line) for model, line in zip(report.models, report.about, strict=True) if line]
     about = "".join(f"<li><b>{_text(name)}</b>: {_text(line)}.</li>" for name, line in lines)
-    return line + shown + (f'<ul class="rr-small br-about">{about}</ul>' if about else "")
+    head = verdict(*_verdict(report)) + line + shown
+    return head + (f'<ul class="rr-small br-about">{about}</ul>' if about else "")
+
+
+def _verdict(report: Report) -> tuple[str, str]:
+    """Say in one sentence what the first model fails most; returns it and its tone."""
+    place, number = weakest(report)
+    model = report.models[place]
+    found, mean = model.result.functionalities[number], model.result.behavioral_pass_rate
+    if mean is None or found.pass_rate is None:
+        return f"{model.name}: no case is asked, so nothing can be said.", "neutral"
+    passes = f"{model.name} passes {_percent(mean)} on average"
+    if found.pass_rate == 1:
+        return f"{passes}, and every case that is asked.", "good"
+    n = "none" if found.n_passed == 0 else f"{found.n_passed:,}"
+    said = f"{passes}, but {n} of {found.n_cases:,} cases of “{found.functionality}”."
+    return said, "bad" if found.pass_rate < 0.5 else "warn"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Page:
+    """A report and what the page shows of it, as HTML.
+
+    Attributes:
+        report: The report.
+        headline: The verdict and the mean pass rates.
+        grid: The heat map.
+        rates: All functionalities.
+        groups: Means by class and type.
+        place: The model whose cases are open; None without one.
+        number: The functionality whose cases are open; None without one.
+        cases: Those cases.
+    """
+
+    report: Report
+    headline: str
+    grid: str
+    rates: str
+    groups: str
+    place: int | None
+    number: int | None
+    cases: str
+
+
+def write_page(report: Report, shown: str) -> Page:
+    """Write the page of a report, with the cases of the weakest cell."""
+    head, rates = headline(report), functionality_table(report)
+    if not report.models:
+        return Page(report, head, "", rates, "", None, None, "")
+    place, number = weakest(report)
+    listed = cases(report, place, number, shown, 1)
+    return Page(report, head, grid(report), rates, group_table(report), place, number, listed)
 
 
 def functionality_table(report: Report) -> str:

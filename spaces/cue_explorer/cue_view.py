@@ -1,6 +1,7 @@
 """From a set to what the page shows: its cues, the accuracy of a classifier that sees only them, and mirrored items."""
 
 import dataclasses
+import functools
 import html
 import re
 import tempfile
@@ -13,11 +14,17 @@ import numpy as np
 from rightreasons.analysis.cues.classifier import CueClassifier, cue_transfer
 from rightreasons.analysis.cues.extraction import CueTable, extract_cues
 from rightreasons.analysis.cues.statistics import CueStatistics
+from rightreasons.auditing.page.words import percent
 from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
 from rightreasons.data.opening.datasets import open_multiple_choice
+from rightreasons.data.opening.uploads import check_upload
+from rightreasons.foundations.options import listed, one_or_more
+from rightreasons.foundations.validation import check_count
 from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
-from rightreasons.widget import figure, table, tiles
+from rightreasons.widget import figure, table, tiles, typed_text, verdict
 
+ITEMS = Path(__file__).resolve().parent / "items.csv"
+ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")
 LEVEL, ALPHA = 0.95, 0.05
 MAX_ITEMS = 20_000
 N_PERMUTATIONS = 199
@@ -87,11 +94,23 @@ class Analysis:
         return self.figures.classifier
 
 
-def read_items(path: str | Path) -> Items:
+def open_file(path: str, **columns: Any) -> Items:
+    """Read an uploaded set; the columns as in `open_multiple_choice`."""
+    return read_items(check_upload(path), **columns)
+
+
+@functools.cache
+def bundled(name: str) -> Items:
+    """Read a bundled set."""
+    items = read_items(ITEMS)
+    return items.where(~items.mirrored) if name == ORIGINALS else items
+
+
+def read_items(path: str | Path, **named: Any) -> Items:
     """Read a file with items; at most `MAX_ITEMS` are kept, drawn at random."""
     path = Path(path)
     try:
-        rows = open_multiple_choice(path, limit=MAX_ITEMS)
+        rows = open_multiple_choice(path, limit=MAX_ITEMS, **named)
     except (TypeError, ValueError) as error:
         # A visitor knows the file by its name, not by its path on the server.
         raise type(error)(str(error).replace(str(path), path.name)) from error
@@ -110,7 +129,7 @@ def read_items(path: str | Path) -> Items:
 
 def parse_items(text: str) -> Items:
     """Read pasted items: JSON, JSON lines, or comma- or tab-separated values."""
-    text = text.strip()
+    text = typed_text(text, "Items").strip()
     if not text:
         raise ValueError("Expected items with their choices, but the text is empty.")
     first = text.split("\n", 1)[0]
@@ -136,7 +155,88 @@ def analyze(items: Items, features: Sequence[str], min_applicability: int) -> An
     return Analysis(items, families, figures, extract_cues(items.choices, prompts=prompts, features=families))
 
 
+def cues(
+    items: str,
+    features: list[str] | None = None,
+    min_applicability: int = 5,
+    prompt_column: str | None = None,
+    choices_column: str | None = None,
+    label_column: str | None = None,
+) -> dict[str, Any]:
+    """Find which superficial cues a multiple-choice set has, and how accurate a classifier is that sees only them.
+
+    Args:
+        items: The file: csv, tsv, jsonl, json or parquet, an item per row.
+        features: Families of cues; None for single words.
+        min_applicability: Items that a cue must be applicable to.
+        prompt_column: Comma-separated columns of the prompts; None where their names say it.
+        choices_column: The column that lists the choices, or one for each, comma-separated; None likewise.
+        label_column: The column of the right choice; None likewise.
+
+    Returns:
+        "verdict", the sentence of the page, "classifier" and "cues".
+    """
+    check_count(min_applicability, "min_applicability", minimum=1)
+    columns = {"prompt_column": prompt_column, "choices_column": choices_column, "label_column": label_column}
+    found = analyze(
+        open_file(items, **picked_columns(**columns)), ["unigram"] if features is None else features, min_applicability
+    )
+    return {
+        "verdict": _verdict(found)[0],
+        "n_items": len(found.items),
+        "classifier": found.classifier.to_dict(),
+        "cues": [cue.to_dict() for cue in found.cues.cues],
+    }
+
+
+def picked_columns(
+    prompt_column: str | None, choices_column: str | None, label_column: str | None
+) -> dict[str, str | list[str] | None]:
+    """Return named columns as `open_multiple_choice` takes them."""
+    return {
+        "prompt_column": listed(prompt_column),
+        "choices_column": one_or_more(choices_column),
+        "label_column": label_column,
+    }
+
+
 # ------------------------------------------------------------------------------------------------------------ the page
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Page:
+    """A set and what the page shows of it, as HTML.
+
+    Attributes:
+        found: The analysis.
+        figures: The verdict and the headline figures.
+        diagram: The most common cues.
+        table: All cues.
+        names: The cues to choose from.
+        first: The most telling of them, whose items are shown; None without one.
+        pointed: Those items.
+        mirrors: Originals and mirrored items.
+    """
+
+    found: Analysis
+    figures: str
+    diagram: str
+    table: str
+    names: list[str]
+    first: str | None
+    pointed: str
+    mirrors: str
+
+
+def write_page(items: Items, features: Sequence[str], minimum: int) -> Page:
+    """Analyze a set and write its page."""
+    found = analyze(items, features, minimum)
+    names = cue_names(found)
+    first = max(found.cues.cues, key=lambda cue: abs(cue.n_correct - cue.chance * cue.applicability), default=None)
+    shown = None if first is None or first.cue not in names else first.cue
+    return Page(
+        found, figures(found), diagram(found), cue_table(found), names, shown, items_with(found, shown), mirrors(found)
+    )
 
 
 def figures(found: Analysis) -> str:
@@ -152,15 +252,19 @@ def figures(found: Analysis) -> str:
         ("Telling cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
         ("Most telling cue", strongest, productivity),
     ]
-    gives = reached.p_value is not None and reached.p_value < ALPHA and reached.accuracy > reached.chance
-    if gives:
-        verdict = "These items give answers away: a classifier that never reads the prompt does better than chance"
-    else:
-        verdict = "Nothing here shows that the items give answers away: cues alone do no better than chance"
-    how = f"{found.classifier.n_folds}-fold cross-validation, {reached.n_groups:,} groups"
-    definition = f"{verdict} (p = {reached.p_value:.3f}; {how})."
-    style = "rr-warning" if gives else "rr-definition"
-    return f'{tiles(entries)}<p class="{style}">{html.escape(definition)}</p>'
+    how = f"{found.classifier.n_folds}-fold cross-validation, {reached.n_groups:,} groups, p = {reached.p_value:.3f}."
+    return f'{verdict(*_verdict(found))}{tiles(entries)}<p class="rr-small">{how}</p>'
+
+
+def _verdict(found: Analysis) -> tuple[str, str]:
+    """Say in one sentence what the figures show; returns it and its tone."""
+    reached = found.classifier
+    if reached.p_value is None or reached.p_value >= ALPHA or reached.accuracy <= reached.chance:
+        return "Nothing here shows that the items give answers away: cues alone do no better than chance.", "good"
+    best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
+    word = "" if best is None else f"; “{best.cue}” is right in {best.n_correct} of {best.applicability}"
+    rates = f"{percent(reached.accuracy)} right without the prompt, where chance is {percent(reached.chance)}"
+    return f"These items give answers away: {rates}{word}.", "bad"
 
 
 def diagram(found: Analysis) -> str:

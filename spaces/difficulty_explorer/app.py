@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from difficulty_model import open_model, own_model
-from difficulty_view import Ranked, edited_page, rank, ranking_page, replacements_page
+from difficulty_view import (
+    Ranked,
+    difficulty,
+    edited_page,
+    first_page,
+    rank_named,
+    ranking_page,
+    ranking_verdict,
+    replacements_page,
+)
 
-from rightreasons.widget import MISTAKES, PRIVACY, launch, page_style, problem, public_page, typed_text
+from rightreasons.auditing.page.sources import WORKS
+from rightreasons.widget import (
+    MISTAKES,
+    PRIVACY,
+    endpoint,
+    launch,
+    page_css,
+    page_links,
+    problem,
+    public_page,
+    result_of,
+    typed_text,
+    waiting,
+    work,
+)
 
 STYLE = Path(__file__).resolve().parent / "style.css"
-_ERRORS = (*MISTAKES, OSError, ImportError)
 
 INTRO = """
 # Difficulty explorer
@@ -30,37 +52,41 @@ OWN = (
 
 
 def build() -> gr.Blocks:
-    _, texts = own_model()
+    texts, first = result_of(work(first_page))
     with public_page("Difficulty explorer") as demo:
-        page_style()
-        gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", visible=True, elem_classes="rr-style")
+        page_css(STYLE)
         gr.Markdown(INTRO + PRIVACY)
-        ranked = gr.State([])
+        ranked = gr.State(first)
+        head = gr.HTML(ranking_verdict(first), elem_id="verdict")
         with gr.Row():
             with gr.Column(scale=2, min_width=320):
-                model = gr.Textbox("", label="Model", placeholder="the Space's own", info=OWN, elem_id="model")
-                given = gr.Textbox(
-                    "\n".join(texts), label="Texts, one per line", lines=12, max_lines=18, elem_id="texts"
-                )
-                go = gr.Button("Rank them", variant="primary")
-                ranking = gr.HTML(elem_id="ranking")
+                ranking = gr.HTML(ranking_page(first), elem_id="ranking")
+                with gr.Accordion("Your own texts and model", open=False, elem_id="own"):
+                    model = gr.Textbox("", label="Model", placeholder="the Space's own", info=OWN, elem_id="model")
+                    given = gr.Textbox(
+                        "\n".join(texts), label="Texts, one per line", lines=12, max_lines=18, elem_id="texts"
+                    )
+                    go = gr.Button("Rank them", variant="primary")
             with gr.Column(scale=3, min_width=320):
-                chosen = gr.Dropdown([], label="Text to edit, the hardest first", elem_id="chosen")
-                edited = gr.Textbox("", label="Edit its words", lines=3, elem_id="edited")
-                result = gr.HTML(elem_id="result")
-                neighbors = gr.Radio(
-                    [("words of the predicted class", "same_class"), ("any words, opposites too", "any")],
-                    value="same_class",
-                    label="Neighbors in the model's word embeddings",
-                    info="A word goes with the class whose texts, of those on this page, hold it most often.",
-                    elem_id="neighbors",
-                )
+                chosen = gr.Dropdown(_options(first), value=0, label="Text, the most difficult first", elem_id="chosen")
+                edited = gr.Textbox(first[0].text, label="Edit its words", lines=3, elem_id="edited")
+                result = gr.HTML(_same(first[0]), elem_id="result")
                 tried = gr.Button("Try replacements of single words", elem_id="try")
+                with gr.Accordion("Which replacements", open=False, elem_id="definition"):
+                    neighbors = gr.Radio(
+                        [("words of the predicted class", "same_class"), ("any words, opposites too", "any")],
+                        value="same_class",
+                        label="Neighbors in the model's word embeddings",
+                        info="A word goes with the class whose texts, of those on this page, hold it most often.",
+                        elem_id="neighbors",
+                    )
                 replacements = gr.HTML(elem_id="replacements")
+        page_links("difficulty_explorer", "difficulty", {name: WORKS[name] for name in ("Datta et al. 2020",)})
+        endpoint(difficulty)
 
-        shown = [ranked, ranking, chosen, edited, result, replacements]
-        for event in (demo.load, go.click, model.submit):
-            event(_rank, [model, given], shown, show_progress="hidden", trigger_mode="always_last")
+        shown = [ranked, head, ranking, chosen, edited, result, replacements]
+        for event in (go.click, model.submit):
+            event(_rank, [model, given], shown, show_progress="minimal", trigger_mode="always_last")
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
         # "change" and not "input": the explorer also follows values that are filled in for the user.
         edited.change(
@@ -70,14 +96,16 @@ def build() -> gr.Blocks:
     return demo
 
 
-def _rank(name: str, given: str) -> list[Any]:
+def _rank(name: str, given: str) -> Iterator[Any]:
     try:
-        lines = map(str.strip, typed_text(given, "Texts").splitlines())
-        found = rank(open_model(name), [line for line in lines if line])
-    except _ERRORS as error:
-        return [[], problem(error), gr.update(choices=[], value=None), "", "", ""]
-    options = [(f"{place}. {_short(one.text)}", place - 1) for place, one in enumerate(found, start=1)]
-    return [found, ranking_page(found), gr.update(choices=options, value=0), found[0].text, _same(found[0]), ""]
+        lines = [line for line in map(str.strip, typed_text(given, "Texts").splitlines()) if line]
+        found = yield from waiting(work(rank_named, name, lines), 7)
+    except MISTAKES as error:
+        yield [[], problem(error), "", gr.update(choices=[], value=None), "", "", ""]
+        return
+    first = found[0]
+    options = gr.update(choices=_options(found), value=0)
+    yield [found, ranking_verdict(found), ranking_page(found), options, first.text, _same(first), ""]
 
 
 def _choose(ranked: list[Ranked], chosen: int | None) -> list[Any]:
@@ -86,26 +114,33 @@ def _choose(ranked: list[Ranked], chosen: int | None) -> list[Any]:
     return [ranked[chosen].text, _same(ranked[chosen]), ""]
 
 
-def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> str:
+def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> Iterator[Any]:
     if chosen is None or not ranked:
-        return ""
-    try:
-        return edited_page(ranked[chosen], rank(open_model(name), [typed_text(text, "Edit its words")])[0])
-    except _ERRORS as error:
-        return problem(error)
+        yield ""
+    elif text == ranked[chosen].text:
+        yield _same(ranked[chosen])
+    else:
+        try:
+            found = yield from waiting(work(rank_named, name, [typed_text(text, "Edit its words")]), 1)
+            yield edited_page(ranked[chosen], found[0])
+        except MISTAKES as error:
+            yield problem(error)
 
 
-def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> str:
+def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> Iterator[Any]:
     try:
-        if not typed_text(text, "Edit its words").strip():
-            return ""
-        return replacements_page(open_model(name), text, ranked, neighbors)
-    except _ERRORS as error:
-        return problem(error)
+        if typed_text(text, "Edit its words").strip():
+            yield (yield from waiting(work(replacements_page, name, text, ranked, neighbors), 1))
+    except MISTAKES as error:
+        yield problem(error)
 
 
 def _same(one: Ranked) -> str:
     return edited_page(one, one)
+
+
+def _options(ranked: list[Ranked]) -> list[tuple[str, int]]:
+    return [(f"{place}. {_short(one.text)}", place - 1) for place, one in enumerate(ranked, start=1)]
 
 
 def _short(text: str, longest: int = 70) -> str:

@@ -27,21 +27,21 @@ def own_model() -> tuple[Classifier, tuple[str, ...]]:
     data = load_dataset(
         "planted_shortcuts", coverage=0.0, label_noise=0.0, train_size=TRAIN, validation_size=10, test_size=TEST
     )
-    folder = Path(tempfile.mkdtemp(prefix="difficulty-explorer-"))
     texts = data["train"]["text"][:]
-    start = build_cnn(texts, folder / "start", n_filters=16, max_length=128)
-    done = fine_tune(
-        start,
-        data["train"],
-        out=folder / "model",
-        epochs=6,
-        learning_rate=4e-3,
-        max_length=64,
-        checkpoint_steps=0,
-        progress=False,
-        device="cpu",
-    )
-    return load_classifier(done.folder), tuple(data["test"]["text"][:SHOWN])
+    with tempfile.TemporaryDirectory(prefix="difficulty-explorer-") as folder:
+        start = build_cnn(texts, Path(folder) / "start", n_filters=16, max_length=128)
+        done = fine_tune(
+            start,
+            data["train"],
+            out=Path(folder) / "model",
+            epochs=6,
+            learning_rate=4e-3,
+            max_length=64,
+            checkpoint_steps=0,
+            progress=False,
+            device="cpu",
+        )
+        return load_classifier(done.folder), tuple(data["test"]["text"][:SHOWN])
 
 
 @functools.lru_cache(maxsize=2)

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from difficulty_model import open_model, own_model
 
+from rightreasons.foundations.arrays import kind_of
 from rightreasons.measuring.difficulty import measure_difficulty
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import substitution_tests
 from rightreasons.models.loading import Classifier
-from rightreasons.widget import table, tiles
+from rightreasons.widget import table, tiles, typed_text, verdict
 
 MOST_TEXTS = 200
 LONGEST = 256
@@ -74,6 +76,34 @@ def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
     return ranked
 
 
+def first_page() -> tuple[tuple[str, ...], list[Ranked]]:
+    """Rank the Space's own texts by its own model; returns both."""
+    classifier, texts = own_model()
+    return texts, rank(classifier, texts)
+
+
+def rank_named(model: str, texts: Sequence[str]) -> list[Ranked]:
+    """Rank texts by a model of the hub, or by the Space's own."""
+    return rank(open_model(model), texts)
+
+
+def difficulty(texts: list[str], model: str = "") -> list[dict[str, Any]]:
+    """Rank texts by the largest eigenvalue of the Fisher information of a classifier's prediction.
+
+    Args:
+        texts: From 1 to 200 texts.
+        model: The id of a text classifier on the hub; "" for the Space's own.
+
+    Returns:
+        The texts, the most difficult first: "text", "eigenvalue", "label", "confidence", and "why" where the
+        eigenvalue is null.
+    """
+    if not isinstance(texts, list):
+        raise TypeError(f"Expected `texts` to be a list of texts, but got {kind_of(texts)}.")
+    ranked = rank_named(model, [typed_text(text, "texts") for text in texts])
+    return [{key: getattr(one, key) for key in ("text", "eigenvalue", "label", "confidence", "why")} for one in ranked]
+
+
 def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
     """Shade words by their share of the longest part of the eigenvector."""
     largest = float(np.max(norms)) if len(norms) else 0.0
@@ -91,6 +121,20 @@ def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:
         )
         at = end
     return "".join((*parts, html.escape(text[at:])))
+
+
+def ranking_verdict(ranked: Sequence[Ranked]) -> str:
+    """Say in one sentence which text is the most fragile, and how much more than the median."""
+    known = [one for one in ranked if one.eigenvalue is not None and one.confidence is not None]
+    if not known:
+        return verdict("None of these texts could be computed.")
+    first, middle = known[0], known[len(known) // 2]
+    ratio = first.eigenvalue / middle.eigenvalue if middle.eigenvalue else float("inf")
+    words = first.text if len(first.text) <= 60 else f"{first.text[:59]}…"
+    times = f", λ {ratio:,.0f} times that of the middle one" if 1.5 <= ratio < 1e6 else ""
+    return verdict(
+        f"Most fragile: “{words}” ({first.label}, {first.confidence:.0%} sure){times}.", "warn" if times else "neutral"
+    )
 
 
 def ranking_page(ranked: Sequence[Ranked]) -> str:
@@ -123,15 +167,16 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     return f'{shown}<p class="dx-text">{after.marked}</p>'
 
 
-def replacements_page(classifier: Classifier, text: str, ranked: Sequence[Ranked], neighbors: str) -> str:
+def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors: str) -> str:
     """Try one replacement of a word at a time, of those that the prediction rests on.
 
     Args:
-        classifier: The model.
+        model: The model, as in `rank_named`.
         text: The text.
         ranked: The texts of the page: with what the model predicts for them they tell which words go with which class.
         neighbors: As in `replacement_sources`.
     """
+    classifier = open_model(model)
     label_of = {name: label for label, name in enumerate(classifier.label_names or ())}
     known = [one for one in ranked if one.label in label_of]
     labels = [label_of[one.label] for one in known]

@@ -1,8 +1,11 @@
-"""From predictions and settings to what the page shows: figures, diagram, bin table, definition."""
+"""From predictions and settings to what the page shows: verdict, figures, diagram, bin table, definition."""
 
 import dataclasses
+import functools
 import html
+import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +13,21 @@ import numpy as np
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.analysis.calibration.lint import ConfidenceVersusLabelWarning, PositiveVersusCorrectnessWarning
+from rightreasons.analysis.calibration.options import TABLE_KINDS
 from rightreasons.analysis.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.analysis.calibration.temperature import apply_temperature, temperature_report
 from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.auditing.page.plots import reliability_diagram
-from rightreasons.data.opening.predictions import Predictions
+from rightreasons.auditing.page.words import p_value, percent
+from rightreasons.data.opening.predictions import Predictions, parse_predictions, read_predictions
+from rightreasons.data.opening.uploads import check_upload
+from rightreasons.foundations.bounds import MAX_PAGE_BINS
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.validation import check_scores, is_ragged
-from rightreasons.widget import figure, table, tiles
+from rightreasons.foundations.validation import check_count, check_scores, is_ragged
+from rightreasons.widget import figure, table, tiles, typed_text, verdict
 
-LEVEL = 0.95
+RUNS = Path(__file__).resolve().parent / "bundled"
+LEVEL, ALPHA = 0.95, 0.05
 FIGURE = {"l1": "ECE", "l2": "RMS calibration error", "max": "Maximum calibration error"}
 CAPTIONS = {
     "top_label": "How often the answers of a bin are right, against how sure the model is of them.",
@@ -27,6 +35,10 @@ CAPTIONS = {
     "positive": "How often the label is class 1, against P(class 1).",
     "classwise": "How often the label is {name}, against P({name}); the figure above is the mean over all classes.",
 }
+
+
+KINDS = {"top_label": TABLE_KINDS, "confidence": ("confidence",)}
+"""What can be compared: of class scores, and of the confidence in given answers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +71,7 @@ class View:
     """What the page shows, as HTML.
 
     Attributes:
-        figures: Tiles with the headline figures, and the definition in words.
+        figures: The verdict, tiles with the headline figures, and the definition in words.
         diagram: The reliability diagram, an SVG.
         bins: The table of bins.
     """
@@ -69,8 +81,99 @@ class View:
     bins: str
 
 
+@functools.cache
+def bundled() -> dict[str, dict[str, str]]:
+    """The index of the bundled runs by their titles: `file` and `about`."""
+    return {entry["title"]: entry for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))}
+
+
+@functools.cache
+def bundled_run(title: str) -> Predictions:
+    """Read a bundled run."""
+    return read_predictions(RUNS / bundled()[title]["file"])
+
+
+def open_file(path: str, label_column: str | None = None, score_columns: str | None = None) -> Predictions:
+    """Read an uploaded table, or a log of a harness."""
+    return read_predictions(check_upload(path), label_column=label_column, score_columns=score_columns)
+
+
+def open_text(text: str) -> Predictions:
+    """Read a pasted table."""
+    return parse_predictions(typed_text(text, "Predictions"))
+
+
+def analyze(
+    predictions: str,
+    kind: str = "top_label",
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    scores: str | None = None,
+    debias: bool = False,
+    temperature: float = 1.0,
+    label_column: str | None = None,
+    score_columns: str | None = None,
+) -> dict[str, Any]:
+    """Compute the calibration error of a file of predictions.
+
+    Args:
+        predictions: The file: csv, tsv, jsonl, json, npz or parquet, or a log of lm-eval or inspect_ai.
+        kind: "top_label", "positive" or "classwise"; "confidence" for the confidence in given answers.
+        n_bins: Bins of confidence.
+        strategy: "uniform" or "quantile".
+        norm: "l1", "l2" or "max".
+        scores: "probabilities", "logits" or "log_probabilities"; None for what the names of the columns say.
+        debias: Whether to take the noise of the accuracies out.
+        temperature: Logits are divided by it.
+        label_column: The column of the labels; None where its name says it.
+        score_columns: Comma-separated columns of the scores; None where their names say it.
+
+    Returns:
+        What `CalibrationResult.to_dict` gives, and "verdict", the sentence of the page.
+    """
+    check_count(n_bins, "n_bins", minimum=1, maximum=MAX_PAGE_BINS)
+    run = open_file(predictions, label_column, score_columns)
+    kind = "confidence" if run.kind == "confidence" else kind
+    settings = Settings(n_bins, strategy, kind, norm, scores or run.scores or "probabilities", debias, temperature)
+    result, shown, _, _ = _computed(run, settings)
+    return {**result.to_dict(), "verdict": _verdict(result, _null(shown), settings)[0]}
+
+
+def opened(run: Predictions, settings: Settings, about: str) -> tuple[Settings, str, View]:
+    """Prepare the page of a new run: the settings that fit it, a line about it, and what is shown."""
+    kinds = KINDS[run.kind]
+    settings = dataclasses.replace(
+        settings,
+        kind=settings.kind if settings.kind in kinds else kinds[0],
+        scores=run.scores or settings.scores,
+        temperature=1.0,
+        shown_class=0,
+    )
+    names = class_names(run)
+    classes = f"{len(names)} classes" if names else "rows of different lengths"
+    if run.kind == "confidence":
+        classes = "the confidence in given answers"
+    line = f'<p class="rr-small">{html.escape(about)} {len(run):,} items, {classes}.</p>'
+    return settings, line, view(run, settings)
+
+
 def view(run: Predictions, settings: Settings) -> View:
     """Compute everything that the page shows; a user's mistake raises an error with its sentence."""
+    result, shown, predictions, scores = _computed(run, settings)
+    whole = {"scores": scores, "kind": "confidence" if run.kind == "confidence" else "multiclass"}
+    losses = (
+        negative_log_likelihood(predictions, run.references, **whole).nll,
+        None if is_ragged(predictions) else brier_score(predictions, run.references, **whole).brier,
+    )
+    null = _null(shown)
+    return View(
+        _figures(result, null, losses, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings)
+    )
+
+
+def _computed(run: Predictions, settings: Settings) -> tuple[CalibrationResult, CalibrationResult, Any, str]:
+    """Compute the error, the bins that are shown, and the scores at the chosen temperature with their kind."""
     predictions, scores = tempered(run, settings)
     options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy, "scores": scores}
     with warnings.catch_warnings():  # the sentence is in the result
@@ -93,15 +196,27 @@ def view(run: Predictions, settings: Settings) -> View:
             shown = calibration_error(of_class, is_class, kind="positive", **{**options, "scores": "probabilities"})
         elif settings.norm != "l1" or settings.debias:
             shown = calibration_error(predictions, run.references, kind=settings.kind, **options)
-    whole = {"scores": scores, "kind": "confidence" if run.kind == "confidence" else "multiclass"}
-    losses = (
-        negative_log_likelihood(predictions, run.references, **whole).nll,
-        None if is_ragged(predictions) else brier_score(predictions, run.references, **whole).brier,
-    )
-    null = consistency(shown, resampling=Resampling(LEVEL))
-    return View(
-        _figures(result, null, losses, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings)
-    )
+    return result, shown, predictions, scores
+
+
+def _null(shown: CalibrationResult) -> ConsistencyResult:
+    return consistency(shown, resampling=Resampling(LEVEL))
+
+
+def _verdict(result: CalibrationResult, null: ConsistencyResult, settings: Settings) -> tuple[str, str]:
+    """Say in one sentence what the figures show; returns it and its tone."""
+    items = f"{result.n_items:,} items"
+    if null.p_value >= ALPHA:
+        return f"Nothing here shows miscalibration: the error is what chance gives in {items}.", "good"
+    beyond = f"beyond chance (p {p_value(null.p_value) if null.p_value < 0.001 else f'= {null.p_value:.3f}'})"
+    if settings.kind not in ("top_label", "confidence"):
+        return f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.", "warn"
+    gap = result.mean_confidence - result.accuracy
+    name = "Overconfident" if gap > 0 else "Underconfident"
+    if abs(gap) < result.ece / 2:
+        name = "Miscalibrated in parts"
+    words = f"{percent(result.mean_confidence)} sure on average, right in {percent(result.accuracy)} of {items}"
+    return f"{name}: {words}, {beyond}.", "bad" if gap > 0 and abs(gap) >= result.ece / 2 else "warn"
 
 
 def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
@@ -168,7 +283,8 @@ def _figures(
             f"and stay below {null.upper:.4f} in {LEVEL:.0%} of samples ({_p_value(null)})."
         )
     warning = f'<p class="rr-warning">{html.escape(result.warning)}</p>' if result.warning else ""
-    return f'{tiles(entries)}{warning}<p class="rr-definition">{html.escape(" ".join(words))}</p>'
+    head = verdict(*_verdict(result, null, settings))
+    return f'{head}{tiles(entries)}{warning}<p class="rr-definition">{html.escape(" ".join(words))}</p>'
 
 
 def _p_value(null: ConsistencyResult) -> str:

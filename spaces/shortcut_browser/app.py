@@ -5,9 +5,21 @@ from typing import Any
 
 import gradio as gr
 from shortcut_runs import HEAD, TOP_N, read_runs
-from shortcut_view import SHOWN, SPLITS, cues, figures, growth, headline, interventions, null_models, sentences
+from shortcut_view import (
+    SHOWN,
+    SPLITS,
+    cues,
+    figures,
+    growth,
+    headline,
+    interventions,
+    null_models,
+    sentences,
+    shortcuts,
+)
 
-from rightreasons.widget import launch, page_style, public_page
+from rightreasons.auditing.page.sources import WORKS
+from rightreasons.widget import endpoint, launch, page_css, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -32,77 +44,82 @@ LEGEND = """
 """
 
 
+START: tuple[Any, ...] = (1.0, next(iter(SPLITS)), TOP_N, HEAD, SHOWN[0], 1)
+
+
 def build() -> gr.Blocks:
     strengths = list(read_runs())
-    growth(strengths[-2], TOP_N, HEAD)  # counted once here, so that the first visitor does not wait for it
+    start = _draw(*START)
     with public_page("Shortcut browser") as demo:
-        page_style()
-        gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+        page_css(STYLE)
         gr.Markdown(INTRO)
         with gr.Row():
-            with gr.Column(scale=2, min_width=320):
-                with gr.Group():
-                    strength = gr.Radio(
-                        [(f"{s:.0%}", s) for s in strengths],
-                        value=strengths[-2],
-                        label="How often the cue agrees with the label in training",
-                        elem_id="strength",
-                    )
-                    split = gr.Radio(list(SPLITS), value=next(iter(SPLITS)), label="Test texts", elem_id="split")
-                    top_n = gr.Slider(1, 8, value=TOP_N, step=1, label="Top words of a prediction", elem_id="top-n")
-                    head = gr.Slider(
-                        0.5, 20, value=HEAD, step=0.5, label="Head: share of the label's words, %", elem_id="head"
-                    )
-                null = gr.HTML(elem_id="null")
-                found = gr.HTML(elem_id="cues")
             with gr.Column(scale=3, min_width=320):
-                causal = gr.HTML(elem_id="causal")
-                gr.Markdown("### The candidates, and the model")
-                found_figures = gr.HTML(elem_id="figures")
+                causal = gr.HTML(start[0], elem_id="causal")
                 with gr.Tabs():
                     with gr.Tab("Sentences"):
                         gr.HTML(LEGEND)
                         with gr.Row():
-                            shown = gr.Radio(list(SHOWN), value="all", label="Show", elem_id="shown", scale=3)
+                            shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Show", elem_id="shown", scale=3)
                             page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1)
-                        texts = gr.HTML(elem_id="sentences")
+                        texts = gr.HTML(start[5], elem_id="sentences")
                     with gr.Tab("Interventions"):
-                        made = gr.HTML(elem_id="interventions")
+                        made = gr.HTML(start[1], elem_id="interventions")
                     with gr.Tab("As the cue grows"):
-                        grown = gr.HTML(elem_id="growth")
+                        grown = gr.HTML(start[7], elem_id="growth")
+            with gr.Column(scale=2, min_width=320):
+                with gr.Group():
+                    strength = gr.Radio(
+                        [(f"{s:.0%}", s) for s in strengths],
+                        value=START[0],
+                        label="How often the cue agrees with the label in training",
+                        elem_id="strength",
+                    )
+                    split = gr.Radio(list(SPLITS), value=START[1], label="Test texts", elem_id="split")
+                gr.Markdown("### The candidates, and the model")
+                with gr.Accordion("The detector of candidates", open=False, elem_id="definition"):
+                    top_n = gr.Slider(1, 8, value=TOP_N, step=1, label="Top words of a prediction", elem_id="top-n")
+                    head = gr.Slider(
+                        0.5, 20, value=HEAD, step=0.5, label="Head: share of the label's words, %", elem_id="head"
+                    )
+                found_figures = gr.HTML(start[2], elem_id="figures")
+                null = gr.HTML(start[3], elem_id="null")
+                found = gr.HTML(start[4], elem_id="cues")
+        page_links("shortcut_browser", "shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
+        endpoint(shortcuts)
 
-        settings = [strength, split, top_n, head]
-
-        def draw(strength: float, split: str, *others: Any) -> tuple[str, ...]:
-            *detector, shown, _ = others
-            chosen = (strength, SPLITS[split], *detector)
-            first, _ = sentences(*chosen, shown, 1)
-            return (
-                headline(strength, SPLITS[split]),
-                interventions(strength, SPLITS[split]),
-                figures(*chosen),
-                null_models(*chosen),
-                cues(*chosen),
-                first,
-                1,
-                growth(strength, *detector),
-            )
-
-        def turn(strength: float, split: str, *others: Any) -> str:
-            *detector, shown, page = others
-            return sentences(strength, SPLITS[split], *detector, shown, int(page or 1))[0]
-
-        everything = [*settings, shown, page]
-        for event in (demo.load, strength.input, split.input, top_n.change, head.change, shown.input):
+        everything = [strength, split, top_n, head, shown, page]
+        for event in (strength.input, split.input, top_n.change, head.change, shown.input):
             event(
-                draw,
+                _draw,
                 everything,
                 [causal, made, found_figures, null, found, texts, page, grown],
                 show_progress="hidden",
                 trigger_mode="always_last",
             )
-        page.input(turn, everything, texts, show_progress="hidden", trigger_mode="always_last")
+        page.input(_turn, everything, texts, show_progress="hidden", trigger_mode="always_last")
     return demo
+
+
+def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
+    *detector, shown, _ = others
+    chosen = (strength, SPLITS[split], *detector)
+    first, _ = sentences(*chosen, shown, 1)
+    return (
+        headline(strength, SPLITS[split]),
+        interventions(strength, SPLITS[split]),
+        figures(*chosen),
+        null_models(*chosen),
+        cues(*chosen),
+        first,
+        1,
+        growth(strength, *detector),
+    )
+
+
+def _turn(strength: float, split: str, *others: Any) -> str:
+    *detector, shown, page = others
+    return sentences(strength, SPLITS[split], *detector, shown, typed_count(page or 1, "Page", minimum=1))[0]
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import dataclasses
 import functools
 import html
+from typing import Any
 
 import numpy as np
-from shortcut_runs import HEAD, REMOVALS, TOP_N, PutIn, Run, Treated, heads, read_runs
+from shortcut_runs import HEAD, REMOVALS, STRENGTHS, TOP_N, PutIn, Run, Treated, heads, read_runs
 
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.intervals import Interval, wilson
@@ -13,11 +14,14 @@ from rightreasons.analysis.shortcuts.causal import CausalShortcuts, Effect, caus
 from rightreasons.analysis.shortcuts.detection import DetectionQuality, detection_quality
 from rightreasons.analysis.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
 from rightreasons.auditing.page.plots_curves import Curve, curves
+from rightreasons.auditing.page.words import percent
 from rightreasons.data.benchmarks.planted import LABELS
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.widget import figure, table, tiles
+from rightreasons.foundations.validation import check_count, check_number, check_one_of
+from rightreasons.widget import figure, table, tiles, verdict
 
 NAMES = LABELS[2]
+TONES = {"cues decide": "bad", "cues do not decide": "good", "cannot tell": "neutral"}
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
 WAYS = {"delete": "deleted", "mask": "masked", "swap": "swapped"}
 SHOWN = ("all", "shortcut-cued", "not cued", "wrong")
@@ -89,7 +93,7 @@ def headline(strength: float, split: str) -> str:
     """Write whether the named cues decide."""
     causal, run = tested(strength, split), read_runs()[strength][split]
     if causal is None:
-        return '<p class="sc-verdict">No prediction has a named cue and a control word, so nothing can be tested.</p>'
+        return verdict("No prediction has a named cue and a control word, so nothing can be tested.")
     removal = causal.removal
     entries = [
         ("Causal shortcut rate", figure(removal.rate), _between(removal.interval)),
@@ -101,12 +105,20 @@ def headline(strength: float, split: str) -> str:
         control = f"control words: {figure(effect.control_rate)}; {_between(effect.interval)}"
         entries.append(("Follow a cue that is put in", figure(effect.rate), control))
     return (
-        f'<p class="sc-verdict sc-{causal.conclusion.replace(" ", "-")}"><b>{causal.in_words}.</b> '
-        f"{html.escape(causal.reason)}</p>{tiles(entries)}"
+        f"{verdict(f'{causal.in_words}: {_sentence_of(causal)}.', TONES[causal.conclusion])}"
+        f'{tiles(entries)}<p class="rr-definition">{html.escape(causal.reason)}</p>'
         f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
         f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "
         f"names with {TOP_N} top words and a head of {HEAD} %, in {len(run.treated)} of {len(run.tokens)} texts; the "
         f"sliders do not change the test.</p>"
+    )
+
+
+def _sentence_of(causal: CausalShortcuts) -> str:
+    removal = causal.removal
+    return (
+        f"{percent(removal.rate)} of the tested predictions change without their cue, {percent(removal.control_rate)} "
+        "without another word"
     )
 
 
@@ -132,6 +144,29 @@ def _row(what: str, effect: Effect) -> dict[str, object]:
     return {
         "what": what, "n": effect.n_items, "rate": effect.rate, "control": effect.control_rate, "excess": excess,
     }  # fmt: skip
+
+
+def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, head: float = HEAD) -> dict[str, Any]:
+    """Say whether single words decide the predictions of a bundled run, and what the detector finds in it.
+
+    Args:
+        strength: How often the planted cue agrees with the label in training: one of `STRENGTHS`.
+        split: "test", "test_absent" or "test_flipped".
+        top_n: Top words of a prediction.
+        head: Share of the label's words that may be shortcuts, in percent.
+
+    Returns:
+        "causal", what `CausalShortcuts.to_dict` gives or null where nothing can be tested, and "detector".
+    """
+    check_one_of(strength, STRENGTHS, "strength")
+    check_one_of(split, tuple(SPLITS.values()), "split")
+    check_count(top_n, "top_n", minimum=1, maximum=8)
+    check_number(head, "head", minimum=0.5, maximum=20)
+    causal, found = tested(float(strength), split), detect(float(strength), split, top_n, float(head))
+    return {
+        "causal": None if causal is None else causal.to_dict(),
+        "detector": {"reliance": found.summary.to_dict(), "planted_truth": found.quality.to_dict()},
+    }
 
 
 def figures(strength: float, split: str, top_n: int, percent: float) -> str:

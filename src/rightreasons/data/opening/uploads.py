@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rightreasons.data.opening.compressed import data_type, unpacked
+from rightreasons.data.opening.stored_columns import read_columns
 from rightreasons.foundations.bounds import (
     MAX_COLUMNS,
     MAX_UNPACKED_BYTES,
@@ -64,6 +65,14 @@ def check_upload(path: str | Path) -> Path:
     except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
         raise ValueError(str(error).replace(str(path), path.name)) from None
     return path
+
+
+def column_names(path: str | Path) -> list[str]:
+    """List the columns of an uploaded table, for a visitor to say what they are; none where it cannot be read."""
+    try:
+        return list(read_columns(check_upload(path)))
+    except (TypeError, ValueError):
+        return []
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -1,4 +1,4 @@
-"""The small demo that every evaluate module shows in its Space, and the page elements that all our Spaces share.
+"""The small demo that every evaluate module shows in its Space, the page of its Space.
 
 A module's `app.py` loads its own file and passes the module on:
 
@@ -17,33 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.foundations.arrays import kind_of
-from rightreasons.foundations.bounds import (
-    MAX_PAGE_BINS,
-    MAX_PAGE_CHARACTERS,
-    MAX_PAGE_DRAWS,
-    MAX_PAGE_ROWS,
-    MAX_UPLOAD_BYTES,
-)
+from rightreasons.foundations.bounds import MAX_PAGE_BINS, MAX_PAGE_DRAWS, MAX_PAGE_ROWS
 from rightreasons.foundations.validation import check_count, check_number, check_options
 from rightreasons.modules import argument_help
-
-MAX_TABLE_ROWS = 200
-"""Maximum number of rows that `table` writes; below them it says how many more there are."""
-
-MISTAKES = (TypeError, ValueError)
-"""Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
-
-PRIVACY = "What you upload is deleted after about an hour; what was read of it, an hour after you leave."
-"""What our pages say of their visitors' data; `public_page` and gradio's sessions make it so."""
-
-STYLE = Path(__file__).with_suffix(".css")
-"""The style sheet of our pages."""
+from rightreasons.widget.elements import MISTAKES, figure, is_number, problem, table, tiles
+from rightreasons.widget.pages import public_page, typed_text
 
 MIN_CELL = 12
 """Width in characters of the narrowest column of the inputs; the widest has three times as many."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_WORDS_OF = {True: "yes", False: "no", None: "–"}
 
 
 # -------------------------------------------------------------------------------------------------- a module's demo
@@ -92,7 +75,6 @@ def module_demo(
     cells = _cells(module, example)
 
     with public_page(title) as demo:
-        page_style()
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
             with gr.Column(scale=5, min_width=320):
@@ -181,134 +163,6 @@ def read_card(readme: Path) -> tuple[dict[str, str], str]:
         for entry in re.finditer(r"^(\w+): *(?:>-\n)?((?:.+)(?:\n +.+)*)", front.group(), re.MULTILINE):
             entries[entry.group(1)] = " ".join(entry.group(2).split())
     return entries, _FRONT_MATTER.sub("", text).strip()
-
-
-# ------------------------------------------------------------------------------------------------------ page elements
-
-
-def public_page(title: str) -> Any:
-    """Open a `gradio.Blocks` for a public page: uploads are deleted after an hour, and 32 visitors may wait."""
-    import gradio as gr
-
-    # One at a time for each handler: a module and a model hold the state of the call that they answer.
-    return gr.Blocks(title=title, delete_cache=(600, 3600)).queue(max_size=32, default_concurrency_limit=1)
-
-
-def launch(demo: Any) -> None:
-    """Serve a page to the public, with a limit on the size of a file and on the sessions that are kept."""
-    demo.launch(max_file_size=MAX_UPLOAD_BYTES, state_session_capacity=100)
-
-
-def typed_text(value: object, name: str) -> str:
-    """Check a text that a visitor typed, or a script sent.
-
-    Example:
-        >>> typed_text(None, "Question")
-        Traceback (most recent call last):
-        ...
-        TypeError: Expected `Question` to be a text, but got None.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"Expected `{name}` to be a text, but got {kind_of(value)}.")
-    if len(value) > MAX_PAGE_CHARACTERS:
-        raise ValueError(
-            f"Expected `{name}` to have at most {MAX_PAGE_CHARACTERS:,} characters, but got {len(value):,}."
-        )
-    return value
-
-
-def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
-    """Check a whole number that a visitor typed, or a script sent; JSON may write it as 3.0.
-
-    Example:
-        >>> typed_count(3.0, "Seed")
-        3
-        >>> typed_count(None, "Seed")
-        Traceback (most recent call last):
-        ...
-        ValueError: Expected a number for `Seed`, but the field is empty.
-    """
-    if value is None:
-        raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return check_count(value, name, minimum=minimum, maximum=maximum)
-
-
-def page_style() -> Any:
-    """Put our style sheet on the page; call it first inside a `gradio.Blocks`."""
-    import gradio as gr
-
-    return gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
-
-
-def problem(error: Exception | str) -> str:
-    """Write an error as one sentence for the reader of a page.
-
-    Example:
-        >>> problem(ValueError("Expected x < 1."))
-        '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
-    """
-    return f'<p class="rr-problem" role="alert">{html.escape(str(error))}</p>'
-
-
-def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
-    """Write figures as tiles: a name, a value, and a small line below.
-
-    Example:
-        >>> tiles([("ECE", "0.05", "lower is better")]).count("<div>")
-        1
-    """
-    blocks = []
-    for entry in entries:
-        name, value, small = map(html.escape, entry)
-        blocks.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
-    # Full rows on a wide page: four tiles fill one row, six fill two.
-    columns = 4 if len(blocks) % 4 == 0 else 3
-    return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(blocks)}</dl>'
-
-
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, caption: str = "") -> str:
-    """Write rows as an HTML table that scrolls within itself on a narrow page.
-
-    Args:
-        rows: One mapping per row.
-        columns: The heading of each key to show, in order; by default the keys of the first row.
-        caption: A line above the table.
-    """
-    headings = columns or {key: key.replace("_", " ") for key in (rows[0] if rows else {})}
-    numeric = {
-        key for key in headings if rows and all(_is_number(row.get(key)) or row.get(key) is None for row in rows)
-    }
-    head = "".join(f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in headings.items())
-    cells = [
-        "".join(f"<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>" for key in headings)
-        for row in rows[:MAX_TABLE_ROWS]
-    ]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    more = len(rows) - MAX_TABLE_ROWS
-    foot = f'<p class="rr-small">and {more:,} more rows</p>' if more > 0 else ""
-    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return (
-        f'<div class="rr-table" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>{foot}"
-    )
-
-
-def figure(value: Any) -> str:
-    """Write one value for display: four decimal places, thousands separators, a dash if undefined.
-
-    Example:
-        >>> figure(0.123456), figure(12000), figure(None), figure(1e-7), figure(True)
-        ('0.1235', '12,000', '–', '1e-07', 'yes')
-    """
-    if value is None or isinstance(value, bool):
-        return _WORDS_OF[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
-    return str(value)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -412,7 +266,7 @@ def _option_value(name: str, default: Any, value: Any) -> Any:
 
 def _limited(value: Any, name: str) -> Any:
     """Check that a number is one that a public page computes: time and memory grow with every count."""
-    if _is_number(value) and name != "seed":
+    if is_number(value) and name != "seed":
         maximum = MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS
         if isinstance(value, int):
             check_count(value, name, minimum=value, maximum=maximum)  # the module knows the minimum
@@ -462,11 +316,3 @@ def _by_item(results: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
 def _is_flat(column: Sequence[Any]) -> bool:
     """Return whether a column has something to show, and single values only."""
     return any(value is not None for value in column) and not any(isinstance(value, (list, dict)) for value in column)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _align(right: bool) -> str:
-    return ' class="rr-number"' if right else ""

@@ -1,0 +1,8 @@
+"""What our Spaces are made of: pages with limits, their elements, work in processes, and the demo of a module.
+
+The public names are those of `__init__.pyi`; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,59 @@
+from .demos import module_demo as module_demo
+from .demos import parse_rows as parse_rows
+from .demos import read_card as read_card
+from .elements import MISTAKES as MISTAKES
+from .elements import figure as figure
+from .elements import problem as problem
+from .elements import table as table
+from .elements import tiles as tiles
+from .elements import verdict as verdict
+from .pages import PRIVACY as PRIVACY
+from .pages import SPACES as SPACES
+from .pages import ColumnPicker as ColumnPicker
+from .pages import Held as Held
+from .pages import consumed as consumed
+from .pages import download_text as download_text
+from .pages import endpoint as endpoint
+from .pages import example_files as example_files
+from .pages import launch as launch
+from .pages import page_css as page_css
+from .pages import page_links as page_links
+from .pages import public_page as public_page
+from .pages import typed_count as typed_count
+from .pages import typed_text as typed_text
+from .pages import upload_file as upload_file
+from .pages import waiting as waiting
+from .working import end_workers as end_workers
+from .working import result_of as result_of
+from .working import work as work
+
+__all__ = [
+    "MISTAKES",
+    "PRIVACY",
+    "SPACES",
+    "ColumnPicker",
+    "Held",
+    "consumed",
+    "download_text",
+    "end_workers",
+    "endpoint",
+    "example_files",
+    "figure",
+    "launch",
+    "module_demo",
+    "page_css",
+    "page_links",
+    "parse_rows",
+    "problem",
+    "public_page",
+    "read_card",
+    "result_of",
+    "table",
+    "tiles",
+    "typed_count",
+    "typed_text",
+    "upload_file",
+    "verdict",
+    "waiting",
+    "work",
+]

@@ -1,0 +1,357 @@
+"""What all our pages share: limits for strangers, uploads that are deleted, an endpoint for scripts, and links."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import html
+import inspect
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.bounds import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES
+from rightreasons.foundations.validation import check_count
+from rightreasons.widget.elements import MISTAKES
+from rightreasons.widget.working import Step, work
+
+PRIVACY = "What you upload is deleted as soon as it is read, and what was read of it when you leave."
+"""What our pages say of their visitors' data; `public_page` makes it so."""
+
+STYLE = Path(__file__).with_name("page.css")
+"""The style sheet of our pages."""
+
+REPOSITORY = "https://github.com/rightreasons/rightreasons"
+HUB = "https://huggingface.co/spaces/rightreasons"
+
+SPACES = {
+    "audit": "Audit",
+    "leaderboard": "Leaderboard",
+    "reliability_explorer": "Reliability explorer",
+    "shortcut_browser": "Shortcut browser",
+    "cue_explorer": "Cue explorer",
+    "confusion_probes": "Confusion probes",
+    "difficulty_explorer": "Difficulty explorer",
+    "behavior_report": "Behavior report",
+}
+"""The Spaces, as they link to one another."""
+
+WAITING = 32
+"""Visitors who may wait for one handler; the next one is told that too many do."""
+
+SESSIONS = 100
+"""Sessions whose state is kept."""
+
+
+@contextlib.contextmanager
+def public_page(title: str) -> Iterator[Any]:
+    """Build a `gradio.Blocks` for a public page.
+
+    Its handlers are for the page alone, but for what `endpoint` serves. An upload that no handler has read is deleted
+    after ten minutes; what a session holds is dropped when its visitor leaves.
+
+    Args:
+        title: The title of the page.
+
+    Yields:
+        The page, inside which components are created.
+    """
+    import gradio as gr
+
+    with gr.Blocks(title=title, delete_cache=(60, 600)) as demo:
+        gr.HTML(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+
+        def forget(request: Any) -> None:
+            demo.state_holder.session_data.pop(request.session_hash, None)
+
+        forget.__annotations__["request"] = gr.Request  # by which gradio knows what to pass
+        demo.unload(forget)
+        yield demo
+    for handler in demo.fns.values():
+        if getattr(handler.fn, "is_endpoint", False) is False:
+            handler.api_visibility = "private"
+    # One at a time for each handler: a module and a model hold the state of the call that they answer.
+    demo.queue(max_size=WAITING, default_concurrency_limit=1)
+
+
+def launch(demo: Any) -> None:
+    """Serve a page to the public, with a limit on the size of a file and on the sessions that are kept."""
+    demo.launch(max_file_size=MAX_UPLOAD_BYTES, state_session_capacity=SESSIONS)
+
+
+def typed_text(value: object, name: str) -> str:
+    """Check a text that a visitor typed, or a script sent.
+
+    Example:
+        >>> typed_text(None, "Question")
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected `Question` to be a text, but got None.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"Expected `{name}` to be a text, but got {kind_of(value)}.")
+    if len(value) > MAX_PAGE_CHARACTERS:
+        raise ValueError(
+            f"Expected `{name}` to have at most {MAX_PAGE_CHARACTERS:,} characters, but got {len(value):,}."
+        )
+    return value
+
+
+def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
+    """Check a whole number that a visitor typed, or a script sent; JSON may write it as 3.0.
+
+    Example:
+        >>> typed_count(3.0, "Seed")
+        3
+        >>> typed_count(None, "Seed")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected a number for `Seed`, but the field is empty.
+    """
+    if value is None:
+        raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return check_count(value, name, minimum=minimum, maximum=maximum)
+
+
+def page_css(file: Path) -> Any:
+    """Put a further style sheet on the page."""
+    import gradio as gr
+
+    return gr.HTML(f"<style>{file.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
+
+
+# ------------------------------------------------------------------------------------------------ work that takes long
+
+
+def waiting(
+    steps: Generator[Step, None, Any],
+    n_outputs: int,
+    told: Callable[[str], Any] | None = None,
+) -> Generator[Any, None, Any]:
+    """Wait for work inside a handler, whose outputs stay as they are meanwhile.
+
+    Args:
+        steps: What `work` returns.
+        n_outputs: The number of outputs of the handler, which stay as they are; 0 for an endpoint.
+        told: What to write into the first of them for a line of progress; None to leave it, too.
+
+    Yields:
+        What the handler yields.
+
+    Returns:
+        What the work returns.
+    """
+    import gradio as gr
+
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return end.value
+        values = [gr.skip() for _ in range(n_outputs)]
+        if told is not None and step is not None:
+            values[0] = told(step)
+        try:
+            yield values if n_outputs > 1 else values[0] if values else None
+        except GeneratorExit:  # the visitor has left
+            steps.close()
+            raise
+
+
+def endpoint(function: Callable[..., Any], *, files: Sequence[str] = (), **limits: float) -> None:
+    """Serve a function to scripts as `/analyze`; call it inside a page.
+
+    Args:
+        function: A function of a module that can be imported, with annotations and a docstring, whose result is JSON.
+        files: Those of its parameters that are paths of files; a script sends `gradio_client.handle_file(path)`.
+        **limits: Limits of `work`.
+    """
+    import gradio as gr
+
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Generator[Any, None, None]:
+        call = signature.bind(*arguments, **keywords)
+        with contextlib.ExitStack() as stack:
+            try:
+                for name in files:
+                    sent = call.arguments.get(name)
+                    if sent is not None:
+                        call.arguments[name] = stack.enter_context(consumed(sent_path(sent, name)))
+                steps = work(function, *call.args, **limits, **call.kwargs)
+                yield (yield from waiting(steps, 0))
+            except MISTAKES as error:
+                raise gr.Error(str(error), print_exception=False) from None
+
+    call.is_endpoint = True  # type: ignore[attr-defined]
+    summary = inspect.getdoc(function) or ""
+    gr.api(call, api_name="analyze", api_description=summary.split("\n\n")[0])
+
+
+# --------------------------------------------------------------------------------------------------- files of visitors
+
+
+class Held:
+    """An uploaded file that is deleted when nobody holds it any longer.
+
+    Args:
+        path: The file.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._end = weakref.finalize(self, _delete, self.path)
+
+
+@contextlib.contextmanager
+def consumed(path: str | Path) -> Iterator[Path]:
+    """Delete an uploaded file after it is read."""
+    try:
+        yield Path(path)
+    finally:
+        _delete(Path(path))
+
+
+def sent_path(value: object, name: str) -> Path:
+    """Return the path of a file that a script has uploaded.
+
+    Raises:
+        TypeError: If it is no file as `gradio_client.handle_file` sends it.
+        ValueError: If it was not uploaded.
+    """
+    from gradio.utils import get_upload_folder
+
+    path = value.get("path") if isinstance(value, Mapping) else None
+    if not isinstance(path, str):
+        raise TypeError(f"Expected `{name}` to be a file, sent with handle_file(path), but got {kind_of(value)}.")
+    folder, file = Path(get_upload_folder()).resolve(), Path(path).resolve()
+    if not file.is_relative_to(folder) or not file.is_file():
+        raise ValueError(f"Expected `{name}` to be an uploaded file, sent with handle_file(path), but it is not there.")
+    return file
+
+
+def upload_file(**settings: Any) -> Any:
+    """Create a drop zone for files, whose handler gets paths; the readers check the suffixes. See `gradio.File`."""
+    import gradio as gr
+
+    zone = gr.File(height=130, **settings)
+    zone._process_single_file = lambda file: str(file.path)  # gradio's makes an empty file for each, and leaves it
+    return zone
+
+
+def download_text(button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str) -> None:
+    """Let a button save a text as a file of the visitor; no file of it is made here.
+
+    Args:
+        button: The button.
+        write: Called with the inputs; returns the text, that of bytes in base64.
+        inputs: Components.
+        name: The name of the file.
+        kind: Its media type; that of bytes is not "text/…".
+    """
+    import gradio as gr
+
+    held = gr.Textbox(visible="hidden", elem_classes="rr-style")
+    save = f"""(text) => {{
+        if (!text) return;
+        const bytes = {"text" if kind.startswith("text/") else "Uint8Array.from(atob(text), c => c.charCodeAt(0))"};
+        const link = document.createElement('a');
+        link.href = URL.createObjectURL(new Blob([bytes], {{type: '{kind}'}}));
+        link.download = '{name}';
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    }}"""
+    saved = button.click(write, list(inputs), held, show_progress="hidden")
+    saved.then(None, held, None, js=save).then(lambda: "", None, held, show_progress="hidden")
+
+
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        path.parent.rmdir()  # that of its digest, unless it holds another
+
+
+class ColumnPicker:
+    """Lists in which a visitor says what the columns of a file mean, shown where their names do not say it.
+
+    Args:
+        fields: The name of each list -> whether it takes several columns.
+
+    Attributes:
+        lists: The lists.
+        button: The button that reads the file again.
+        outputs: All that `offer` and `hidden` write.
+    """
+
+    def __init__(self, fields: Mapping[str, bool]) -> None:
+        import gradio as gr
+
+        with gr.Group(visible=False, elem_id="picker") as group:
+            gr.Markdown("**Which columns are what?** Choose, and the file is read again.")
+            self.lists = [
+                gr.Dropdown([], label=label, multiselect=several, elem_id=f"picker-{number}")
+                for number, (label, several) in enumerate(fields.items())
+            ]
+            self.button = gr.Button("Read with these columns", size="sm", elem_id="picker-read")
+        self.several = tuple(fields.values())
+        self.outputs = [group, *self.lists]
+
+    def offer(self, columns: Sequence[str]) -> list[Any]:
+        """Return the updates that show the lists with the columns of a file; without columns, they stay hidden."""
+        import gradio as gr
+
+        if not columns:
+            return self.hidden()
+        lists = [gr.update(choices=list(columns), value=[] if several else None) for several in self.several]
+        return [gr.update(visible=True), *lists]
+
+    def hidden(self) -> list[Any]:
+        """Return the updates that hide the lists."""
+        import gradio as gr
+
+        return [gr.update(visible=False), *(gr.skip() for _ in self.lists)]
+
+
+# ------------------------------------------------------------------------------------------------------------- links
+
+
+def example_files(paths: Sequence[Path], words: str = "Example files") -> str:
+    """Write links to files that come with a Space, as HTML; visitors can look how theirs should be."""
+    import gradio as gr
+
+    gr.set_static_paths([str(path) for path in paths])
+    links = [
+        f'<a href="gradio_api/file={quote(str(path.resolve()))}" download="{html.escape(path.name)}">'
+        f"{html.escape(path.name)}</a>"
+        for path in paths
+    ]
+    return f'<p class="rr-small rr-files">{html.escape(words)}: {" · ".join(links)}</p>'
+
+
+def page_links(here: str, docs: str, papers: Mapping[str, str]) -> Any:
+    """Write where to go from a page: the package, its documentation, the papers, the other Spaces.
+
+    Args:
+        here: The folder of this Space.
+        docs: The page of the documentation, such as "calibration".
+        papers: Authors and year -> address.
+    """
+    import gradio as gr
+
+    package = [("Package", REPOSITORY), ("Documentation", f"{REPOSITORY}/blob/main/docs/{docs}.md"), *papers.items()]
+    others = [(title, f"{HUB}/{name}") for name, title in SPACES.items() if name != here]
+    lines = (_links(package), f"Further Spaces: {_links(others)}")
+    return gr.HTML(f'<nav class="rr-links" aria-label="Links">{"".join(f"<p>{line}</p>" for line in lines)}</nav>')
+
+
+def _links(entries: Sequence[tuple[str, str]]) -> str:
+    return " · ".join(f'<a href="{html.escape(address)}">{html.escape(name)}</a>' for name, address in entries)
