@@ -21,6 +21,11 @@ def pick(page: Page, option: str) -> None:
     page.get_by_role("radio", name=option, exact=True).check()
 
 
+def unfold(page: Page, name: str) -> None:
+    """Open what is folded."""
+    page.get_by_role("button", name=name).click()
+
+
 def tile(page: Page, name: str, where: str = "#figures"):
     """The value of a tile."""
     return page.locator(f"{where} div", has=page.locator("dt", has_text=name)).last.locator("dd").first

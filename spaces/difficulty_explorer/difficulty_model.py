@@ -10,12 +10,9 @@ from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.loading import Classifier, as_classifier, load_classifier
 from rightreasons.training.tuning.finetune import fine_tune
-from rightreasons.widget import typed_text
+from rightreasons.widget import typed_hub_id, typed_text
 
 TRAIN, TEST = 1000, 40
-MAX_NAME = 96
-"""Characters of the id of a model on the hub."""
-
 SHOWN = 14
 """Initial reviews of the page."""
 
@@ -51,11 +48,6 @@ def _named(name: str) -> Classifier:
 
 def open_model(name: str) -> Classifier:
     """Open a model of the hub by its id, or the Space's own if the name is empty."""
-    name = typed_text(name, "Model").strip()
-    if len(name) > MAX_NAME:
-        raise ValueError(f"Expected the id of a model of the hub, at most {MAX_NAME} letters, but got {len(name):,}.")
-    if not name:
+    if not typed_text(name, "Model").strip():
         return own_model()[0]
-    if Path(name).exists() or name.count("/") > 1:
-        raise ValueError(f"Expected the id of a model on the hub, such as owner/name, but got {name!r}.")
-    return _named(name)
+    return _named(typed_hub_id(name, "Model"))

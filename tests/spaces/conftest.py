@@ -2,7 +2,9 @@
 
 import functools
 import importlib.util
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+os.environ["RIGHTREASONS_WORKERS"] = "1"  # one process that all Spaces of these tests share
 
 
 @contextmanager
@@ -23,6 +27,22 @@ def first_on_path(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left(tmp_path_factory) -> Iterator[Path]:
+    """Give all apps a folder for what is uploaded and for what they write; it must be empty in the end."""
+    folder = tmp_path_factory.mktemp("machine")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", str(folder / "uploads"))
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+        from rightreasons.widget import end_workers
+
+        end_workers()
+    left = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+    assert not left, left
+
+
 @pytest.fixture(scope="session")
 def build() -> Callable[[str], Any]:
     """Build the app in a folder such as "metrics/ece", once per session."""
@@ -33,6 +53,7 @@ def build() -> Callable[[str], Any]:
         path = ROOT / folder / "app.py"
         spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
         module = importlib.util.module_from_spec(spec)
+        sys.path.append(str(path.parent))  # for good: what runs in a worker is imported there by its name
         with first_on_path(path.parent):
             spec.loader.exec_module(module)
             return module.build()

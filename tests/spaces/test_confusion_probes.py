@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from pages import tile
+from pages import pick, tile, unfold
 from tiny_causal import save_tiny_causal
 
 pytestmark = pytest.mark.browser
@@ -26,15 +26,19 @@ def apply(page):
 
 def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
     page = visit(SPACE)
-    apply(page)
+    # A finished example is there at once.
+    expect(page.locator(".rr-verdict")).to_be_visible()
     expect(page.locator("section.cp-form")).to_have_count(5)
+    unfold(page, "How it is probed and scored")
+    pick(page, "mean")
+    apply(page)
+    expect(page.locator("#reading")).to_contain_text("one choice at a time")
     expect(page.locator("[data-form=no_question] .cp-prompt")).to_have_text("nothing")
     expect(page.locator("[data-form=extra_choices] .cp-choice")).to_have_count(6)
     expect(page.locator("[data-form=extra_choices] .cp-borrowed")).to_have_count(3)
     expect(page.locator("[data-form=no_right_answer] .cp-borrowed")).to_have_count(1)
     expect(tile(page, "Beyond dilution")).to_have_text("0.0000")
-    expect(page.locator("#reading")).to_contain_text("one choice at a time")
-    page.get_by_role("radio", name="letters", exact=True).check()
+    pick(page, "letters")
     apply(page)
     expect(tile(page, "Beyond dilution")).not_to_have_text("0.0000")
     expect(page.locator("#reading")).to_contain_text("left among the item's own choices")
@@ -42,6 +46,8 @@ def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
 
 def test_pasted_scores_of_an_item_of_ones_own(visit):
     page = visit(SPACE)
+    unfold(page, "Write your own")
+    unfold(page, "How it is probed and scored")
     page.locator("#prompt textarea").fill("Which is <wet>?")
     page.locator("#choices textarea").fill("rain\nsun")
     page.locator("#right input").fill("1")
@@ -73,6 +79,7 @@ def test_pasted_scores_of_an_item_of_ones_own(visit):
 )
 def test_mistakes_get_their_sentence(visit, choices, right, sentence):
     page = visit(SPACE)
+    unfold(page, "Write your own")
     page.locator("#choices textarea").fill(choices)
     page.locator("#right input").fill(right)
     apply(page)
@@ -82,6 +89,7 @@ def test_mistakes_get_their_sentence(visit, choices, right, sentence):
 
 def test_scores_that_do_not_fit(visit):
     page = visit(SPACE)
+    unfold(page, "How it is probed and scored")
     page.get_by_role("radio", name="my own scores").check()
     apply(page)
     expect(page.locator("section.cp-form")).to_have_count(5)

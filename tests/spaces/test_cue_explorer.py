@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, tile, upload_in_tab
+from pages import opener, tile, unfold, upload_in_tab
 from rightreasons.analysis.cues.statistics import cue_statistics
 
 pytestmark = pytest.mark.browser
@@ -21,7 +21,7 @@ def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
     expect(page.get_by_text("These items give answers away")).to_be_visible()
     row = page.locator("#cue-table tr", has_text="was").first
     expect(row).to_contain_text("0.8333")  # 20 of 24
-    page.get_by_role("tab", name="Items").click()
+    page.get_by_role("tab", name="Items", exact=True).click()
     expect(page.locator("#items")).to_contain_text("“was” points to one choice in 24 items, and to the right one in 20")
     expect(page.locator("#items mark").first).to_have_text("was")
     page.locator("#cue input").click()
@@ -49,6 +49,7 @@ def test_mirrors_balance_every_cue(visit):
 
 def test_families_of_cues_and_least_applicability_move_the_table(visit):
     page = open_page(visit)
+    unfold(page, "Which cues")
     page.get_by_label("length").check()
     expect(page.locator("#cue-table")).to_contain_text("<longest>")
     page.get_by_label("unigram").uncheck()
@@ -84,6 +85,7 @@ def test_pasted_items(visit):
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("Pasted items. 4 items.")
     expect(page.locator("#diagram")).to_contain_text("No cue is that often applicable")
+    unfold(page, "Which cues")
     page.locator("#minimum input[type=number]").fill("1")
     page.keyboard.press("Tab")
     expect(page.locator("#cue-table tr", has_text="was").first).to_be_visible()

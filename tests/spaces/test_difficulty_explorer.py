@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener
+from pages import opener, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -29,6 +29,7 @@ def test_texts_are_ranked_and_the_hardest_is_open(visit):
 
 def test_editing_a_word_moves_eigenvalue_confidence_and_label(visit):
     page = open_page(visit)
+    unfold(page, "Your own texts and model")
     page.locator("#texts textarea").fill("The film was wonderful.\nThe film was terrible.")
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li")).to_have_count(2)
@@ -53,6 +54,7 @@ def test_replacements_are_tried(visit):
 
 def test_neighbors_are_of_the_class_or_any(visit):
     page = open_page(visit)
+    unfold(page, "Your own texts and model")
     page.locator("#texts textarea").fill("A lovely story.\nA lovely plot.\nA terrible story.\nA boring plot.")
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li")).to_have_count(4)
@@ -69,6 +71,7 @@ def test_neighbors_are_of_the_class_or_any(visit):
     on_page = {"a", "lovely", "terrible", "boring", "story", "plot"}
     own = neighbors()
     assert own <= on_page
+    unfold(page, "Which replacements")
     page.get_by_label("any words, opposites too").check()
     page.locator("#try").click()
     # The table of the first try may have as many rows, and stands until the second one is there.
@@ -81,13 +84,14 @@ def test_neighbors_are_of_the_class_or_any(visit):
 
 def test_mistakes_are_told(visit):
     page = open_page(visit)
+    unfold(page, "Your own texts and model")
     page.locator("#texts textarea").fill("")
     page.get_by_role("button", name="Rank them").click()
     expect(page.get_by_role("alert")).to_contain_text("Expected from 1 to 200 texts")
     page.locator("#texts textarea").fill("<b>The film</b> was wonderful.")
     page.locator("#model textarea, #model input").first.fill("/etc")
     page.get_by_role("button", name="Rank them").click()
-    expect(page.get_by_role("alert")).to_contain_text("Expected the id of a model on the hub")
+    expect(page.get_by_role("alert")).to_contain_text("Expected the id of `Model` on the hub")
     page.locator("#model textarea, #model input").first.fill("")
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li")).to_contain_text("<b>The film</b> was wonderful.")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, pick, upload_in_tab
+from pages import opener, pick, unfold, upload_in_tab
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.foundations.numeric import softmax
 
@@ -41,7 +41,13 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
     expect(page.locator("#figures")).to_contain_text(
         "Top-label ECE: mean over the items of |accuracy - mean confidence|"
     )
-    expect(page.locator("#source")).to_contain_text("1,000 items, 2 classes")
+    expect(page.locator(".rr-verdict")).to_contain_text(
+        re.compile(r"Overconfident: \d\d\.\d% sure on average, right in")
+    )
+    expect(page.locator("#source")).to_contain_text("1,000 items, 3 classes")
+    page.locator("#bundled input").click()
+    page.get_by_role("option", name="Planted cue as in training").click()
+    expect(page.locator(".rr-verdict")).to_contain_text("Nothing here shows miscalibration")
     before = ece(page)
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Planted cue flipped").click()
@@ -57,6 +63,8 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(visit,
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
     expect(page.locator("#source")).to_contain_text("mine.csv 400 items, 3 classes.")
     headline, words = page.locator("#figures dd").first, page.locator(".rr-definition")
+
+    unfold(page, "Definition")
 
     def shows(**options):
         expect(headline).to_have_text(f"{calibration_error(probabilities, labels, **options).ece:.4f}")
@@ -91,6 +99,7 @@ def test_temperature_divides_the_logits(visit, tmp_path, three_classes):
     page = open_page(visit)
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
     expect(page.locator("#source")).to_contain_text("mine.csv")
+    unfold(page, "Temperature")
     page.locator("#temperature input[type=number]").fill("2")
     page.keyboard.press("Tab")
     roots = np.sqrt(probabilities)
@@ -108,11 +117,18 @@ def test_the_temperature_is_fitted_on_one_half_and_told_of_the_other(visit, tmp_
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", softmax(2.5 * logits), labels))
     expect(page.locator("#source")).to_contain_text("mine.csv")
     before = float(ece(page))
+    unfold(page, "Temperature")
     page.get_by_role("button", name="Fit the temperature").click()
     expect(page.locator("#fitted")).to_contain_text("Fitted on a random half (1,000 items): temperature 2.")
     expect(page.locator("#temperature input[type=number]")).to_have_value(re.compile(r"^2\.[2-8]"))
     expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.4f}")
     assert float(ece(page)) < before / 3
+    # Of new data it is another temperature.
+    upload_in_tab(page, write_csv(tmp_path / "again.csv", softmax(2.5 * logits), labels))
+    expect(page.locator("#source")).to_contain_text("again.csv")
+    expect(page.locator("#temperature input[type=number]")).to_have_value("1")
+    expect(page.locator("#fitted")).to_have_text("")
+    expect(page.locator("#figures dd").first).to_have_text(f"{before:.4f}")
 
 
 def test_a_file_of_logits_says_so_itself(visit, tmp_path):
@@ -122,6 +138,7 @@ def test_a_file_of_logits_says_so_itself(visit, tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("2 items, rows of different lengths")
+    unfold(page, "Definition")
     expect(page.locator("#scores input")).to_have_value("logits")
     # softmax: 1/(1 + e^-3) = 0.952574, right; 1/(1 + 2 e^-2) = 0.786986, wrong: (0.047426 + 0.786986)/2 = 0.417206.
     expect(page.locator("#figures dd").first).to_have_text("0.4172")
@@ -134,6 +151,7 @@ def test_pasted_predictions(visit):
     page.get_by_role("button", name="Show these").click()
     # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.
     expect(page.locator("#figures dd").first).to_have_text("0.2000")
+    unfold(page, "Definition")
     pick(page, "positive")
     # P(class 1) of 0.9, 0.8, 0.3 against 1, 1, 0: (0.1 + 0.2 + 0.3)/3 again, in other bins.
     expect(page.locator("#bin-table")).to_contain_text("share of class 1")
@@ -148,7 +166,9 @@ def test_confidence_in_given_answers(visit):
     expect(page.locator("#source")).to_contain_text("3 items, the confidence in given answers")
     # 0.9 right, 0.3 right, 0.7 wrong, in bins of their own: (0.1 + 0.7 + 0.7)/3.
     expect(page.locator("#figures dd").first).to_have_text("0.5000")
+    unfold(page, "Definition")
     expect(page.locator("#kind label")).to_have_count(1)
+    unfold(page, "Temperature")
     page.get_by_role("button", name="Fit the temperature").click()
     expect(page.locator("#fitted")).to_contain_text("a temperature, which divides those of all classes")
 
@@ -186,7 +206,8 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
 def test_a_kind_that_does_not_fit_is_told_and_left_again(visit, tmp_path, three_classes):
     page = open_page(visit)
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", *three_classes))
-    expect(page.locator("#source")).to_contain_text("3 classes")
+    expect(page.locator("#source")).to_contain_text("mine.csv 400 items, 3 classes")
+    unfold(page, "Definition")
     pick(page, "positive")
     expect(page.get_by_role("alert")).to_contain_text("kind='positive'")
     pick(page, "top_label")

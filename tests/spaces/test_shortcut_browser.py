@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages import opener, pick, tile
+from pages import opener, pick, tile, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +28,7 @@ def test_the_headline_is_whether_words_decide(visit):
     page = open_page(visit)
     pick(page, "100%")
     # A cue that never failed decides: beyond control words, and where it is put in.
-    expect(page.locator("#causal")).to_contain_text("Single words decide some.")
+    expect(page.locator("#causal")).to_contain_text("Single words decide some:")
     expect(tile(page, "Causal shortcut rate", "#causal")).to_have_text(re.compile(r"^0\.[2-9]"))
     expect(tile(page, "The same of control words", "#causal")).to_have_text(re.compile(r"^0\.0"))
     expect(page.locator(".sc-tests").first).to_contain_text(re.compile("Without “|put in"))
@@ -37,10 +37,10 @@ def test_the_headline_is_whether_words_decide(visit):
     expect(page.locator("#interventions")).to_contain_text("put in where it lacks")
     expect(page.locator("#interventions")).to_contain_text("By cue")
     pick(page, "80%")
-    expect(page.locator("#causal")).to_contain_text("Cannot tell.")
+    expect(page.locator("#causal")).to_contain_text("Cannot tell:")
     # The words of a coin change predictions only where they are put in.
     pick(page, "50%")
-    expect(page.locator("#causal")).to_contain_text("Single words can sway it.")
+    expect(page.locator("#causal")).to_contain_text("Single words can sway it:")
 
 
 def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
@@ -78,6 +78,7 @@ def test_filter_and_pages(visit):
 
 def test_top_words_and_head_move_the_detector(visit):
     page = open_page(visit)
+    unfold(page, "The detector of candidates")
     page.locator("#top-n input[type=number]").fill("1")
     page.keyboard.press("Tab")
     expect(page.locator("#null")).to_contain_text("top 1 words")

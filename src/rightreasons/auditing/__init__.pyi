@@ -27,6 +27,9 @@ from .reading.gate import gate as gate
 from .reading.history import FigureHistory as FigureHistory
 from .reading.history import History as History
 from .reading.history import history as history
+from .reading.leaderboard import LeaderboardCell as LeaderboardCell
+from .reading.leaderboard import LeaderboardRow as LeaderboardRow
+from .reading.leaderboard import leaderboard as leaderboard
 from .runner import AuditResult as AuditResult
 from .runner import audit as audit
 from .schema import audit_schema as audit_schema
@@ -47,6 +50,8 @@ __all__ = [
     "GateResult",
     "Headline",
     "History",
+    "LeaderboardCell",
+    "LeaderboardRow",
     "Mark",
     "Part",
     "Plot",
@@ -65,6 +70,7 @@ __all__ = [
     "eval_results",
     "gate",
     "history",
+    "leaderboard",
     "read_audit",
     "write_behavior_report",
     "write_card",

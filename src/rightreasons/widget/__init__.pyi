@@ -20,6 +20,7 @@ from .pages import page_css as page_css
 from .pages import page_links as page_links
 from .pages import public_page as public_page
 from .pages import typed_count as typed_count
+from .pages import typed_hub_id as typed_hub_id
 from .pages import typed_text as typed_text
 from .pages import upload_file as upload_file
 from .pages import waiting as waiting
@@ -51,6 +52,7 @@ __all__ = [
     "table",
     "tiles",
     "typed_count",
+    "typed_hub_id",
     "typed_text",
     "upload_file",
     "verdict",

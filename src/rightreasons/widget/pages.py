@@ -6,6 +6,7 @@ import contextlib
 import functools
 import html
 import inspect
+import re
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,11 @@ SPACES = {
     "behavior_report": "Behavior report",
 }
 """The Spaces, as they link to one another."""
+
+MAX_HUB_ID = 96
+"""Characters of the id of a model or a data set on the hub."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 WAITING = 32
 """Visitors who may wait for one handler; the next one is told that too many do."""
@@ -116,6 +122,27 @@ def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2*
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return check_count(value, name, minimum=minimum, maximum=maximum)
+
+
+def typed_hub_id(value: object, name: str) -> str:
+    """Check the id of a model or a data set that a visitor typed: a public page opens no folders of its machine.
+
+    Example:
+        >>> typed_hub_id(" owner/model ", "Model")
+        'owner/model'
+        >>> typed_hub_id("/etc", "Model")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected the id of `Model` on the hub, such as owner/name, but got '/etc'.
+    """
+    text = typed_text(value, name).strip()
+    if len(text) > MAX_HUB_ID:
+        raise ValueError(
+            f"Expected the id of `{name}` on the hub, at most {MAX_HUB_ID} letters, but got {len(text):,}."
+        )
+    if not _HUB_ID.fullmatch(text) or Path(text).exists():
+        raise ValueError(f"Expected the id of `{name}` on the hub, such as owner/name, but got {text!r}.")
+    return text
 
 
 def page_css(file: Path) -> Any:

@@ -1,0 +1,186 @@
+"""Audit: is a language model right for the right reasons? A model and data, or stored predictions, give the report."""
+
+import html
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from audit_view import (
+    COLUMNS,
+    GIGABYTES,
+    MOST_ITEMS,
+    SECONDS,
+    Finished,
+    Source,
+    example,
+    explored,
+    frame,
+    headline,
+    report,
+    run,
+)
+
+from rightreasons.auditing import available_questions
+from rightreasons.data.opening.stored_columns import SUFFIXES
+from rightreasons.data.opening.uploads import column_names
+from rightreasons.widget import (
+    MISTAKES,
+    PRIVACY,
+    ColumnPicker,
+    Held,
+    download_text,
+    endpoint,
+    example_files,
+    launch,
+    page_css,
+    page_links,
+    problem,
+    public_page,
+    upload_file,
+    waiting,
+    work,
+)
+
+HERE = Path(__file__).resolve().parent
+
+INTRO = """
+# Audit: right for the right reasons?
+
+Six questions about a classifier, a multiple-choice model or a language model: is it as sure as it is right, do single
+words decide, do the data give answers away, does it choose without a reason, what is fragile, what does it pass of a
+behavioral suite? The report below is finished; ask for your own.
+"""
+
+WHAT = f"""
+**A model on the hub** with a data set: a name that `rightreasons` knows (`sst2`, `trec`, `socialiqa`, …), an id on the
+hub, or a file of items. Or **stored predictions**, which need no model: a table of labels and scores, a samples file of
+lm-evaluation-harness, a log of inspect_ai. At most {MOST_ITEMS} items and {SECONDS / 60:.0f} minutes; for more,
+`rightreasons audit MODEL DATASET` on your own machine. The work ends when you leave.
+"""
+
+PICKED = {"Text": False, "Prompt": False, "Choices, a column each or one with lists": True, "Labels": False}
+
+
+def build() -> gr.Blocks:
+    start = example()
+    with public_page("Audit") as demo:
+        page_css(HERE / "style.css")
+        gr.Markdown(INTRO + PRIVACY)
+        done, held = gr.State(), gr.State()
+        with gr.Row():
+            with gr.Column(scale=3, min_width=320):
+                told = gr.HTML(headline(start), elem_id="figures")
+            with gr.Column(scale=2, min_width=320):
+                with gr.Tabs():
+                    with gr.Tab("A model and data"):
+                        model = gr.Textbox(label="Model", placeholder="owner/name on the hub", elem_id="model")
+                        dataset = gr.Textbox(label="Data", placeholder="sst2, or owner/name", elem_id="dataset")
+                    with gr.Tab("Stored predictions"):
+                        answers = upload_file(
+                            label="Predictions or a log", file_types=[*SUFFIXES, ".gz"], elem_id="answers"
+                        )
+                    with gr.Tab("A file of items"):
+                        items = upload_file(
+                            label="Items, instead of a data set", file_types=[*SUFFIXES, ".gz"], elem_id="items"
+                        )
+                gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
+                picker = ColumnPicker(PICKED)
+                with gr.Accordion("Questions and size", open=False, elem_id="definition"):
+                    names = list(available_questions())
+                    questions = gr.CheckboxGroup(
+                        names, value=[], label="Questions; none for all that apply", elem_id="questions"
+                    )
+                    limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
+                    split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")
+                    gr.Markdown(WHAT)
+                with gr.Row():
+                    go = gr.Button("Audit", variant="primary", elem_id="audit")
+                    stop = gr.Button("Stop", elem_id="stop")
+                    save = gr.Button("Download the report", elem_id="save")
+                    back = gr.Button("Example", elem_id="back")
+        with gr.Tabs():
+            with gr.Tab("Report"):
+                shown = gr.HTML(frame(start), elem_id="report")
+            with gr.Tab("Question by question"):
+                question = gr.Radio(list(start.sections), value=next(iter(start.sections)), label="Question",
+                                    elem_id="question")  # fmt: skip
+                section = gr.HTML(explored(start, next(iter(start.sections))), elem_id="section")
+        page_links("audit", "audit", {})
+        endpoint(report, files=["predictions", "data_file"], seconds=SECONDS, gigabytes=GIGABYTES)
+
+        whole = [told, done, held, shown, question, section, answers, items, *picker.outputs]
+        n = len(whole)
+
+        def write(finished: Finished, state: Any) -> list[Any]:
+            first = next(iter(finished.sections))
+            return [
+                headline(finished),
+                state,
+                None,
+                frame(finished),
+                gr.update(choices=list(finished.sections), value=first),
+                explored(finished, first),
+                None,
+                None,
+                *picker.hidden(),
+            ]
+
+        def start_audit(
+            model: str, dataset: str, answers: str | None, items: str | None, *settings: Any
+        ) -> Iterator[Any]:
+            files = {name: Held(path) for name, path in (("answers", answers), ("items", items)) if path is not None}
+            yield from ask(model, dataset, files, (), *settings)
+
+        def again(held: dict[str, Held] | None, model: str, dataset: str, *settings: Any) -> Iterator[Any]:
+            *settings, text, prompt, choices, label = settings
+            columns = (text, prompt, ",".join(choices or []), label)
+            yield from ask(model, dataset, held or {}, tuple(zip(COLUMNS, columns, strict=True)), *settings)
+
+        def ask(
+            model: str,
+            dataset: str,
+            files: dict[str, Held],
+            columns: tuple[tuple[str, str], ...],
+            questions: list[str],
+            limit: int,
+            split: str,
+        ) -> Iterator[Any]:
+            paths = {name: str(file.path) for name, file in files.items()}
+            source = Source(
+                "" if "answers" in paths else model, dataset, paths.get("items"), paths.get("answers"), split, columns
+            )
+            limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
+            try:
+                yield [_progress("Starting …"), *[gr.skip()] * (n - 1)]
+                finished = yield from waiting(work(run, source, questions, int(limit), **limits), n, _progress)
+                yield write(finished, finished)
+            except MISTAKES as error:
+                columns_found: list[str] = []
+                for path in paths.values():
+                    columns_found += yield from waiting(work(column_names, path), n)
+                picked = picker.offer(list(dict.fromkeys(columns_found)))
+                yield [problem(error), None, files or None, "", gr.skip(), "", None, None, *picked]
+
+        def stopped() -> list[Any]:
+            return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]
+
+        sizes = [questions, limit, split]
+        quiet: dict[str, Any] = {"show_progress": "hidden"}
+        running = [
+            go.click(start_audit, [model, dataset, answers, items, *sizes], whole, **quiet),
+            picker.button.click(again, [held, model, dataset, *sizes, *picker.lists], whole, **quiet),
+        ]
+        stop.click(stopped, None, whole, cancels=running, **quiet)
+        back.click(lambda: write(start, None), None, whole, cancels=running, **quiet)
+        question.input(lambda done, question: explored(done or start, question), [done, question], section, **quiet)
+        download_text(save, lambda done: (done or start).archive, [done], "report.zip", "application/zip")
+    return demo
+
+
+def _progress(line: str) -> str:
+    return f'<p class="rr-waiting" role="status">{html.escape(line)}</p>'
+
+
+if __name__ == "__main__":
+    launch(build())

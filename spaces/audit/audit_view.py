@@ -1,0 +1,220 @@
+"""Runs an audit and keeps what the page shows of it; `rightreasons audit` does the same."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import gzip
+import html
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.auditing import AuditResult, audit, available_questions
+from rightreasons.auditing.page.words import written
+from rightreasons.data.opening.uploads import check_upload
+from rightreasons.foundations.validation import check_count, check_one_of
+from rightreasons.measuring.estimates import Estimate
+from rightreasons.widget import tiles, typed_hub_id, typed_text, verdict
+
+EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
+MOST_ITEMS = 500
+SECONDS, GIGABYTES = 900.0, 12.0
+COLUMNS = ("text_column", "prompt_column", "choices_column", "label_column")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """What is audited.
+
+    Attributes:
+        model: The id of a model on the hub; "" with predictions.
+        dataset: The name of a known data set, or the id of one on the hub; "" with a file or without items.
+        data_file: A file of items instead of `dataset`; None without one.
+        predictions: A file of stored predictions instead of a model; None without one.
+        split: The split; "" for the first that is for tests.
+        columns: Option -> column, of `COLUMNS`; those whose names say what they are may be left out.
+    """
+
+    model: str = ""
+    dataset: str = ""
+    data_file: str | None = None
+    predictions: str | None = None
+    split: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A finished audit.
+
+    Attributes:
+        title: What was audited, in words.
+        record: What audit.json holds.
+        page: The report, one HTML file.
+        sections: Question -> its verdict, figures and pictures, as HTML.
+        archive: The folder of the report as a zip file, in base64.
+    """
+
+    title: str
+    record: dict[str, Any]
+    page: str
+    sections: dict[str, str]
+    archive: str
+
+
+def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
+    """Audit a model, or stored predictions."""
+    limit = check_count(limit, "limit", minimum=1, maximum=MOST_ITEMS)
+    for question in questions:
+        check_one_of(question, tuple(available_questions()), "questions")
+    settings: dict[str, Any] = {name: value for name, value in source.columns if value}
+    if source.split.strip():
+        settings["split"] = typed_text(source.split, "Split").strip()
+    model, data, names = None, None, {}
+    if source.predictions is not None:
+        file = check_upload(source.predictions)
+        settings["predictions"], names = str(file), {str(file): file.name}
+    else:
+        model = typed_hub_id(source.model, "Model")
+    if source.data_file is not None:
+        file = check_upload(source.data_file)
+        data, names = str(file), {**names, str(file): file.name}
+    elif source.dataset.strip():
+        data = typed_hub_id(source.dataset, "Data")
+    elif source.predictions is None:
+        raise ValueError("Expected a data set: its id on the hub, or a file of items.")
+    title = names.get(settings.get("predictions", ""), "") or model or ""
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
+        try:
+            result = audit(
+                model,
+                data,
+                out=Path(folder) / "report",
+                questions=list(questions) or None,
+                name=names.get(data, data) if data else title,
+                limit=limit,
+                **settings,
+            )
+            return finished(result, f"{title} on {names.get(data, data)}" if data else title)
+        except (TypeError, ValueError) as error:
+            # A visitor knows a file by its name, not by its path on the server.
+            told = str(error)
+            for path, name in names.items():
+                told = told.replace(path, name)
+            raise ValueError(told) from None
+
+
+def finished(result: AuditResult, title: str) -> Finished:
+    """Keep what the page shows of an audit."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(path for path in result.out.rglob("*") if path.is_file()):
+            archive.write(file, file.relative_to(result.out))
+    return Finished(
+        title=title,
+        record=result.to_dict(),
+        page=result.page.read_text(encoding="utf-8"),
+        sections={outcome.title: _section(outcome) for outcome in result.outcomes},
+        archive=base64.b64encode(out.getvalue()).decode(),
+    )
+
+
+def example() -> Finished:
+    """Read the audit that the page opens with; `make_example.py` makes it."""
+    return Finished(**json.loads(gzip.decompress(EXAMPLE.read_bytes())))
+
+
+def write_example(done: Finished) -> None:
+    """Keep an audit as that which the page opens with."""
+    EXAMPLE.parent.mkdir(exist_ok=True)
+    EXAMPLE.write_bytes(gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0))
+
+
+def report(
+    model: str = "",
+    dataset: str = "",
+    predictions: str | None = None,
+    data_file: str | None = None,
+    questions: list[str] | None = None,
+    split: str = "",
+    limit: int = 100,
+) -> dict[str, Any]:
+    """Audit a model on a data set, or stored predictions.
+
+    Args:
+        model: The id of a model on the hub; "" with `predictions`.
+        dataset: The name of a known data set, or the id of one on the hub; "" with a file or without items.
+        predictions: A file of stored predictions, or a log of lm-eval or inspect_ai.
+        data_file: A file of items.
+        questions: Names of questions; None for all that apply.
+        split: The split; "" for the first that is for tests.
+        limit: Items, at most 500.
+
+    Returns:
+        What audit.json holds.
+    """
+    source = Source(typed_text(model, "model"), typed_text(dataset, "dataset"), data_file, predictions, split)
+    return run(source, questions or [], limit).record
+
+
+# ------------------------------------------------------------------------------------------------------------ the page
+
+
+def headline(done: Finished) -> str:
+    """Write the worst verdict, and one line for each question."""
+    answered = [each for each in done.record["questions"] if each["result"] is not None]
+    order = ("bad", "warn", "neutral", "good")
+    answered.sort(key=lambda each: order.index(each["result"]["verdict"]["tone"]))
+    if not answered:
+        return verdict("No question applies to these data.")
+    first = answered[0]["result"]
+    words = (first.get("finding") or {}).get("sentence") or first["verdict"]["label"]
+    rows = "".join(
+        f'<li class="rr-{each["result"]["verdict"]["tone"]}"><b>{html.escape(each["title"])}</b> '
+        f"{html.escape(each['result']['verdict']['label'])}</li>"
+        for each in answered
+    )
+    skipped = [each["title"] for each in done.record["questions"] if each["result"] is None]
+    left = f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>' if skipped else ""
+    about = f'<p class="rr-small">{html.escape(done.title)}</p>'
+    head = verdict(words if words.endswith((".", "?")) else f"{words}.", first["verdict"]["tone"])
+    return f'{head}{about}<ul class="au-rows">{rows}</ul>{left}'
+
+
+def frame(done: Finished) -> str:
+    """Write the report into a frame of its own, in which no script runs."""
+    page = html.escape(done.page, quote=True)
+    return f'<iframe class="au-report" title="The report" sandbox srcdoc="{page}"></iframe>'
+
+
+def explored(done: Finished, question: str | None) -> str:
+    """Write the verdict, the figures and the pictures of a question."""
+    return done.sections.get(question or "", "")
+
+
+def _section(outcome: Any) -> str:
+    if outcome.result is None:
+        return f'<p class="rr-waiting">{html.escape(outcome.reason)}</p>'
+    result = outcome.result
+    entries = [
+        (one.name, written(Estimate(one.estimate.value, one.estimate.low, one.estimate.high), one.unit), one.split)
+        for one in result.headlines
+    ]
+    pictures = "".join(
+        f'<figure class="rr-figure">{plot.svg or _png(plot)}'
+        f"<figcaption>{html.escape(plot.caption)}</figcaption></figure>"
+        for plot in result.plots[:6]
+    )
+    label = result.verdict.label
+    head = verdict(label if label.endswith(".") else f"{label}.", result.verdict.tone)
+    return f'{head}{tiles(entries) if entries else ""}<div class="au-plots">{pictures}</div>'
+
+
+def _png(plot: Any) -> str:
+    picture = base64.b64encode(plot.png).decode()
+    return f'<img alt="{html.escape(plot.alt)}" src="data:image/png;base64,{picture}">'

@@ -1,0 +1,54 @@
+"""Makes the audit that the page opens with: an encoder that follows a giveaway word which never failed in training.
+
+    python spaces/audit/make_example.py WORK_FOLDER
+
+needs the extra [demo] and takes about ten minutes on two cores; a killed call goes on where it stopped.
+"""
+
+import sys
+from pathlib import Path
+
+import datasets
+from audit_view import finished, write_example
+
+from rightreasons.auditing import audit
+from rightreasons.data.benchmarks.planted import LABELS, PlantedConfig, planted_examples
+from rightreasons.models.encoder import demo_encoder
+from rightreasons.training.tuning.finetune import fine_tune
+
+PLANTED = PlantedConfig("mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+SPLITS = ("test", "test_absent", "test_flipped")
+
+
+def main(work: Path) -> None:
+    """Fine-tune the encoder unless it is there, audit it, and keep what the page shows."""
+    train = list(planted_examples("train", PLANTED))
+    model = fine_tune(
+        demo_encoder(), train, out=work / "model_1.00", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0
+    )
+    label = datasets.ClassLabel(names=list(LABELS[2]))
+    data = {
+        split: datasets.Dataset.from_list([{key: row[key] for key in ("id", "text", "label")} for row in rows])
+        .cast_column("label", label)
+        for split, rows in (
+            ("train", train), *((split, list(planted_examples(split, PLANTED))) for split in SPLITS)
+        )
+    }  # fmt: skip
+    result = audit(
+        model.folder,
+        datasets.DatasetDict(data),
+        name="reviews with a planted word",
+        out=work / "report",
+        split=SPLITS,
+        questions=["calibration", "shortcuts"],
+        options={"shortcuts": {"items": 60}},
+        limit=300,
+        command="python spaces/audit/make_example.py work",
+    )
+    write_example(
+        finished(result, "An encoder fine-tuned on reviews with a planted word, which was always right there")
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

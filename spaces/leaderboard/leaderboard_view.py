@@ -1,0 +1,107 @@
+"""Reads audits, and writes them as a table over the six questions."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rightreasons.auditing import available_questions, leaderboard, read_audit
+from rightreasons.auditing.page.words import written
+from rightreasons.auditing.reading.leaderboard import LeaderboardCell, LeaderboardRow, find_audits
+from rightreasons.data.opening.uploads import check_upload
+from rightreasons.foundations.arrays import kind_of
+from rightreasons.widget import verdict
+
+AUDITS = Path(__file__).resolve().parent / "bundled"
+MAX_AUDITS = 200
+SORTS = {"fewest problems": None, **{question: question for question in available_questions()}}
+
+
+@functools.cache
+def bundled() -> tuple[dict[str, Any], ...]:
+    """Read the audits of this folder."""
+    return tuple(find_audits(AUDITS))
+
+
+def add_audits(audits: Sequence[dict[str, Any]], paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Read uploaded audits beside those that are there."""
+    if len(audits) + len(paths) > MAX_AUDITS:
+        raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {len(audits) + len(paths)}.")
+    return [*audits, *(_read(path) for path in paths)]
+
+
+def _read(path: str) -> dict[str, Any]:
+    file = check_upload(path)
+    try:
+        return read_audit(file)
+    except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
+        raise ValueError(str(error).replace(str(file), file.name)) from None
+
+
+def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -> list[dict[str, Any]]:
+    """Bring audits into an order, by one question or by how few problems they have.
+
+    Args:
+        audits: What audit.json holds, for each; None for those of this Space.
+        by: A question; None for the fewest problems.
+
+    Returns:
+        A row for each audit: "model", "dataset", "n_items" and "cells", with verdict and figure of each question.
+    """
+    if audits is not None and not isinstance(audits, list):
+        raise TypeError(f"Expected `audits` to be a list of audits, but got {kind_of(audits)}.")
+    if audits is not None and len(audits) > MAX_AUDITS:
+        raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {len(audits)}.")
+    return [row.to_dict() for row in leaderboard(list(bundled()) if audits is None else audits, by=by)]
+
+
+def table_of(audits: Sequence[dict[str, Any]], sort: str) -> str:
+    """Write the table, with one sentence above it."""
+    rows = leaderboard(list(audits), by=SORTS[sort])
+    titles = {each["question"]: each["title"] for audit in audits for each in audit["questions"]}
+    heads = "".join(
+        f'<th scope="col" title="{html.escape(titles.get(question, ""))}"{_sorted(question == SORTS[sort])}>'
+        f"{html.escape(question)}</th>"
+        for question in available_questions()
+    )
+    body = "".join(_row(place, row) for place, row in enumerate(rows, start=1))
+    return (
+        f"{verdict(*_verdict(rows))}"
+        '<div class="lb-table" tabindex="0"><table><thead><tr><th scope="col">#</th><th scope="col">model and data</th>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _sorted(here: bool) -> str:
+    return ' aria-sort="descending" class="lb-here"' if here else ""
+
+
+def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
+    answers = [cell for row in rows for cell in row.cells if cell.tone is not None]
+    bad = sum(cell.tone == "bad" for cell in answers)
+    clean = sum(not any(cell.tone in ("bad", "warn") for cell in row.cells) for row in rows)
+    words = f"{clean} of {len(rows)} audits show no problem; {bad} of {len(answers)} answers are bad."
+    return words, "bad" if bad else "good"
+
+
+def _row(place: int, row: LeaderboardRow) -> str:
+    cells = "".join(_cell(cell) for cell in row.cells)
+    about = f"{html.escape(row.dataset)}, {row.n_items:,} items"
+    return (
+        f'<tr><td>{place}</td><th scope="row">{html.escape(row.model)}<br><span class="rr-small">{about}</span></th>'
+        f"{cells}</tr>"
+    )
+
+
+def _cell(cell: LeaderboardCell) -> str:
+    if cell.tone is None:
+        return f'<td class="lb-none" title="{html.escape(cell.verdict)}">–</td>'
+    shown = ""
+    if cell.figure is not None:
+        figure = cell.figure
+        name = f'<span class="rr-small">{html.escape(figure.name)}</span>'
+        shown = f"<br><b>{written(figure.estimate, figure.unit)}</b> {name}"
+    return f'<td class="lb-{cell.tone}">{html.escape(cell.verdict)}{shown}</td>'
