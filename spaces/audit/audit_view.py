@@ -109,12 +109,14 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
             raise ValueError(told) from None
 
 
-def finished(result: AuditResult, title: str) -> Finished:
-    """Keep what the page shows of an audit."""
+def finished(result: AuditResult, title: str, files: Sequence[str] | None = None) -> Finished:
+    """Keep what the page shows of an audit, and the files of its report; None for all, but for work under way."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(path for path in result.out.rglob("*") if path.is_file()):
-            archive.write(file, file.relative_to(result.out))
+            name = file.relative_to(result.out)
+            if name.parts[0][0] != "." and (files is None or str(name) in files):
+                archive.write(file, name)
     return Finished(
         title=title,
         record=result.to_dict(),
@@ -173,7 +175,8 @@ def headline(done: Finished) -> str:
     if not answered:
         return verdict("No question applies to these data.")
     first = answered[0]["result"]
-    words = (first.get("finding") or {}).get("sentence") or first["verdict"]["label"]
+    finding = first.get("finding")
+    words = f"{done.record['subject']} {finding['claim']}" if finding else first["verdict"]["label"]
     rows = "".join(
         f'<li class="rr-{each["result"]["verdict"]["tone"]}"><b>{html.escape(each["title"])}</b> '
         f"{html.escape(each['result']['verdict']['label'])}</li>"

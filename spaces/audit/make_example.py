@@ -5,6 +5,7 @@
 needs the extra [demo] and takes about ten minutes on two cores; a killed call goes on where it stopped.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,14 +18,16 @@ from rightreasons.models.encoder import demo_encoder
 from rightreasons.training.tuning.finetune import fine_tune
 
 PLANTED = PlantedConfig("mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+FILES = ("index.html", "audit.json")
 SPLITS = ("test", "test_absent", "test_flipped")
 
 
 def main(work: Path) -> None:
     """Fine-tune the encoder unless it is there, audit it, and keep what the page shows."""
+    os.chdir(work)
     train = list(planted_examples("train", PLANTED))
-    model = fine_tune(
-        demo_encoder(), train, out=work / "model_1.00", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0
+    fine_tune(
+        demo_encoder(), train, out="planted-encoder", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0
     )
     label = datasets.ClassLabel(names=list(LABELS[2]))
     data = {
@@ -35,19 +38,18 @@ def main(work: Path) -> None:
         )
     }  # fmt: skip
     result = audit(
-        model.folder,
+        "planted-encoder",
         datasets.DatasetDict(data),
         name="reviews with a planted word",
-        out=work / "report",
+        out="report",
         split=SPLITS,
         questions=["calibration", "shortcuts"],
         options={"shortcuts": {"items": 60}},
         limit=300,
         command="python spaces/audit/make_example.py work",
     )
-    write_example(
-        finished(result, "An encoder fine-tuned on reviews with a planted word, which was always right there")
-    )
+    title = "An encoder that was trained on reviews with a planted word, always right there"
+    write_example(finished(result, title, FILES))
 
 
 if __name__ == "__main__":

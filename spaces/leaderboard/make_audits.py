@@ -6,6 +6,7 @@ takes a few seconds.
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -22,13 +23,12 @@ def main() -> None:
     from audit_view import example
 
     runs = SPACES / "reliability_explorer" / "bundled"
+    os.chdir(runs)
     records = {"planted_encoder": example().record}
     for entry in json.loads((runs / "index.json").read_text("utf-8")):
         with tempfile.TemporaryDirectory() as folder:
-            file = runs / entry["file"]
-            result = audit(predictions=str(file), name=entry["title"], out=Path(folder) / "report", progress=False)
-            result.audit["model"]["name"] = file.stem
-            records[file.stem] = result.audit
+            result = audit(predictions=entry["file"], name=entry["title"], out=Path(folder) / "report", progress=False)
+            records[Path(entry["file"]).stem] = result.audit
     for name, record in records.items():
         path = HERE / "bundled" / f"{name}.audit.json"
         path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")

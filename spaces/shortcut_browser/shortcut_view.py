@@ -158,7 +158,8 @@ def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, he
     Returns:
         "causal", what `CausalShortcuts.to_dict` gives or null where nothing can be tested, and "detector".
     """
-    check_one_of(strength, STRENGTHS, "strength")
+    if strength not in STRENGTHS:
+        raise ValueError(f"Expected `strength` to be one of {', '.join(map(str, STRENGTHS))}, but got {strength!r}.")
     check_one_of(split, tuple(SPLITS.values()), "split")
     check_count(top_n, "top_n", minimum=1, maximum=8)
     check_number(head, "head", minimum=0.5, maximum=20)

@@ -8,7 +8,8 @@ import pytest
 
 import rightreasons
 from rightreasons.modules import argument_help, module_path
-from rightreasons.widget import _option_value, figure, parse_rows, problem, public_page, read_card, table
+from rightreasons.widget import figure, parse_rows, problem, public_page, read_card, table
+from rightreasons.widget.demos import _option_value
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_a_wrong_example_or_option_is_told(ece):
 
 
 def test_one_value_an_item_becomes_a_row_an_item():
-    from rightreasons.widget import _by_item
+    from rightreasons.widget.demos import _by_item
 
     found = {"x": [0.5, 0.25], "names": ["a", "b"], "other": [1], "nested": [[1], [2]], "mean": 0.375}
     assert _by_item(found, 2) == [{"item": 0, "x": 0.5, "names": "a"}, {"item": 1, "x": 0.25, "names": "b"}]
@@ -141,5 +142,5 @@ def test_a_page_deletes_uploads_and_limits_its_queue():
     pytest.importorskip("gradio")
     with public_page("a") as page:
         pass
-    assert page.delete_cache == (600, 3600)
+    assert page.delete_cache == (60, 600)
     assert page._queue.max_size == 32

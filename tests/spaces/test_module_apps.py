@@ -17,6 +17,8 @@ def test_the_example_of_every_module_computes(visit, name):
     page = visit(f"{Path(module_path(name)).parent.name}/{name}")
     compute(page)
     expect(page.locator("#headline .rr-waiting")).to_have_count(0)
+    drawings = {"ece", "cue_statistics", "easy_hard_gap", "behavioral_pass_rate"}
+    expect(page.locator("#headline svg")).to_have_count(int(name in drawings))
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(page.locator("#result")).to_contain_text("{")
     expect(page.locator("#headline .rr-tiles, #headline table").first).to_be_visible()

@@ -53,7 +53,7 @@ def test_the_card_shows_the_endpoint_and_it_answers(folder, client, monkeypatch,
     (block,) = [b for b in BLOCK.findall((folder / "README.md").read_text("utf-8")) if "gradio_client" in b]
     assert f'Client("rightreasons/{folder.name}")' in block
     found = client(folder.name)
-    assert list(found.view_api(return_format="dict")["named_endpoints"]) == ["/analyze"]
+    assert list(found.view_api(return_format="dict", print_info=False)["named_endpoints"]) == ["/analyze"]
     monkeypatch.chdir(folder)
     monkeypatch.setattr(gradio_client, "Client", lambda name: found)
     exec(block, names := {})

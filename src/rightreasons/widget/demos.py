@@ -12,7 +12,7 @@ import html
 import inspect
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,11 @@ def module_demo(
     example: Mapping[str, Sequence[Any]],
     choices: Mapping[str, Sequence[str]] | None = None,
     options: Mapping[str, Any] | None = None,
+    draw: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Any:
     """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
+
+    The page opens with the result of the example.
 
     The columns are the module's features and the controls its options (the keyword-only parameters of `_compute`), so
     the demo follows the module. For a wrong input the page shows the error's sentence in place of the result.
@@ -51,6 +54,7 @@ def module_demo(
         example: The initial inputs, one list for each feature; optional inputs may be omitted.
         choices: The allowed words of an option, by option; these become drop-down lists.
         options: Initial options, where they differ from the module's defaults.
+        draw: Draws a result as SVG; None where there is no diagram of it.
 
     Returns:
         A `gradio.Blocks`, not launched.
@@ -74,6 +78,11 @@ def module_demo(
     title = front.get("title", module.name)
     cells = _cells(module, example)
 
+    def answer(rows: list[list[Any]], chosen: Mapping[str, Any]) -> tuple[str, Any]:
+        results = module.compute(**parse_rows(module, rows), **chosen, **fixed)
+        return _headline(module.name, results, draw), results
+
+    start = answer(cells, defaults)
     with public_page(title) as demo:
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
@@ -96,22 +105,19 @@ def module_demo(
                         for name in defaults
                     ]
             with gr.Column(scale=4, min_width=320):
-                headline = gr.HTML(_waiting(), elem_id="headline")
-                result = gr.JSON(label="Result", open=False, elem_id="result", max_height=560)
+                headline = gr.HTML(start[0], elem_id="headline")
+                result = gr.JSON(start[1], label="Result", open=False, elem_id="result", max_height=560)
         with gr.Accordion("About this module", open=True):
             gr.Markdown(card, elem_id="card")
 
         def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
             try:
-                chosen_options = {
-                    name: _option_value(name, defaults[name], value)
-                    for name, value in zip(defaults, values, strict=True)
-                }
-                results = module.compute(**parse_rows(module, rows), **chosen_options, **fixed)
+                pairs = zip(defaults, values, strict=True)
+                return answer(rows, {name: _option_value(name, defaults[name], value) for name, value in pairs})
             except MISTAKES as error:
                 return problem(error), None
-            return _headline(module.name, results), results
 
+        compute.is_endpoint = True  # type: ignore[attr-defined]
         button.click(
             compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
         )
@@ -275,12 +281,8 @@ def _limited(value: Any, name: str) -> Any:
     return value
 
 
-def _waiting() -> str:
-    return '<p class="rr-waiting">Press “Compute” to see the result of the example, or edit it first.</p>'
-
-
-def _headline(name: str, results: Mapping[str, Any]) -> str:
-    """Write the primary figure with its interval and its definition, and the tables of the result."""
+def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str, Any]], str] | None) -> str:
+    """Write the primary figure with its interval and its definition, the diagram, and the tables of the result."""
     parts = []
     primary = results.get(name)
     if name in results and not isinstance(primary, (list, dict)):
@@ -293,6 +295,8 @@ def _headline(name: str, results: Mapping[str, Any]) -> str:
     for key in ("definition", "warning"):
         if results.get(key):
             parts.append(f'<p class="rr-{key}">{html.escape(str(results[key]))}</p>')
+    if draw is not None:
+        parts.append(f'<figure class="rr-figure">{draw(results)}</figure>')
     if isinstance(primary, list) and primary and not isinstance(primary[0], (list, dict)):
         parts.append(table(_by_item(results, len(primary)), caption="item by item"))
     for key, value in results.items():

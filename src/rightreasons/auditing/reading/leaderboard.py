@@ -75,7 +75,7 @@ def leaderboard(audits: Sequence[Mapping[str, Any]], *, by: str | None = None) -
         ()
     """
     if by is not None:
-        check_one_of(by, QUESTIONS, "by")
+        check_one_of(by, tuple(QUESTIONS), "by")
     for audit in audits:
         check_audit(audit)
     rows = [_row(audit) for audit in audits]

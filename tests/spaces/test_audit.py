@@ -1,0 +1,70 @@
+"""The audit Space, used as a person would: read the finished audit, bring predictions, save the report."""
+
+import zipfile
+
+import pytest
+from playwright.sync_api import expect
+
+from pages import opener, unfold, upload
+
+pytestmark = pytest.mark.browser
+
+open_page = opener("spaces/audit", ".rr-verdict")
+
+
+def bring(page, file) -> None:
+    page.get_by_role("tab", name="Stored predictions").click()
+    upload(page, file, where="#answers")
+
+
+def test_a_finished_audit_is_there_at_once(visit):
+    page = open_page(visit)
+    expect(page.locator("#figures .au-rows li").first).to_be_visible()
+    report = page.frame_locator("#report iframe")
+    expect(report.locator("h1")).to_contain_text("right for the right reasons?")
+    page.get_by_role("tab", name="Question by question").click()
+    expect(page.locator("#section .rr-tiles").first).to_be_visible()
+    expect(page.locator("#section svg, #section img").first).to_be_visible()
+    expect(page.get_by_role("navigation", name="Links")).to_contain_text("Leaderboard")
+
+
+def test_stored_predictions_are_audited_and_the_report_is_saved(visit, tmp_path):
+    page = open_page(visit)
+    path = tmp_path / "mine.csv"
+    # Of forty items with confidence 0.9, thirty are right.
+    path.write_text("text,p_no,p_yes,label\n" + "fine,0.1,0.9,yes\n" * 30 + "dull,0.1,0.9,no\n" * 10)
+    bring(page, path)
+    unfold(page, "Questions and size")
+    page.get_by_label("calibration", exact=True).check()
+    page.locator("#audit").click()
+    expect(page.locator("#figures")).to_contain_text("mine.csv")
+    expect(page.frame_locator("#report iframe").locator("h1")).to_contain_text("mine.csv")
+    page.get_by_role("tab", name="Question by question").click()
+    expect(page.locator("#section")).to_contain_text("75.0%")
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        assert {"index.html", "audit.json"} <= set(archive.namelist())
+
+
+def test_columns_without_known_names_are_picked(visit, tmp_path):
+    page = open_page(visit)
+    page.get_by_role("tab", name="A file of items").click()
+    path = tmp_path / "items.csv"
+    path.write_text("comment,verdict\nfine,1\ndull,0\n")
+    upload(page, path, where="#items")
+    page.locator("#audit").click()
+    expect(page.get_by_role("alert")).to_contain_text("Expected")
+    page.get_by_role("tab", name="A model and data").click()
+    page.locator("#model textarea, #model input").first.fill("/etc")
+    page.locator("#audit").click()
+    expect(page.get_by_role("alert")).to_contain_text("Expected the id of `Model` on the hub")
+    assert "Traceback" not in page.content()
+
+
+def test_a_run_is_stopped(visit):
+    page = open_page(visit)
+    page.locator("#stop").click()
+    expect(page.get_by_role("alert")).to_have_text("Stopped.")
+    page.locator("#back").click()
+    expect(page.locator("#figures .rr-verdict")).to_be_visible()
