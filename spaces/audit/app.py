@@ -148,12 +148,18 @@ def build() -> gr.Blocks:
         ) -> Iterator[Any]:
             paths = {name: str(file.path) for name, file in files.items()}
             source = Source(
-                "" if "answers" in paths else model, dataset, paths.get("items"), paths.get("answers"), split, columns
+                # What is folded and was never opened has no value yet.
+                "" if "answers" in paths else model or "",
+                dataset or "",
+                paths.get("items"),
+                paths.get("answers"),
+                split or "",
+                columns,
             )
             limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
             try:
                 yield [_progress("Starting …"), *[gr.skip()] * (n - 1)]
-                finished = yield from waiting(work(run, source, questions, int(limit), **limits), n, _progress)
+                finished = yield from waiting(work(run, source, questions or [], limit, **limits), n, _progress)
                 yield write(finished, finished)
             except MISTAKES as error:
                 columns_found: list[str] = []

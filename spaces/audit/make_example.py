@@ -26,9 +26,7 @@ def main(work: Path) -> None:
     """Fine-tune the encoder unless it is there, audit it, and keep what the page shows."""
     os.chdir(work)
     train = list(planted_examples("train", PLANTED))
-    fine_tune(
-        demo_encoder(), train, out="planted-encoder", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0
-    )
+    fine_tune(demo_encoder(), train, out="planted-encoder", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0)
     label = datasets.ClassLabel(names=list(LABELS[2]))
     data = {
         split: datasets.Dataset.from_list([{key: row[key] for key in ("id", "text", "label")} for row in rows])

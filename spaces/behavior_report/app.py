@@ -148,7 +148,7 @@ def build() -> gr.Blocks:
             held: list[Held] | None, answer: str | None, scores: list[str], shown: str, report: Any
         ) -> Iterator[Any]:
             if held:
-                yield from read(held, {"answer": answer or None, "scores": scores}, shown, report)
+                yield from read(held, {"answer": answer or None, "scores": scores or []}, shown, report)
 
         def read(held: list[Held], picked: dict[str, Any] | None, shown: str, report: Any) -> Iterator[Any]:
             paths = [str(each.path) for each in held]

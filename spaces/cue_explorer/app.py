@@ -128,7 +128,9 @@ def build() -> gr.Blocks:
             held: Held | None, prompts: list[str], choices: list[str], label: str | None, *settings: Any
         ) -> Iterator[Any]:
             if held is not None:
-                columns = picked_columns(",".join(prompts) or None, ",".join(choices) or None, label or None)
+                columns = picked_columns(
+                    ",".join(prompts or ()) or None, ",".join(choices or ()) or None, label or None
+                )
                 yield from read(held, columns, settings)
 
         def read(held: Held, columns: dict[str, Any], settings: tuple[Any, ...]) -> Iterator[Any]:

@@ -149,7 +149,7 @@ def build() -> gr.Blocks:
 
         def open_picked(held: Held | None, labels: str | None, scores: list[str], *values: Any) -> Iterator[Any]:
             if held is not None:
-                picked = {"label_column": labels or None, "score_columns": ",".join(scores) or None}
+                picked = {"label_column": labels or None, "score_columns": ",".join(scores or ()) or None}
                 yield from read(held, picked, values)
 
         def read(held: Held, picked: dict[str, Any], values: tuple[Any, ...]) -> Iterator[Any]:

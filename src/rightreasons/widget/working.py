@@ -94,7 +94,10 @@ def work(
                 return value
             elif kind == "error":
                 whole = True
-                raise value
+                try:
+                    raise value
+                finally:
+                    del value  # whose traceback would keep the uploads of its frames
             if time.monotonic() >= end:
                 raise ValueError(f"Expected work of at most {seconds:g} seconds, but it takes longer: send less.")
     finally:
