@@ -205,12 +205,13 @@ def build() -> gr.Blocks:
 
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
         # A suite of two hundred thousand examples takes a few seconds.
-        long = {**settings, "show_progress": "minimal"}
+        # In one line, so that the last file asked for is the one that stays.
+        long = {**settings, "show_progress": "minimal", "concurrency_id": "open"}
         suite_file.upload(open_suite, [suite_file, shown], whole, **long)
         answer_files.upload(open_answers, [answer_files, shown, report], whole, **long)
         picker.button.click(open_picked, [held, *picker.lists, shown, report], whole, **long)
         for event in (back.click, suite_file.clear, answer_files.clear):
-            event(open_bundled, shown, whole, **settings)
+            event(open_bundled, shown, whole, **long)
         download_text(
             examples, lambda report: examples_text((at(report) or bundled).suite), [report], "examples.csv", "text/csv"
         )

@@ -162,11 +162,13 @@ def build() -> gr.Blocks:
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
         settings = [features, minimum]
-        choice.input(open_bundled, [choice, *settings], whole, **quiet)
-        upload.upload(open_upload, [upload, *settings], whole, **{**quiet, "show_progress": "minimal"})
-        upload.clear(open_bundled, [choice, *settings], whole, **quiet)
-        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **quiet)
-        show.click(open_pasted, [pasted, *settings], whole, **quiet)
+        # In one line, so that the last set asked for is the one that stays.
+        opening = {**quiet, "concurrency_id": "open"}
+        choice.input(open_bundled, [choice, *settings], whole, **opening)
+        upload.upload(open_upload, [upload, *settings], whole, **{**opening, "show_progress": "minimal"})
+        upload.clear(open_bundled, [choice, *settings], whole, **opening)
+        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **opening)
+        show.click(open_pasted, [pasted, *settings], whole, **opening)
         for event in (features.input, minimum.change):
             event(redraw, [items, *settings], page, **quiet)
         cue.input(choose, [found, items, cue], pointed, **quiet)

@@ -169,12 +169,13 @@ def build() -> gr.Blocks:
                 yield mistaken(error)
 
         settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
-        choice.input(open_bundled, [choice, *controls], whole, **settings)
-        # What is shown while a file is read; "always_last": an event that arrives meanwhile is handled afterwards.
-        upload.upload(open_upload, [upload, *controls], whole, **{**settings, "show_progress": "minimal"})
-        upload.clear(open_bundled, [choice, *controls], whole, **settings)
-        picker.button.click(open_picked, [held, *picker.lists, *controls], whole, **settings)
-        show.click(open_pasted, [pasted, *controls], whole, **settings)
+        # In one line, so that the last file asked for is the one that stays.
+        opening = {**settings, "concurrency_id": "open"}
+        choice.input(open_bundled, [choice, *controls], whole, **opening)
+        upload.upload(open_upload, [upload, *controls], whole, **{**opening, "show_progress": "minimal"})
+        upload.clear(open_bundled, [choice, *controls], whole, **opening)
+        picker.button.click(open_picked, [held, *picker.lists, *controls], whole, **opening)
+        show.click(open_pasted, [pasted, *controls], whole, **opening)
         kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]
         for event in (*moves, n_bins.change, temperature.change):
