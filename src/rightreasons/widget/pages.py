@@ -46,7 +46,7 @@ MAX_HUB_ID = 96
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 WAITING = 32
-"""Visitors who may wait for one handler; the next one is told that too many do."""
+"""Visitors who may wait for one handler; further ones are turned away with a sentence."""
 
 SESSIONS = 100
 """Sessions whose state is kept."""

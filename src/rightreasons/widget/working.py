@@ -249,7 +249,7 @@ def _serve(connection: Connection) -> None:
             answer = ("done", function(*arguments, **keywords))
         except MemoryError:
             answer = ("error", _too_much(gigabytes))
-        except Exception as error:  # any error is told: the page knows which of them a visitor reads
+        except Exception as error:  # any error is passed on: the page knows which of them a visitor reads
             answer = ("error", _readable(error, gigabytes))
         finally:
             sys.stderr = errors
