@@ -217,7 +217,7 @@ def _too_much(gigabytes: float) -> ValueError:
 
 
 class _Told(io.TextIOBase):
-    """Standard error, whose last line is told to the page, twice a second at most."""
+    """Standard error, whose last line goes to the page, twice a second at most."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
