@@ -27,26 +27,32 @@ def first_on_path(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_is_left(tmp_path_factory) -> Iterator[Path]:
-    """Give all apps a folder for what is uploaded and for what they write; it must be empty in the end."""
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory) -> Iterator[Path]:
+    """The folder for what is uploaded to the apps and for what they and their workers write; in the end it is empty."""
     folder = tmp_path_factory.mktemp("machine")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADIO_TEMP_DIR", str(folder / "uploads"))
-        patch.setenv("TMPDIR", str(folder))
-        patch.setattr(tempfile, "tempdir", str(folder))
-        yield folder
-        from rightreasons.widget import end_workers
+    from rightreasons.widget import end_workers
 
-        end_workers()
+    end_workers()  # those that were started for other tests write elsewhere
+    yield folder
+    end_workers()
     left = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
     assert not left, left
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_left(machine, monkeypatch) -> Path:
+    """Give what the apps write a folder of its own, in these tests alone: others leave files for good reasons."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(machine / "uploads"))
+    monkeypatch.setattr(tempfile, "tempdir", str(machine))  # that of the workers, too
+    return machine
+
+
 @pytest.fixture(scope="session")
-def build() -> Callable[[str], Any]:
+def build(tmp_path_factory) -> Callable[[str], Any]:
     """Build the app in a folder such as "metrics/ece", once per session."""
     pytest.importorskip("gradio")
+    own = tmp_path_factory.mktemp("built")  # what an app writes for itself, and keeps
 
     @functools.cache
     def build_app(folder: str) -> Any:
@@ -54,7 +60,8 @@ def build() -> Callable[[str], Any]:
         spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
         module = importlib.util.module_from_spec(spec)
         sys.path.append(str(path.parent))  # for good: what runs in a worker is imported there by its name
-        with first_on_path(path.parent):
+        with first_on_path(path.parent), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", str(own))
             spec.loader.exec_module(module)
             return module.build()
 
@@ -78,11 +85,21 @@ def serve(build) -> Iterator[Callable[[str], str]]:
         demo.close()
 
 
+@pytest.fixture(scope="session")
+def context(chromium) -> Iterator[Any]:
+    """One context of the browser for all Spaces, which keeps what all of them load; each page is a visitor."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def visit(page, serve):
+def visit(context, serve):
     """Open an app in the browser; what the page itself reports as an error fails the test."""
     errors = []
-    page.on("pageerror", lambda error: errors.append(error))
+    page = context.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     # A loaded machine is slow, and no mistake of the page: this is waited for only where something is missing.
     page.set_default_timeout(60_000)
     pytest.importorskip("playwright.sync_api").expect.set_options(timeout=60_000)
@@ -92,4 +109,5 @@ def visit(page, serve):
         return page
 
     yield go
+    page.close()
     assert not errors, errors

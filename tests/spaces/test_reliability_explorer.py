@@ -211,10 +211,10 @@ def test_columns_whose_names_say_nothing_are_picked(visit, tmp_path):
     upload_in_tab(page, path)
     expect(page.get_by_role("alert")).to_contain_text("its columns are: no, yes, truth")
     page.locator("#picker-0 input").click()
-    page.get_by_role("option", name="truth").click()
+    page.locator("#picker-0").get_by_role("option", name="truth").click()
     page.locator("#picker-1 input").click()
-    page.get_by_role("option", name="no", exact=True).click()
-    page.get_by_role("option", name="yes", exact=True).click()
+    for column in ("no", "yes"):
+        page.locator("#picker-1").get_by_role("option", name=column, exact=True).click()
     page.keyboard.press("Escape")
     page.locator("#picker-read").click()
     # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.

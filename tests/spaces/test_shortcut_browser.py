@@ -61,6 +61,8 @@ def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
 
 def test_filter_and_pages(visit):
     page = open_page(visit)
+    pick(page, "cue flipped")  # as in training, all are right
+    expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
     pick(page, "wrong")
     expect(page.locator(".sc-item.sc-right")).to_have_count(0)
     expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()

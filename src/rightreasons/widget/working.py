@@ -20,6 +20,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -174,7 +175,12 @@ class _Worker:
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                # It writes where the page does.
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                    "TMPDIR": tempfile.gettempdir(),
+                },
             )
         self.connection = ours
         return ours
