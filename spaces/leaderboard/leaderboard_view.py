@@ -55,7 +55,13 @@ def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -
         raise TypeError(f"Expected `audits` to be a list of audits, but got {kind_of(audits)}.")
     if audits is not None and len(audits) > MAX_AUDITS:
         raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {len(audits)}.")
-    return [row.to_dict() for row in leaderboard(list(bundled()) if audits is None else audits, by=by)]
+    rows = [row.to_dict() for row in leaderboard(list(bundled()) if audits is None else audits, by=by)]
+    for row in rows:
+        for cell in row["cells"]:
+            if cell["figure"] is not None:
+                # What has a "path", gradio_client takes for a file.
+                cell["figure"]["figure"] = cell["figure"].pop("path")
+    return rows
 
 
 def table_of(audits: Sequence[dict[str, Any]], sort: str) -> str:

@@ -101,8 +101,8 @@ def visit(context, serve):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     # A loaded machine is slow, and no mistake of the page: this is waited for only where something is missing.
-    page.set_default_timeout(60_000)
-    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=60_000)
+    page.set_default_timeout(120_000)
+    pytest.importorskip("playwright.sync_api").expect.set_options(timeout=120_000)
 
     def go(folder: str):
         page.goto(serve(folder))

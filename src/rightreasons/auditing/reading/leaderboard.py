@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rightreasons.auditing.figures import AuditFigure, audit_figures
 from rightreasons.auditing.page.words import TONES, short_name
-from rightreasons.auditing.reading.figures import AuditFigure, audit_figures
 from rightreasons.auditing.schema import AUDIT_FILE, check_audit, read_audit
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
