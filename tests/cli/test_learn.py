@@ -36,7 +36,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     words += ("--grid", "head_learning_rate=1e-3,0.1 epochs=1,2", "--iid-epochs", "1")
     said = run(capsys, "learn", "plan", folder, *words)
     assert said.code == 0, said.err
-    assert "1 runs, each the best of 4 settings" in said.out
+    assert "1 run, each the best of 4 settings" in said.out
     said = run(capsys, "learn", "run", folder)
     assert said.code == 0, said.err
     header, _ = (json.loads(line) for line in (folder / "plan.jsonl").read_text().splitlines())

@@ -31,7 +31,7 @@ def test_show_prints_the_cases(suite, capsys):
         "MFT Words: praise, 2 cases",
         "  - I like a film.  [1]",
         "  - I like an opera.  [1]",
-        "INV Robust: typos, 1 cases",
+        "INV Robust: typos, 1 case",
         "  - It was fine.",
         "    It was fine",
         "mine: 2 functionalities, 3 cases, 4 examples",
