@@ -207,7 +207,7 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
             "say that the mean does not.",
         )
     weakest = ", ".join(
-        f"“{each.functionality}” ({percent(each.pass_rate)})" for each in asked[:3] if each.pass_rate not in (None, 1)
+        f"“{each.functionality}” ({percent(each.pass_rate)})" for each in asked[:3] if (each.pass_rate or 0.0) < WEAK
     )
     return p.Verdict(
         "bad" if poor else "warn",
