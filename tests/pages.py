@@ -22,8 +22,11 @@ def pick(page: Page, option: str) -> None:
 
 
 def unfold(page: Page, name: str) -> None:
-    """Open what is folded."""
+    """Open what is folded, and wait until it is drawn: a field that is filled before that gets its old value again."""
     page.get_by_role("button", name=name).click()
+    page.evaluate(
+        "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(drawn))))"
+    )
 
 
 def tile(page: Page, name: str, where: str = "#figures"):

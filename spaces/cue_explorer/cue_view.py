@@ -271,7 +271,7 @@ def diagram(found: Analysis) -> str:
     """Draw the most common cues with their productivity."""
     shown = found.cues.cues[:DRAWN]
     if not shown:
-        return '<p class="rr-waiting">No cue is that often applicable: lower “Least applicability”.</p>'
+        return '<p class="rr-waiting">No cue is that often applicable: lower “Minimum applicability”.</p>'
     points = [
         CuePoint(cue.cue, cue.applicability, cue.productivity, cue.low, cue.high, cue.p_holm < ALPHA) for cue in shown
     ]

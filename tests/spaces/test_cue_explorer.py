@@ -81,11 +81,11 @@ def test_an_own_set_of_three_choices(visit, tmp_path):
 
 def test_pasted_items(visit):
     page = open_page(visit)
+    unfold(page, "Which cues")
     page.get_by_role("tab", name="Paste").click()
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("Pasted items. 4 items.")
     expect(page.locator("#diagram")).to_contain_text("No cue is that often applicable")
-    unfold(page, "Which cues")
     page.locator("#minimum input[type=number]").fill("1")
     page.keyboard.press("Tab")
     expect(page.locator("#cue-table tr", has_text="was").first).to_be_visible()

@@ -207,7 +207,9 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
             "say that the mean does not.",
         )
     weakest = ", ".join(
-        f"“{each.functionality}” ({percent(each.pass_rate)})" for each in asked[:3] if (each.pass_rate or 0.0) < WEAK
+        f"“{each.functionality}” ({percent(each.pass_rate)})"
+        for each in asked[:3]
+        if each.pass_rate is not None and each.pass_rate < WEAK
     )
     return p.Verdict(
         "bad" if poor else "warn",
