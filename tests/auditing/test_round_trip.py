@@ -11,7 +11,13 @@ import yaml
 import rightreasons
 from command_line import run
 from rightreasons.foundations.ragged import Ragged
-from rightreasons.measuring import choice_requests, measure_option_order, measure_probes, probe_tables
+from rightreasons.measuring import (
+    choice_requests,
+    measure_distractors,
+    measure_option_order,
+    measure_probes,
+    probe_tables,
+)
 from rightreasons.measuring.requests import StoredAnswers, request_rows
 from rightreasons.models import Prompt
 from rightreasons.models.prompting.rendering import Rendering
@@ -73,9 +79,9 @@ def direct_letters(prompts, choices, ids):
     return Ragged.of(np.concatenate(rows), [len(row) for row in rows])
 
 
-def export(capsys, tmp_path, *options):
+def export(capsys, tmp_path, *options, n_choices=3):
     source = tmp_path / "items.jsonl"
-    source.write_text("\n".join(map(json.dumps, items())), encoding="utf-8")
+    source.write_text("\n".join(map(json.dumps, items(n_choices))), encoding="utf-8")
     return run(capsys, "data", "export", source, "--out", tmp_path / "task", *options)
 
 
@@ -98,14 +104,22 @@ def test_probes_of_single_choices(capsys, tmp_path):
     assert not data["sees_choices_together"]
 
 
-def test_letters_and_orders(capsys, tmp_path):
-    export(capsys, tmp_path, "--style", "letters", "--parts", "items,probes,orders")
+@pytest.mark.parametrize(
+    ("n_choices", "orders", "words"),
+    [(3, "cyclic", "all 3 cyclic orders"), (3, "auto", "all 6 orders"), (4, "random", "4 random orders")],
+)
+def test_letters_and_orders(capsys, tmp_path, n_choices, orders, words):
+    asked = ("--style", "letters", "--parts", "distractors,orders", "--orders", orders)
+    export(capsys, tmp_path, *asked, n_choices=n_choices)
     data = answered(tmp_path, harness(tmp_path / "task"), task="multiple_choice")
-    figures = measure_probes(probe_tables(items()).scored_by(direct_letters), joint=True)
-    assert data["figures"] == json.loads(json.dumps(figures.to_dict()))
-    columns = [items()[name][:] for name in ("prompt", "choices", "label", "id")]
-    orders = measure_option_order(*columns, direct_letters, orders="cyclic")  # what a task asks
-    assert data["orders"] == json.loads(json.dumps(orders.to_dict()))
+    own = items(n_choices)
+    scores = probe_tables(own, near=4, none=True).scored_by(direct_letters)
+    assert data["figures"] == json.loads(json.dumps(measure_probes(scores, joint=True).to_dict()))
+    assert data["distractors"] == json.loads(json.dumps(measure_distractors(scores, 4).to_dict()))
+    columns = [own[name][:] for name in ("prompt", "choices", "label", "id")]
+    figures = measure_option_order(*columns, direct_letters, orders=orders)
+    assert figures.in_words == words
+    assert data["orders"] == json.loads(json.dumps(figures.to_dict()))
     assert data["sees_choices_together"]
 
 
@@ -131,7 +145,9 @@ def test_a_log_with_other_texts_or_half_its_requests(capsys, tmp_path):
 
 
 def test_requests_are_written_once_with_their_right_choice():
-    requests = {one.id: one for one in choice_requests(items(), parts=["items", "probes", "orders"], ks=[1])}
+    requests = {
+        one.id: one for one in choice_requests(items(), parts=["items", "probes", "orders"], ks=[1], orders="cyclic")
+    }
     # The item, three probes, one added choice, two further orders; and three inputs without content.
     assert len(requests) == 12 * (1 + 3 + 1 + 2) + 3
     assert requests["dog-1"].asked == "items"
@@ -171,6 +187,8 @@ def test_a_task_of_inspect_is_python_that_names_its_rows(capsys, tmp_path):
         (["--to", "helm"], "Expected --to to be one of"),
         (["--parts", "probes,cues"], "Expected --parts to be one of"),
         (["--split", "dev"], "dev"),
+        (["--orders", "random"], "Expected --parts with orders where --orders is given, but got 'items,probes'."),
+        (["--parts", "orders", "--orders", "some"], "Expected --orders to be one of"),
     ],
 )
 def test_what_cannot_be_exported(capsys, tmp_path, options, sentence):

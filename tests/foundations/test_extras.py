@@ -22,6 +22,7 @@ WITHOUT_MODELS = {
         "gate",
         "judges",
         "data build",
+        "data export",
         "data list",
         "data plant",
         "data source",

@@ -14,7 +14,7 @@ FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
 
-ORDERS = ("auto", "cyclic", "all")
+ORDERS = ("auto", "cyclic", "random", "all")
 """Which orders of the choices are asked; see `measure_option_order`."""
 
 IMPORTANCES = ("gradients", "occlusion")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 EXTRAS = {
-    **dict.fromkeys(("torch", "transformers", "accelerate", "tqdm", "jinja2", "jsonschema", "matplotlib"), "models"),
+    **dict.fromkeys(("torch", "transformers", "accelerate", "tqdm", "jsonschema", "matplotlib"), "models"),
     "nltk": "wordnet",
     "gradio": "spaces",
     "openai": "server",

@@ -4,6 +4,8 @@ from .asking.information import InformationMeasurement as InformationMeasurement
 from .asking.information import measure_information as measure_information
 from .asking.picks import PickFigures as PickFigures
 from .asking.picks import measure_picks as measure_picks
+from .asking.templates import TemplateFigures as TemplateFigures
+from .asking.templates import measure_templates as measure_templates
 from .asking.word_shifts import WordShifts as WordShifts
 from .asking.word_shifts import measure_word_shifts as measure_word_shifts
 from .behavior import JudgedCase as JudgedCase
@@ -113,6 +115,7 @@ __all__ = [
     "StoredAnswers",
     "SubstitutionTests",
     "SuiteAnswers",
+    "TemplateFigures",
     "WordShifts",
     "calibrate_stream",
     "choice_requests",
@@ -139,6 +142,7 @@ __all__ = [
     "measure_probes",
     "measure_reading",
     "measure_shortcuts",
+    "measure_templates",
     "measure_word_shifts",
     "named_cues",
     "occlude",

@@ -1,11 +1,11 @@
-"""What a scorer that sees all choices together does under the orders of them: the cyclic ones, or all."""
+"""What a scorer that sees all choices together does under the orders of them: the cyclic ones, random ones, or all."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from rightreasons.analysis.probes.option_order import (
     pride_prior_intervals,
 )
 from rightreasons.foundations.choices import ORDERS
+from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
@@ -38,6 +39,113 @@ CONTENT_FREE = ("N/A", "[MASK]", "")
 
 FEW, MOST = 3, 5
 """Of so many choices, all orders are asked unless the option says otherwise, and at most."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ChoiceOrders:
+    """Orders of the choices of some items; the first is the original one.
+
+    Attributes:
+        kind: "cyclic", "random" or "all".
+        places: (R, N, n) the choice at each position, of each item under each order.
+    """
+
+    kind: str
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ids: Sequence[str], n: int, orders: str = "auto", *, seed: int = 0) -> ChoiceOrders:
+        """Choose the orders of items with n choices each.
+
+        Args:
+            ids: The items.
+            n: How many choices each has.
+            orders: One of `ORDERS`, see `measure_option_order`.
+            seed: With the id of an item, decides its random orders.
+
+        Raises:
+            ValueError: If all orders of more than five choices are asked for.
+
+        Example:
+            >>> ChoiceOrders.of(["a"], 3, "cyclic").places[:, 0].tolist()
+            [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+        """
+        check_one_of(orders, ORDERS, "orders")
+        circle = np.arange(n)
+        cyclic = (circle[:, None] + circle) % n
+        if orders == "random" and n > FEW:  # of fewer, every circle has the cyclic orders
+            circles = np.array([item_rng(seed, f"{name}/orders").permutation(n) for name in ids])
+            turned = (circles.argsort(axis=1) + circle[:, None, None]) % n
+            return cls("random", np.take_along_axis(np.broadcast_to(circles, turned.shape), turned, axis=2))
+        if orders == "all" or (orders == "auto" and n <= FEW):
+            if n > MOST:
+                raise ValueError(
+                    f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
+                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}."
+                )
+            first = [tuple(order) for order in cyclic.tolist()]
+            rest = [order for order in itertools.permutations(range(n)) if order not in first]
+            cyclic = np.array([*first, *rest])
+        kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
+        return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
+
+    @property
+    def in_words(self) -> str:
+        """Say which orders these are: "both orders", "all 6 orders", "all 4 cyclic orders" or "4 random orders"."""
+        return orders_in_words(self.kind, len(self.places))
+
+    def names(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids of the items under each order, one order after another."""
+        return [_name(item, r, self.kind) for r in range(len(self.places)) for item in ids]
+
+    def turned(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return the choices under each order, one order after another."""
+        return [
+            [row[place] for place in order]
+            for orders in self.places.tolist()
+            for row, order in zip(rows, orders, strict=True)
+        ]
+
+    def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which choices stand at some positions.
+
+        Args:
+            positions: (R, N) a position under each order, of each item.
+        """
+        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions[..., None], axis=2)[..., 0]
+        return choices
+
+
+def orders_in_words(kind: str, n_orders: int) -> str:
+    """Say which orders were asked.
+
+    Example:
+        >>> orders_in_words("all", 2), orders_in_words("all", 6), orders_in_words("cyclic", 4)
+        ('both orders', 'all 6 orders', 'all 4 cyclic orders')
+    """
+    if n_orders == 2:
+        return "both orders"
+    return {"all": f"all {n_orders} orders", "cyclic": f"all {n_orders} cyclic orders"}.get(
+        kind, f"{n_orders} random orders"
+    )
+
+
+def stored_orders(stored: Container[str], item: str, n: int, orders: str = "auto") -> str | None:
+    """Return which orders of the choices a store of answers has; None for none.
+
+    Args:
+        stored: The ids of the answers.
+        item: The id of an item.
+        n: How many choices it has.
+        orders: Which are wanted; "auto" (default) for those that are there.
+    """
+    kinds = (("random", 1), ("all", n), ("cyclic", 1))
+    known = next((kind for kind, r in kinds if _name(item, r, kind) in stored), None)
+    return known if known is None or orders == "auto" else orders
+
+
+def _name(item: str, r: int, kind: str) -> str:
+    return f"{item}/{'random ' if kind == 'random' and r else ''}order {r}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +178,8 @@ class OrderFigures(Result):
     Attributes:
         n_items: Number of items.
         n_choices: Number of choices of each.
-        n_orders: Number of orders: as many as choices where they are cyclic, or all.
+        orders: "cyclic", "random" or "all".
+        n_orders: Number of orders: n! where they are all, else as many as choices.
         consistency: Share of items whose picked content is the same under every order.
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
@@ -85,6 +194,7 @@ class OrderFigures(Result):
 
     n_items: int
     n_choices: int
+    orders: str
     n_orders: int
     consistency: float
     consistency_interval: Interval
@@ -98,10 +208,8 @@ class OrderFigures(Result):
 
     @property
     def in_words(self) -> str:
-        """Say which orders these are: "both orders", "all 6 orders", or "all 4 cyclic orders"."""
-        if self.n_orders == 2:
-            return "both orders"
-        return f"all {self.n_orders} {'' if self.n_orders == math.factorial(self.n_choices) else 'cyclic '}orders"
+        """Say which orders these are; see `orders_in_words`."""
+        return orders_in_words(self.orders, self.n_orders)
 
     @property
     def n_held_out(self) -> int:
@@ -119,12 +227,15 @@ def measure_option_order(
     *,
     orders: str = "auto",
     share: float = 0.25,
+    seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Score several orders of the choices, and take the preference for positions out.
 
-    In the cyclic order r, position j holds choice (j + r) mod n: over these n orders, as over all n! orders, every
-    choice is equally often at every position. All orders also change the neighbors of each choice.
+    In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
+    drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
+    the cyclic orders. All n! orders change all neighbors. Of each kind, every choice is equally often at every
+    position, and the first order is the original one.
 
     Args:
         prompts: N prompts.
@@ -133,8 +244,10 @@ def measure_option_order(
         ids: N ids.
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
             at a time gives the same scores in every order.
-        orders: "cyclic", "all", or "auto" (default): all of up to three choices, which are six, else the cyclic ones.
+        orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
+            cyclic ones.
         share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
+        seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
 
     Returns:
@@ -158,19 +271,18 @@ def measure_option_order(
         )
     n, size = sizes[0], len(texts)
     gold = check_labels(labels, n)
-    asked = _orders(n, orders)
+    asked = ChoiceOrders.of(ids, n, orders, seed=seed)
+    n_orders = len(asked.places)
     n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
-    rotations = [[row[place] for place in order] for order in asked for row in choices]
-    names = [f"{item}/order {r}" for r in range(len(asked)) for item in ids]
     logits = score(
-        [*texts * len(asked), *CONTENT_FREE],
-        [*rotations, *([["N/A"] * n] * len(CONTENT_FREE))],
-        [*names, *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
+        [*texts * n_orders, *CONTENT_FREE],
+        [*asked.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
+        [*asked.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
     )
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
-    observed = table[: len(asked) * size].reshape(len(asked), size, n).transpose(1, 0, 2)  # item, order, position
-    content_free = table[len(asked) * size :]
-    picks = np.array(asked)[np.arange(len(asked)), observed.argmax(axis=2)]
+    observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
+    content_free = table[n_orders * size :]
+    picks = asked.original(observed.argmax(axis=2).T).T
     prior = pride_prior(observed[:n_estimation])
     held_out, answers = observed[n_estimation:, 0], gold[n_estimation:]
 
@@ -195,7 +307,8 @@ def measure_option_order(
     return OrderFigures(
         n_items=size,
         n_choices=n,
-        n_orders=len(asked),
+        orders=asked.kind,
+        n_orders=n_orders,
         consistency=consistency,
         consistency_interval=wilson(round(consistency * size), size, confidence_level=level),
         prior=prior.tolist(),
@@ -206,17 +319,3 @@ def measure_option_order(
         pride=tested(pride_debias(held_out, prior)),
         calibrated=tested(contextual_calibration(held_out, content_free)),
     )
-
-
-def _orders(n: int, orders: str) -> list[tuple[int, ...]]:
-    """Return the orders to ask: the choice at each position; the cyclic ones first, as they are without the others."""
-    check_one_of(orders, ORDERS, "orders")
-    cyclic = [tuple((place + r) % n for place in range(n)) for r in range(n)]
-    if orders == "cyclic" or (orders == "auto" and n > FEW):
-        return cyclic
-    if n > MOST:
-        raise ValueError(
-            f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
-            f"{math.factorial(n):,} orders: 'cyclic' asks {n}."
-        )
-    return [*cyclic, *(order for order in itertools.permutations(range(n)) if order not in cyclic)]

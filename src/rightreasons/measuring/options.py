@@ -159,10 +159,15 @@ class ProbesOptions(Options):
         (1, 2, 4, 8), "Numbers of choices that the fourth probe adds; comma-separated.", minimum=1
     )
     orders: str = option(
-        "auto", "Orders of the choices: cyclic, all, or auto: all of up to three choices.", choices=ORDERS
+        "auto",
+        "Orders of the choices: cyclic, random, all, or auto: all of up to three choices, else cyclic.",
+        choices=ORDERS,
     )
     distractors: bool = option(
         True, "Whether near choices and “None of the above” are added too, to compare with random choices."
+    )
+    templates: bool = option(
+        True, "Whether a language model is also asked without its chat template, or with it, to compare."
     )
 
 

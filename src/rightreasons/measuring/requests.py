@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
-from rightreasons.measuring.option_order import measure_option_order
+from rightreasons.measuring.asking.distractors import added_choices
+from rightreasons.measuring.option_order import ChoiceOrders, measure_option_order
 from rightreasons.measuring.probes import KS, ORIGINAL, probe_tables
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from rightreasons.data.suites.suite import Suite
     from rightreasons.models.prompting.rendering import Examples, Rendering
 
-ITEMS, PROBES, ORDERS = PARTS = ("items", "probes", "orders")
-"""What can be asked about items: themselves, their changed versions, and every cyclic order of their choices."""
+ITEMS, PROBES, DISTRACTORS, ORDERS = PARTS = ("items", "probes", "distractors", "orders")
+"""What can be asked about items: themselves, their changed versions, these beside near choices and "None of the above",
+and orders of their choices."""
 
 FIRST_ORDER = "order 0"
 _AS_THEY_ARE = (f"/{ORIGINAL}", f"/{FIRST_ORDER}")
@@ -167,6 +169,7 @@ def choice_requests(
     *,
     parts: Sequence[str] = (ITEMS, PROBES),
     ks: Sequence[int] = KS,
+    orders: str = "auto",
     seed: int = 0,
 ) -> list[ChoiceRequest]:
     """Write down what the questions about some items would ask a scorer of choices.
@@ -174,8 +177,9 @@ def choice_requests(
     Args:
         items: Multiple-choice items {id, prompt, choices, label}.
         parts: Some of `PARTS`; default items and probes. What two of them ask is written once.
-        ks: Numbers of choices that the fourth probe adds.
-        seed: Decides what the probes borrow.
+        ks: Numbers of choices that the fourth probe adds; those for which there are too few are left out.
+        orders: Which orders of the choices, see `measure_option_order`.
+        seed: Decides what the probes borrow, and random orders.
 
     Returns:
         The requests, with distinct ids: those of the items, and of these followed by what is done to them.
@@ -205,23 +209,25 @@ def choice_requests(
         return Ragged.of(np.zeros(sum(lengths)), lengths)
 
     prompts, choices, ids = (items[name][:] for name in ("prompt", "choices", "id"))
+    possible, near, none = added_choices(choices, ks)
+    kinds: dict[str, dict[str, Any]] = {PROBES: {}, DISTRACTORS: {"near": near, "none": none}}
     for part in dict.fromkeys(parts):
         check_one_of(part, PARTS, "parts")
         if part == ITEMS:
             record(prompts, choices, ids)
-        elif part == PROBES:
-            scores = probe_tables(items, ks=ks, seed=seed).scored_by(record)
+        elif part in kinds:
+            scores = probe_tables(items, ks=possible, seed=seed, **kinds[part]).scored_by(record)
             for name, table in scores.tables.items():
                 for source, label in zip(scores.column(ORIGINAL, "id"), table["label"][:], strict=True):
                     request = requests[_plain(f"{source}/{name}")]
                     requests[request.id] = dataclasses.replace(request, label=label)
         else:
-            measure_option_order(prompts, choices, list(labels.values()), ids, record, orders="cyclic")
-            for source, label in labels.items():
-                n = len(requests[source].choices)
-                for r in range(1, n):  # position j holds choice (j + r) mod n
-                    name = f"{source}/order {r}"
-                    requests[name] = dataclasses.replace(requests[name], label=(label - r) % n)
+            answers = list(labels.values())
+            measure_option_order(prompts, choices, answers, ids, record, orders=orders, seed=seed)
+            asked = ChoiceOrders.of(ids, len(choices[0]), orders, seed=seed)
+            places = (asked.places == np.array(answers)[:, None]).argmax(axis=2)
+            for name, place in zip(map(_plain, asked.names(ids)), places.flat, strict=True):
+                requests[name] = dataclasses.replace(requests[name], label=int(place))
     return list(requests.values())
 
 
@@ -260,8 +266,8 @@ class StoredAnswers:
         self._choices = choices
         self._logits = logits
 
-    def __contains__(self, name: str) -> bool:
-        return _plain(name) in self._rows
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and _plain(name) in self._rows
 
     def __call__(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Ragged:
         """Return the scores of the choices of some requests.

@@ -10,6 +10,8 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
 from rightreasons.measuring import measure_distractors, measure_option_order, measure_picks, probe_tables
 from rightreasons.measuring.asking.picks import ask_for_orders, ask_for_picks
+from rightreasons.measuring.asking.templates import measure_templates, template_tables
+from rightreasons.measuring.option_order import ChoiceOrders, stored_orders
 
 ROWS = [
     {"id": "a", "prompt": "Why cook?", "choices": ["to eat warm soup", "to fly"], "label": 0},
@@ -101,10 +103,55 @@ def test_orders_of_picks():
     two = datasets.Dataset.from_list([ROWS[0], ROWS[1], ROWS[3]])
     tables = probe_tables(two, ks=(1,))
     orders = ask_for_orders(tables, answering)
-    assert orders.tolist() == [[0, 0], [1, 1], [-1, -1]]
+    assert orders.picked.tolist() == [[0, 0], [1, 1], [-1, -1]]
     found = measure_picks(tables, ask_for_picks(tables, answering), orders=orders)
-    assert (found.orders, found.n_ordered, found.consistency.value) == (2, 2, 1.0)
+    assert (found.in_words, found.n_ordered, found.consistency.value) == ("both orders", 2, 1.0)
     assert ask_for_orders(probe_tables(ITEMS, ks=(1,)), answering) is None
+
+
+def test_picks_with_and_without_a_template():
+    tables = probe_tables(ITEMS, ks=(1,))
+    asked = template_tables(tables)
+    assert list(asked.tables) == ["original", "no_question", "wrong_question"]
+    right = np.asarray(tables.tables["original"]["label"][:])
+    old = {name: np.asarray(asked.tables[name]["pseudo_label"][:]) for name in ("no_question", "wrong_question")}
+    # With the template the last item has no answer; without it, only the first of the others is right.
+    given = {"original": np.array([*right[:-1], -1]), **old}
+    bare = {**old, "original": np.array([right[0], *((right[1:] + 1) % 2)])}
+    found = measure_templates(asked, given, bare)
+    first = found.probes["original"]
+    assert (first.n_items, first.with_template.value, first.without.value) == (3, 1.0, pytest.approx(1 / 3))
+    assert first.difference == pytest.approx(2 / 3)
+    assert first.p_value == 0.5  # two items changed, both to the same side: 2 / 2 ** 2
+    assert found.agreement.value == pytest.approx(1 / 3)
+    assert (found.probes["no_question"].difference, found.probes["no_question"].p_value) == (0.0, 1.0)
+
+
+def test_random_orders_are_circles_of_each_item():
+    ids = [f"item {n}" for n in range(40)]
+    orders = ChoiceOrders.of(ids, 4, "random", seed=3)
+    assert orders.in_words == "4 random orders"
+    assert orders.places[0].tolist() == [[0, 1, 2, 3]] * 40
+    # Every choice once at each position, whatever the item.
+    assert (np.sort(orders.places, axis=0) == np.arange(4)[:, None, None]).all()
+    # Four choices in a circle: (4 - 1)! = 6 circles, which differ in what follows what.
+    assert len({tuple(order) for order in orders.places[1].tolist()}) == 6
+    again = ChoiceOrders.of(ids[::-1], 4, "random", seed=3)
+    assert (again.places[:, ::-1] == orders.places).all()
+    assert orders.names(["a"]) == ["a/order 0", "a/random order 1", "a/random order 2", "a/random order 3"]
+    picked = orders.original(np.full((4, 40), 2))
+    turned = orders.turned([list("wxyz")] * 40)
+    assert ["wxyz"[choice] for choice in picked.flat] == [row[2] for row in turned]
+    # Up to three choices in a circle have one order, and its mirror image.
+    assert ChoiceOrders.of(ids, 3, "random").kind == "cyclic"
+
+
+def test_orders_that_a_store_has():
+    assert stored_orders({"a/order 1", "a/order 2"}, "a", 3) == "cyclic"
+    assert stored_orders({"a/order 1", "a/order 3"}, "a", 3) == "all"
+    assert stored_orders({"a/random order 1"}, "a", 4) == "random"
+    assert stored_orders({"a/random order 1"}, "a", 4, "cyclic") == "cyclic"  # which then says what is missing
+    assert stored_orders({"a"}, "a", 4) is None
 
 
 def test_all_orders_of_few_choices():

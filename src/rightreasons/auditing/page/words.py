@@ -100,13 +100,15 @@ def level_percent(level: float) -> str:
 
 
 def short_name(model: str) -> str:
-    """Shorten the path of a model's folder to what tells it from others; a hub id stays whole.
+    """Shorten the path of a model's folder or file to what tells it from others; a hub id stays whole.
 
     Example:
         >>> short_name("google-bert/bert-base-uncased")
         'google-bert/bert-base-uncased'
     """
     path = Path(model)
+    if path.is_file():
+        return path.name
     if not path.is_dir():
         return model
     parts = path.resolve().parts

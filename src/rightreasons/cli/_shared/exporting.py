@@ -65,7 +65,13 @@ def exported_suite(name: str, *, data_dir: str | None, max_cases: int | None, se
 
 
 def exported_items(
-    dataset: str, settings: AuditOptions, wording: Wording, *, parts: Sequence[str] | None, subsets: Path | None
+    dataset: str,
+    settings: AuditOptions,
+    wording: Wording,
+    *,
+    parts: Sequence[str] | None,
+    orders: str | None,
+    subsets: Path | None,
 ) -> Exported:
     """Open items of multiple choice or classification.
 
@@ -74,13 +80,14 @@ def exported_items(
         settings: The columns, the split, the limit and the seed.
         wording: How items are put into words.
         parts: What is asked about items of multiple choice.
+        orders: Which orders of their choices, where `parts` has them.
         subsets: A file that says which are Easy and which are Hard.
     """
     from rightreasons.auditing.asking import examples_of, task_of_data
     from rightreasons.auditing.context import take_split
     from rightreasons.cli._shared.choices import easy_flags
     from rightreasons.data.opening.splits import choose_split
-    from rightreasons.measuring.requests import ITEMS, PROBES, choice_requests, kept_fields, text_requests
+    from rightreasons.measuring.requests import ITEMS, ORDERS, PROBES, choice_requests, kept_fields, text_requests
 
     task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
     name = choose_split(splits, settings.split, where=dataset)
@@ -93,8 +100,9 @@ def exported_items(
         items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
-        if parts is not None:
-            raise ValueError(f"Expected no `parts` with texts that have classes, but got {','.join(parts)!r}.")
+        for option, value in (("parts", parts and ",".join(parts)), ("orders", orders)):
+            if value is not None:
+                raise ValueError(f"Expected no `{option}` with texts that have classes, but got {value!r}.")
         if "label" not in items.column_names:
             raise ValueError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none."
@@ -107,7 +115,9 @@ def exported_items(
         requests = text_requests(items)
     else:
         asked = (ITEMS, PROBES) if parts is None else parts
-        requests = choice_requests(items, parts=asked, seed=settings.seed)
+        if orders is not None and ORDERS not in asked:
+            raise ValueError(f"Expected `parts` with orders where `orders` is given, but got {','.join(asked)!r}.")
+        requests = choice_requests(items, parts=asked, orders=orders or "auto", seed=settings.seed)
     return Exported(
         requests=requests,
         label_names=names,

@@ -11,7 +11,7 @@ from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import completes, declared_command
 from rightreasons.cli._shared.options import ConfigName, DataDir, Dataset, LabelColumn, Limit, Seed
 from rightreasons.data.opening.options import SourceOptions
-from rightreasons.foundations.choices import HARNESSES, TASKS
+from rightreasons.foundations.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.foundations.sentences import counted
 from rightreasons.models.prompting.prompt import Wording
@@ -24,6 +24,7 @@ EXAMPLES = (
     "rightreasons data list",
     "rightreasons data build planted_shortcuts --out planted",
     "rightreasons data export copa --limit 200 --out task",
+    "rightreasons data export piqa --style letters --parts items,orders --orders random --limit 200 --out task",
     "rightreasons data export my_suite.jsonl --task suite --to inspect --out task",
     "rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted",
     "rightreasons data source reviews.zip --url https://example.org/data/",
@@ -88,8 +89,16 @@ def export(
     parts: Annotated[
         str | None,
         typer.Option(
-            help="Of multiple choice, comma-separated: items, probes (their changed versions), orders (cyclic orders "
-            "of choices); by default items and probes."
+            help="Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, "
+            "near choices and “None of the above”), orders (of the choices); by default items and probes."
+        ),
+    ] = None,
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            help="Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three "
+            "choices, else cyclic.",
+            autocompletion=completes(ORDERS),
         ),
     ] = None,
     subsets: Annotated[
@@ -117,7 +126,7 @@ def export(
     check_one_of(to, HARNESSES, "to")
     if task is not None:
         check_one_of(task, EXPORTED_TASKS, "task")
-    of_items = {"parts": parts, "subsets": subsets, "split": split, "limit": limit}
+    of_items = {"parts": parts, "orders": orders, "subsets": subsets, "split": split, "limit": limit}
     of_other = of_items if task == "suite" else {"max_cases": max_cases}
     odd = next((name for name, value in of_other.items() if value is not None), None)
     if odd is not None:
@@ -129,7 +138,7 @@ def export(
             **source.to_dict(), task=task, text_column=text_column, text_pair_column=text_pair_column, seed=seed,
             split=split, limit=limit,
         )  # fmt: skip
-        taken = exported_items(dataset, settings, prompt, parts=listed(parts), subsets=subsets)
+        taken = exported_items(dataset, settings, prompt, parts=listed(parts), orders=orders, subsets=subsets)
     rendering = taken.rendering(prompt, chat=to == "inspect")
     rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=seed)
     declared = write_task(out, Path(dataset).stem, rows, to=to, read_by=taken.read_by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,26 @@ from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate, share
-from rightreasons.measuring.probes import NONE, ProbeScores, extra_choices_name, near_choices_name
+from rightreasons.measuring.probes import NONE, ProbeScores, extra_choices_name, near_choices_name, spare_choices
+
+NEAR = 4
+"""Maximum number of near choices; as many random ones are there to compare them with."""
+
+
+def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[tuple[int, ...], int, bool]:
+    """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" can be.
+
+    Args:
+        rows: The choices of the items.
+        ks: The wanted numbers.
+    """
+    from rightreasons.data.perturbing.probes import NONE_OF_THE_ABOVE
+
+    spare = spare_choices(rows)
+    possible = tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)
+    plain = {choice.strip().rstrip(".").casefold() for row in rows for choice in row}
+    near = max((k for k in possible if k <= NEAR), default=min(possible))
+    return possible, near, NONE_OF_THE_ABOVE.casefold() not in plain
 
 
 @dataclasses.dataclass(frozen=True)

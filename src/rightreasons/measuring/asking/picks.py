@@ -15,6 +15,7 @@ from rightreasons.foundations.results import Result
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate, share
+from rightreasons.measuring.option_order import ChoiceOrders, orders_in_words
 from rightreasons.measuring.probes import NONE, ORIGINAL, WITHOUT_QUESTION, ProbeTables
 
 Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
@@ -51,21 +52,36 @@ class PickFigures(Result):
     Attributes:
         n_items: Number of items.
         probes: Name of the table of `probe_tables` -> what is picked.
-        orders: How many orders of the choices were asked; 0 where none.
+        orders: Which orders of the choices were asked: "cyclic", "random" or "all"; "" for none.
+        n_orders: How many.
         consistency: Share of the items with an answer under every order whose picked choice is always the same.
         n_ordered: The number of these items.
     """
 
     n_items: int
     probes: Mapping[str, Picked]
-    orders: int = 0
+    orders: str = ""
+    n_orders: int = 0
     consistency: Estimate | None = None
     n_ordered: int = 0
 
     @property
     def in_words(self) -> str:
-        """Say which orders these are: "both orders", or "all 4 cyclic orders"."""
-        return "both orders" if self.orders == 2 else f"all {self.orders} cyclic orders"
+        """Say which orders these are; see `orders_in_words`."""
+        return orders_in_words(self.orders, self.n_orders)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrderPicks:
+    """What is picked under some orders of the choices.
+
+    Attributes:
+        orders: The orders.
+        picked: (N, R) the picked choices, of the original order; -1 for no answer.
+    """
+
+    orders: ChoiceOrders
+    picked: NDArray[np.int64]
 
 
 def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
@@ -89,20 +105,24 @@ def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]
     return {name: picked[place * size : (place + 1) * size] for place, name in enumerate(tables.tables)}
 
 
-def ask_for_orders(tables: ProbeTables, ask: Ask) -> NDArray[np.int64] | None:
-    """Ask about every cyclic order of the choices: (N, n) picked choices, of the original order; -1 for no answer.
+def ask_for_orders(tables: ProbeTables, ask: Ask, orders: str = "auto", *, seed: int = 0) -> OrderPicks | None:
+    """Ask about several orders of the choices; None where the number of choices differs between items.
 
-    None where the number of choices differs between items.
+    Args:
+        tables: From `probe_tables`.
+        ask: As in `ask_for_picks`.
+        orders: Which, see `measure_option_order`.
+        seed: Decides random ones.
     """
     table = tables.tables[ORIGINAL]
-    rows = table["choices"][:]
+    rows, ids = table["choices"][:], table["id"][:]
     n = len(rows[0])
     if any(len(row) != n for row in rows):
         return None
-    names = [f"{item}/order {r}" for r in range(n) for item in table["id"][:]]
-    turned = [[row[(j + r) % n] for j in range(n)] for r in range(n) for row in rows]
-    picked = _picks(ask(table["prompt"][:] * n, turned, names), names).reshape(n, len(rows)).T
-    return np.where(picked < 0, -1, (picked + np.arange(n)) % n)
+    asked = ChoiceOrders.of(ids, n, orders, seed=seed)
+    names = asked.names(ids)
+    picked = _picks(ask(table["prompt"][:] * len(asked.places), asked.turned(rows), names), names).reshape(-1, len(ids))
+    return OrderPicks(asked, np.where(picked < 0, -1, asked.original(picked)).T)
 
 
 @checks_kinds
@@ -110,7 +130,7 @@ def measure_picks(
     tables: ProbeTables,
     picked: Mapping[str, NDArray[np.int64]],
     *,
-    orders: NDArray[np.int64] | None = None,
+    orders: OrderPicks | None = None,
     resampling: Resampling = Resampling(),
 ) -> PickFigures:
     """Turn picks into figures: those of the probes that need no confidence.
@@ -121,7 +141,7 @@ def measure_picks(
     Args:
         tables: From `probe_tables`.
         picked: Name of the table -> (N,) picked choices, -1 for no answer.
-        orders: (N, R) picked choices, of the original order, under R orders; -1 for no answer. None for none.
+        orders: From `ask_for_orders`; None for none.
         resampling: Level of the intervals.
 
     Returns:
@@ -165,12 +185,13 @@ def measure_picks(
                 float(base.mean()) if n else None,
                 mcnemar(hit, base).p_value if n else None,
             )
-    known = None if orders is None else (orders >= 0).all(axis=1)
-    steady = None if orders is None or known is None else (orders == orders[:, :1]).all(axis=1) & known
+    known = None if orders is None else (orders.picked >= 0).all(axis=1)
+    steady = None if orders is None or known is None else (orders.picked == orders.picked[:, :1]).all(axis=1) & known
     return PickFigures(
         n_items=len(tables),
         probes=figures,
-        orders=0 if orders is None else orders.shape[1],
+        orders="" if orders is None else orders.orders.kind,
+        n_orders=0 if orders is None else len(orders.orders.places),
         consistency=None if steady is None or known is None else share(int(steady.sum()), int(known.sum()), resampling),
         n_ordered=0 if known is None else int(known.sum()),
     )

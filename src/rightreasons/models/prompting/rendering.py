@@ -14,7 +14,7 @@ from rightreasons.foundations.validation import check_same_length, unknown_name
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.protocol import Message, Request
 
-if TYPE_CHECKING:  # an extra, without which other models are asked all the same
+if TYPE_CHECKING:
     import jinja2
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ PREFIX = "Answer:"
 
 _VERSION = re.compile(
     r"/(?:original|no_question|wrong_question|no_right_answer|(?:extra|near)_choices(?:_\d+)?|none_(?:added|right)|"
-    r"order \d+|without word \d+)$"
+    r"(?:random )?order \d+|without word \d+)$"
 )
 """What the id of a changed version of an item has behind the id of the item."""
 

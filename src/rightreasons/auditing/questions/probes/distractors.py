@@ -6,27 +6,20 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import p_equals, percent, written
 from rightreasons.data.perturbing.probes import NONE_OF_THE_ABOVE
-from rightreasons.measuring.asking.distractors import DistractorFigures
+from rightreasons.measuring.asking.distractors import DistractorFigures, added_choices
 from rightreasons.measuring.estimates import estimate_of
 from rightreasons.measuring.options import ProbesOptions
-from rightreasons.measuring.probes import spare_choices
-
-NEAR = 4
-"""Maximum number of near choices; as many random ones are there to compare them with."""
+from rightreasons.measuring.probes import near_choices_name
 
 SOURCE = "Elhady et al. 2025; comparison of this package"
 
 
 def asked(context: AuditContext, options: ProbesOptions) -> tuple[tuple[int, ...], int | None, bool]:
     """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" is."""
-    rows = context.primary.choices or []
-    spare = spare_choices(rows)
-    ks = tuple(k for k in dict.fromkeys(options.ks) if k <= spare) or (1,)
+    ks, near, none = added_choices(context.primary.choices or [], options.ks)
     stored = None if context.stored is None else context.stored.answers
-    if not options.distractors or (stored is not None and f"{context.primary.ids[0]}/none_added" not in stored):
-        return ks, None, False
-    plain = {choice.strip().rstrip(".").casefold() for row in rows for choice in row}
-    return ks, max((k for k in ks if k <= NEAR), default=min(ks)), NONE_OF_THE_ABOVE.casefold() not in plain
+    unasked = stored is not None and f"{context.primary.ids[0]}/{near_choices_name(near)}" not in stored
+    return (ks, None, False) if unasked or not options.distractors else (ks, near, none)
 
 
 def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:

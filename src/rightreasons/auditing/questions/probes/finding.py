@@ -26,7 +26,9 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
         return Finding(
             claim=f"keeps its answer in {percent(orders.consistency)} of the items whatever the order of the choices",
             evidence=f"{orders.in_words.capitalize()} of the choices, {counted(figures.n_items, 'item')}.",
+            figure="order_consistency",
             size=1 - orders.consistency,
+            plot="position_prior",
             actions=(Action("Ask with the choices in several orders, and average.", link="#probes"), *actions[1:]),
         )
     drop = figures.paralysis[k].restricted_drop

@@ -10,7 +10,7 @@ import numpy as np
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
-from rightreasons.auditing.questions.probes import distractors
+from rightreasons.auditing.questions.probes import distractors, templates
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import counted
@@ -49,7 +49,9 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         return answer
 
     picked = ask_for_picks(tables, ask("probes"))
-    figures = measure_picks(tables, picked, orders=ask_for_orders(tables, ask("orders")), resampling=context.resampling)
+    orders = ask_for_orders(tables, ask("orders"), options.orders, seed=context.seed)
+    figures = measure_picks(tables, picked, orders=orders, resampling=context.resampling)
+    ways = templates.compare(context, options, tables, picked)
     level, alpha = level_percent(context.resampling.level), 1 - context.resampling.level
     verdict = _verdict(figures, alpha)
     telling = _telling(figures)
@@ -57,7 +59,7 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
     return p.SectionResult(
         verdict=verdict,
         headlines=_headlines(context, figures),
-        parts=(_part(figures, level),),
+        parts=(_part(figures, level), *([] if ways is None else [templates.part(ways, level)])),
         limits=(
             (
                 "Generated answers have no confidence: prior bias, which is a variance of confidences, and the drop of "
@@ -71,7 +73,11 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
                 else []
             ),
         ),
-        data={"picks": figures.to_dict(), "n_left_out": tables.n_dropped},
+        data={
+            "picks": figures.to_dict(),
+            "templates": None if ways is None else ways.to_dict(),
+            "n_left_out": tables.n_dropped,
+        },
         finding=p.Finding(
             claim=f"picks the right choice in {percent(telling[1].rate.value or 0.0)} of the items "
             f"{_name(telling[0]).lower()}, where chance gives {percent(telling[1].reference or 0.0)}"

@@ -76,7 +76,24 @@ def confidence_panels(key: str, *, panels: Sequence[Before], xlabel: str, n_bins
             if place >= len(panels) - 2:
                 axis.set_xlabel(xlabel)
                 axis.tick_params(labelbottom=True)
-        axes[0][0].legend(**ABOVE)
+        handles, names = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=2)
+        return drawn(figure, key)
+
+
+def position_prior(key: str, *, prior: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> Drawing:
+    """Draw the preference for each position of the choices with its interval, and where no position is preferred."""
+    place, values = np.arange(len(prior)), np.asarray(prior)
+    with canvas(5.2, 2.9) as (figure, axis):
+        axis.bar(place, values, 0.6, color=PALETTE["blue"], alpha=0.55)
+        axis.errorbar(
+            place, values, [values - lows, np.asarray(highs) - values], fmt="none", ecolor=PALETTE["ink"], capsize=3
+        )
+        axis.axhline(1 / len(prior), color=PALETTE["ink"], linewidth=1, linestyle=(0, (4, 3)), label="no preference")
+        axis.set_xticks(place, [str(one + 1) for one in place])
+        axis.set(xlabel="position of the choice", ylabel="preference", ylim=(0, 1))
+        axis.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axis.legend(**ABOVE)
         return drawn(figure, key)
 
 

@@ -14,13 +14,14 @@ from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import decimal, level_percent, not_scored_told, p_equals, percent, written
-from rightreasons.auditing.questions.probes import distractors, picks, plots
+from rightreasons.auditing.questions.probes import distractors, picks, plots, templates
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
 from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.distractors import DistractorFigures, measure_distractors
+from rightreasons.measuring.asking.templates import TemplateFigures
 from rightreasons.measuring.estimates import estimate_of
-from rightreasons.measuring.option_order import OrderFigures, measure_option_order
+from rightreasons.measuring.option_order import OrderFigures, measure_option_order, stored_orders
 from rightreasons.measuring.options import ProbesOptions
 from rightreasons.measuring.probes import (
     ORIGINAL,
@@ -64,6 +65,7 @@ class ProbeAnswers:
         figures: Prior bias and choice paralysis.
         distractors: Near choices and “None of the above”; None where they were not asked.
         orders: The effect of the order of the choices; None for a scorer that sees one choice at a time.
+        templates: The effect of the chat template; None where there is none.
         joint: Whether the scorer sees the choices together.
         left_out: Numbers of added choices for which the data has too few.
     """
@@ -72,6 +74,7 @@ class ProbeAnswers:
     figures: ProbeFigures
     distractors: DistractorFigures | None
     orders: OrderFigures | None
+    templates: TemplateFigures | None
     joint: bool
     left_out: tuple[int, ...]
 
@@ -110,17 +113,18 @@ class Probes:
         if context.prompted is not None and context.prompted.rendering.scoring == "generated":
             return picks.result(context, options)
         answers = _answers(context, options)
-        headlines = _headlines(context, answers)
+        headlines, of_orders = _headlines(context, answers), _order_headlines(context, answers.orders)
         level = level_percent(context.resampling.level)
         verdict = _verdict(answers, 1 - context.resampling.level)
         return p.SectionResult(
             verdict=verdict,
-            headlines=headlines,
+            headlines=(*headlines, *of_orders),
             parts=(
                 _bias_part(answers, headlines[:-2], level),
                 _paralysis_part(answers, headlines[-2:], level),
                 *([] if answers.distractors is None else [distractors.part(answers.distractors, answers.joint, level)]),
-                _order_part(answers, level),
+                _order_part(answers, of_orders, level),
+                *([] if answers.templates is None else [templates.part(answers.templates, level)]),
                 example_part(answers.scores),
             ),
             limits=_limits(answers),
@@ -128,6 +132,7 @@ class Probes:
                 "figures": answers.figures.to_dict(),
                 "distractors": None if answers.distractors is None else answers.distractors.to_dict(),
                 "orders": None if answers.orders is None else answers.orders.to_dict(),
+                "templates": None if answers.templates is None else answers.templates.to_dict(),
                 "n_left_out": answers.scores.n_dropped,
                 "not_scored": [{"id": name, "reason": reason} for name, reason in answers.scores.left_out],
                 "sees_choices_together": answers.joint,
@@ -168,17 +173,17 @@ def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
     score, joint = _model(context) if stored is None else (lambda *_: stored, stored.joint)
     tables = probe_tables(split.data, ks=ks, near=near, none=none, seed=context.seed)
     scores = tables.scored_by(score("probes", f"{ks} {near} {none}"))
-    turned = stored is None or f"{split.ids[0]}/order 1" in stored
     orders = None
-    if joint and turned and scores.uniform is not None:
-        prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
-        which = options.orders if stored is None else "cyclic"
-        orders = measure_option_order(
-            prompts, choices, labels, ids, _whole(score("orders", which)), orders=which, resampling=context.resampling
-        )
+    prompts, choices, labels, ids = (scores.column(ORIGINAL, name) for name in ("prompt", "choices", "label", "id"))
+    which = options.orders if stored is None else stored_orders(stored, ids[0], len(choices[0]), options.orders)
+    if joint and which is not None and scores.uniform is not None:
+        how: dict[str, Any] = {"orders": which, "seed": context.seed, "resampling": context.resampling}
+        orders = measure_option_order(prompts, choices, labels, ids, _whole(score("orders", which)), **how)
     figures = measure_probes(scores, joint=joint, resampling=context.resampling)
     added = None if near is None else measure_distractors(scores, near, resampling=context.resampling)
-    return ProbeAnswers(scores, figures, added, orders, joint, tuple(k for k in wanted if k not in ks))
+    picked = {name: logits.argmax() for name, logits in scores.logits.items()}
+    ways = templates.compare(context, options, scores, picked)
+    return ProbeAnswers(scores, figures, added, orders, ways, joint, tuple(k for k in wanted if k not in ks))
 
 
 def _model(context: AuditContext) -> tuple[Callable[..., Score], bool]:
@@ -265,6 +270,25 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
             n=figures.n_items,
         )
         for key, name, definition, estimate in rows
+    )
+
+
+def _order_headlines(context: AuditContext, orders: OrderFigures | None) -> tuple[p.Headline, ...]:
+    if orders is None:
+        return ()
+    return (
+        p.Headline.of(
+            "order_consistency",
+            p.FigureText(
+                "Same answer in every order",
+                f"Share of items whose picked choice is the same under {orders.in_words} of the choices.",
+                picks.ZHENG,
+                better="higher",
+            ),
+            estimate_of(orders.consistency, orders.consistency_interval),
+            split=context.primary.name,
+            n=orders.n_items,
+        ),
     )
 
 
@@ -432,8 +456,8 @@ def _curve(name: str, color: str, drops: list[Drop]) -> plots.Curve:
     )
 
 
-def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
-    figures, orders, tables = answers.figures, answers.orders, []
+def _order_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: str) -> p.Part:
+    figures, orders, tables, drawn = answers.figures, answers.orders, [], []
     only, spread = figures.choices_only, figures.position_bias
     text = (
         f"With the choices alone, without the prompt, {percent(only.accuracy)} of the items come out right; always "
@@ -468,6 +492,21 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
             f"{', '.join(written(one) for one in prior)} (PriDe, from {counted(orders.n_estimation, 'item')}), and for "
             f"inputs without content {', '.join(map(percent, orders.content_free))}."
         )
+        drawn.append(
+            plots.position_prior(
+                "position_prior",
+                prior=orders.prior,
+                lows=[one.low for one in orders.prior_intervals],
+                highs=[one.high for one in orders.prior_intervals],
+            ).plot(
+                title="Preference for positions",
+                caption=f"What the position of a choice adds, whatever stands there (PriDe, from {orders.n_estimation} "
+                f"items in {orders.in_words}), with {level} intervals; the dashed line is no preference.",
+                alt="; ".join(f"position {place} {percent(one)}" for place, one in enumerate(orders.prior, start=1))
+                + ".",
+                source=picks.ZHENG,
+            )
+        )
         corrections = (
             ("none", orders.uncorrected),
             ("PriDe", orders.pride),
@@ -500,7 +539,8 @@ def _order_part(answers: ProbeAnswers, level: str) -> p.Part:
             "\n\nBecause it looks at one choice at a time, this scorer gives the same scores in every order: a spread "
             "of the recalls comes from the items."
         )
-    return p.Part(title="The order of the choices, and the choices alone", text=text, tables=tuple(tables))
+    title = "The order of the choices, and the choices alone"
+    return p.Part(title=title, text=text, headlines=headlines, plots=tuple(drawn), tables=tuple(tables))
 
 
 def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
