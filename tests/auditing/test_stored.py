@@ -221,6 +221,22 @@ def test_scores_meet_the_labels_of_a_data_set_by_name(tmp_path):
         audit(None, tmp_path / "texts.jsonl", predictions=odd, out=tmp_path / "no", **FAST)
 
 
+def test_predictions_about_other_texts_are_refused(tmp_path):
+    texts = [{"id": f"n{i}", "text": f"text number {i}", "label": ("good", "bad")[i % 2]} for i in range(30)]
+    write(tmp_path / "texts.jsonl", texts)
+    scores = [{"p_good": 0.8, "p_bad": 0.2} if i % 2 == 0 else {"p_good": 0.4, "p_bad": 0.6} for i in range(30)]
+    # Without ids they meet by their places; what was asked has words around the text.
+    told = [{**row, "prompt": f"Is this good?\n text  number {i}\nAnswer:"} for i, row in enumerate(scores)]
+    made = audit(
+        None, tmp_path / "texts.jsonl", predictions=write(tmp_path / "p.jsonl", told), out=tmp_path / "report", **FAST
+    )
+    assert values(made)["accuracy"] == 1.0
+    for name, other in (("places", told[::-1]), ("ids", [{**row, "id": f"n{i}"} for i, row in enumerate(told[::-1])])):
+        file = write(tmp_path / f"{name}.jsonl", other)
+        with pytest.raises(ValueError, match=r"but row 0 is about .* number 29.* item 'n0' is 'text number 0'\."):
+            audit(None, tmp_path / "texts.jsonl", predictions=file, out=tmp_path / "no", **FAST)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

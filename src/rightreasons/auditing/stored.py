@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +19,7 @@ from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import one_or_more
 from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.sentences import counted
+from rightreasons.foundations.sentences import counted, one_line
 from rightreasons.foundations.validation import check_logits, check_ragged, check_scores
 from rightreasons.measuring.requests import ITEMS, StoredAnswers
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from rightreasons.data.opening.predictions import Predictions
 
 Task = Literal["classification", "multiple_choice", "confidence"]
+
+MOST_TEXTS = 1000
+"""Maximum number of rows whose texts are compared with those of the items."""
 
 ONLY_SPLIT = "data"
 """The name of the items of a file that stands alone."""
@@ -290,13 +293,41 @@ def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: s
         twice = next((name for name, count in Counter(own).items() if count > 1), None)
         if twice is not None:
             raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+        _check_texts(read, own, items, path, where)
         return own
     if len(read) != len(ids):
         raise ValueError(
             f"Expected one prediction per item of {where} in {path}, {len(ids):,}, or ids of these items, but got "
             f"{counted(len(read), 'prediction')}."
         )
+    _check_texts(read, ids, items, path, where)
     return ids
+
+
+def _check_texts(read: Predictions, ids: Sequence[str], items: datasets.Dataset, path: str, where: str) -> None:
+    """Check that predictions which tell their texts are about the items of their ids.
+
+    A prompt holds more than the text, and a harness may prepare a text, so that it is enough if half of them agree.
+    """
+    from rightreasons.data.opening.columns import TEXT_COLUMNS
+
+    texts = dict(zip(items["id"][:], items["text" if "text" in items.column_names else "prompt"][:], strict=True))
+    named = [name for name in read.columns if name in (*TEXT_COLUMNS, "prompt") or name.startswith("doc.")]
+    columns = [read.columns[name] for name in named if all(isinstance(value, str) for value in read.columns[name])]
+    rows = [row for row, name in enumerate(ids) if " " in texts.get(name, "").strip()]
+    rows = rows[:: max(1, len(rows) // MOST_TEXTS)] if columns else []
+    strange = [row for row in rows if not any(_plain(texts[ids[row]]) in _plain(column[row]) for column in columns)]
+    if len(strange) > len(rows) / 2:
+        row = strange[0]
+        own = max((str(column[row]) for column in columns), key=len)
+        raise ValueError(
+            f"Expected answers to the items of {where} in {path}, but row {row} is about {one_line(own)}, where the "
+            f"item {ids[row]!r} is {one_line(texts[ids[row]])}."
+        )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _fitting(

@@ -107,7 +107,7 @@ class ChoiceOrders:
         ]
 
     def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which choices stand at some positions.
+        """Return which choices are at some positions.
 
         Args:
             positions: (R, N) a position under each order, of each item.

@@ -500,7 +500,7 @@ def _order_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level:
                 highs=[one.high for one in orders.prior_intervals],
             ).plot(
                 title="Preference for positions",
-                caption=f"What the position of a choice adds, whatever stands there (PriDe, from {orders.n_estimation} "
+                caption=f"What the position of a choice adds, whatever choice is there (PriDe, from {orders.n_estimation} "
                 f"items in {orders.in_words}), with {level} intervals; the dashed line is no preference.",
                 alt="; ".join(f"position {place} {percent(one)}" for place, one in enumerate(orders.prior, start=1))
                 + ".",
