@@ -1,4 +1,4 @@
-"""One language model, four data sets, twenty ways to ask: which conclusion depends on the way?
+"""One language model, four data sets, many ways to ask: which conclusion depends on the way?
 
     python experiments/language_models/run.py --data-dir DATA
     python experiments/language_models/run.py --report

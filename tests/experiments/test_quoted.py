@@ -151,3 +151,35 @@ def test_operating_curve():
     assert f"the insertion in {total[3]} %" in page
     planted, named = re.findall(r"and name both: (\d\.\d+) and (\d\.\d+)", table[-1])[0]
     assert f"causal excess of {planted} and other named words {named} in the" in quoted
+
+
+def test_language_models():
+    folder = ROOT / "experiments" / "language_models"
+    page = " ".join((folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").split())
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in (folder / "RESULTS.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").splitlines()
+        if line.startswith("| ")
+    ]
+    drawn = {(row[0], row[1]): [int(cell) for cell in row[2:]] for row in rows if len(row) == 5 and row[2].isdigit()}
+    able, sure = "better than the most frequent label", "too sure of itself"
+    assert drawn["socialiqa", able] == [2, 0, 6]
+    assert drawn["trec", able] == [1, 9, 2]
+    assert (drawn["sst2", able][0], drawn["piqa", able][0]) == (0, 0)
+    assert [
+        sum(counts) for counts in zip(*(drawn[name, sure] for name in results("language_models")), strict=True)
+    ] == [31, 0, 9]
+    blank = {name: drawn[name, "gives one answer to 9 of 10 items"][:2] for name in results("language_models")}
+    assert blank == {"sst2": [6, 6], "trec": [5, 7], "piqa": [2, 6], "socialiqa": [2, 6]}
+    ways = [row for row in rows if len(row) == 8 and row[1] == "0"]
+    assert len(ways) == sum(len(cells) for cells in results("language_models").values()) == 40
+    letters = [row for row in ways[24:] if row[2] == "letters"]
+    assert len(letters) == 4
+    assert min(int(row[7].rstrip("%")) for row in letters) == 95
+    means = [row for row in ways[32:] if row[3] == "mean"]  # those of SocialIQA
+    told = [way[4] for way in means] + [way[5] for way in ways[24:32] if way[0] == "off" and way[3] in ("mean", "sum")
+                                        and way[2] == "words"]  # fmt: skip
+    assert all(figure in page for figure in told), told
+    changes = [row for row in rows if row[0] == "template on, off"]
+    (clear,) = [row for row in changes if float(row[3]) < 0.05]
+    assert (len(changes), clear[1], round(100 * float(clear[2].split()[0]))) == (20, "0, words, mean", -18)

@@ -500,8 +500,9 @@ def _order_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level:
                 highs=[one.high for one in orders.prior_intervals],
             ).plot(
                 title="Preference for positions",
-                caption=f"What the position of a choice adds, whatever choice is there (PriDe, from {orders.n_estimation} "
-                f"items in {orders.in_words}), with {level} intervals; the dashed line is no preference.",
+                caption="What a position adds to the score of any choice that is there (PriDe, from "
+                f"{orders.n_estimation} items in {orders.in_words}), with {level} intervals; the dashed line is no "
+                "preference.",
                 alt="; ".join(f"position {place} {percent(one)}" for place, one in enumerate(orders.prior, start=1))
                 + ".",
                 source=picks.ZHENG,
