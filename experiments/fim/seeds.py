@@ -23,6 +23,7 @@ from scipy import stats
 from tables import MODELS
 
 from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.foundations.sentences import counted
 
 FIRST = json.loads((HERE / "results.json").read_text("utf-8"))
 
@@ -59,7 +60,7 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
         "| model | pairs | mean by seed | over seeds | not harder by seed | Wilcoxon's p by seed |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    titles = {name: f"{title}, {len(results[name])} seeds" for name, title in MODELS.items()}
+    titles = {name: f"{title}, {counted(len(results[name]), 'seed')}" for name, title in MODELS.items()}
     for name, title in titles.items():
         for called in SETS.values():
             rows = [seed["sets"][called] for seed in results[name].values()]

@@ -73,6 +73,23 @@ def test_fim():
     assert f"{100 * groups['easy']['single_rate']:.1f} % on the easiest" in text
 
 
+def test_fim_seeds():
+    folder = ROOT / "experiments" / "fim"
+    seeds = json.loads((folder / "seeds.json").read_text("utf-8"))["cnn"].values()
+    assert len(seeds) == 3
+    sets = [row for seed in seeds for row in seed["sets"].values()]
+    shifts = [-row["mean"] / row["std"] for row in sets]
+    hardest = [100 * seed["hardest"] for seed in seeds]
+    half = stats.t.ppf(0.975, 2) * np.std(hardest, ddof=1) / np.sqrt(3)
+    rhos = [round(seed["margin"], 2) for seed in seeds]
+    quoted = [round(value, 2) for value in (min(shifts), max(shifts))]
+    quoted += [round(value, 1) for value in (np.mean(hardest), np.mean(hardest) - half, np.mean(hardest) + half)]
+    quoted += [round(max(100 * seed["easiest"] for seed in seeds), 1), min(rhos), max(rhos)]
+    assert max(row["p_value"] for row in sets) < 1e-6
+    page = (folder / "README.md").read_text("utf-8")
+    assert numbers(page.partition("Three CNNs agree")[2].partition("## ")[0]) == quoted
+
+
 def steps(task, first, second):
     rows = [row["scores"] for row in results("beluga")[task]["rows"] if row["configuration"] != "IID"]
     pairs = [(row[first], row[second]) for row in rows if None not in (row.get(first), row.get(second))]

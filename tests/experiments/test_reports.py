@@ -11,16 +11,17 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.mark.parametrize(
-    ("folder", "table"),
+    ("folder", "script", "table"),
     [
-        ("balanced_copa", "tables.md"),
-        ("calibration", "RESULTS.md"),
-        ("fim", "tables.md"),
-        ("reliability_paradox", "table.md"),
-        ("shortcut_ground_truth", "table.md"),
+        ("balanced_copa", "run.py", "tables.md"),
+        ("calibration", "run.py", "RESULTS.md"),
+        ("fim", "run.py", "tables.md"),
+        ("fim", "seeds.py", "seeds.md"),
+        ("reliability_paradox", "run.py", "table.md"),
+        ("shortcut_ground_truth", "run.py", "table.md"),
     ],
 )
-def test_tables_follow_from_results(folder, table, tmp_path, monkeypatch):
+def test_tables_follow_from_results(folder, script, table, tmp_path, monkeypatch):
     copied = shutil.copytree(EXPERIMENTS / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png"))
     committed = (copied / table).read_text("utf-8")
     (copied / table).unlink()
@@ -29,14 +30,14 @@ def test_tables_follow_from_results(folder, table, tmp_path, monkeypatch):
     for name in siblings:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(copied)
-    monkeypatch.setattr(sys, "argv", ["run.py", "--report"])
+    monkeypatch.setattr(sys, "argv", [script, "--report"])
     try:
-        runpy.run_path(str(copied / "run.py"), run_name="__main__")
+        runpy.run_path(str(copied / script), run_name="__main__")
     finally:
         for name in siblings:
             sys.modules.pop(name, None)
     assert (copied / table).read_text("utf-8") == committed
-    assert folder == "calibration" or list(copied.glob("*.png"))
+    assert folder == "calibration" or script == "seeds.py" or list(copied.glob("*.png"))
 
 
 def test_a_constant_answer_is_known_by_its_scores():
