@@ -19,6 +19,7 @@ from rightreasons.foundations.code_version import code_version
 from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.scores import Scores
+from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.storing.records import Records
 from rightreasons.measuring.shortcuts import with_pairs
 from rightreasons.models.loading import Classifier
@@ -28,6 +29,7 @@ from rightreasons.models.scoring.classes import predict
 Plain = dict[str, Any]
 
 
+@checks_kinds
 def count_words(source: Any, *, count: str = "occurrence", **options: Any) -> LmiCounts:
     """Count the words of labeled texts by label, for `LmiCounts.result`; memory grows with the vocabulary alone.
 
@@ -58,6 +60,7 @@ def count_words(source: Any, *, count: str = "occurrence", **options: Any) -> Lm
     return merged
 
 
+@checks_kinds
 def count_cues(source: Any, *, features: tuple[str, ...] = ("unigram",), **options: Any) -> CueCounts:
     """Count the cues of labeled multiple-choice items, for `CueCounts.result`.
 
@@ -90,6 +93,7 @@ def count_cues(source: Any, *, features: tuple[str, ...] = ("unigram",), **optio
     return merged
 
 
+@checks_kinds
 def predict_stream(
     classifier: Classifier | Scorer, stream: Stream, *, out: str | os.PathLike[str] | None = None, **options: Any
 ) -> Iterator[Scores]:
@@ -119,6 +123,7 @@ def predict_stream(
         )
 
 
+@checks_kinds
 def calibrate_stream(
     classifier: Classifier | Scorer, stream: Stream, *, bins: CalibrationBins | None = None, **options: Any
 ) -> CalibrationBins:
