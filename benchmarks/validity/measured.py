@@ -235,6 +235,7 @@ HANDED_ON = {
     "WordShifts.flipped": ("share",),
     "InformationMeasurement.misled": ("share",),
     "measure_information": ("v_information",),
+    "measure_templates": ("mcnemar", "share"),
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeCallback.measure": ("measure_probes",),
     "ProbeFigures.record": ("measure_probes",),

@@ -96,7 +96,7 @@ def question_options(asked: Iterable[str], given: Mapping[str, Any] | None) -> d
         Traceback (most recent call last):
         ...
         ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: distractors, \
-ks, orders.
+ks, orders, templates.
     """
     from rightreasons.foundations.validation import unknown_name
 

@@ -58,6 +58,9 @@ class Options:
                 continue
             if isinstance(value, str) and not value and field.default != "":
                 raise ValueError(f"Expected a value of `{field.name}`, but it is empty.")
+            is_text = "choices" not in field.metadata and str(field.type) in ("str", "str | None")
+            if is_text and not isinstance(value, (str, os.PathLike)):
+                raise TypeError(f"Expected `{field.name}` to be a text, but got {one_line(value)}.")
             several = isinstance(value, tuple) and "tuple" in str(field.type)
             for each in value if several else (value,):
                 if "choices" in field.metadata:

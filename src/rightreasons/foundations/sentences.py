@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import errno
 import functools
 import inspect
@@ -123,7 +125,7 @@ def checks_kinds(function: F) -> F:
 
     Texts, paths, mappings, lists, functions and instances of classes are checked. Numbers and arrays are not: whoever
     reads them knows their range and says it. A name that is imported for type checking alone says nothing,
-    unless it is that of a module that is loaded.
+    unless it is that of a class of ours, or of a module, that is loaded.
 
     An error of ours that quotes what the caller handed in is made one sentence of at most `LONGEST` characters: a line
     break in a column's name is written as `\n`. One of the operating system becomes a sentence that names the file.
@@ -147,18 +149,17 @@ def checks_kinds(function: F) -> F:
     """
     signature = inspect.signature(function)
 
-    @functools.cache
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    unresolved = {name: each.annotation for name, each in signature.parameters.items() if each.kind not in kinds}
+    resolved: dict[str, Any] = {}
+
     def hints() -> dict[str, Any]:
-        resolved = {}
         # datasets exchanges the Path of the modules in which builders are.
-        names = {**sys.modules, **function.__globals__, "Path": Path}
-        for name, parameter in signature.parameters.items():
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                continue
-            try:
-                resolved[name] = eval(parameter.annotation, names)  # noqa: S307 - our own source
-            except NameError:
-                continue
+        names = {**sys.modules, **function.__globals__, "Path": Path} if unresolved else {}
+        for name, annotation in list(unresolved.items()):
+            with contextlib.suppress(NameError):
+                resolved[name] = eval(annotation, names, _OurClasses(names))  # noqa: S307 - our own source
+                del unresolved[name]
         return resolved
 
     @functools.wraps(function)
@@ -226,6 +227,25 @@ def _is_kind(value: object, hint: Any) -> bool:
         listed = hasattr(value, "__iter__") or hasattr(value, "__getitem__")
         return not isinstance(value, (bytes, type)) and listed and _are_ours(value, typing.get_args(hint)[:1])
     return isinstance(value, origin)
+
+
+_OURS = re.compile(r"rightreasons\.")
+
+
+class _OurClasses(dict[str, Any]):
+    """The classes of ours that are loaded, by name, for what `names` lacks; protocols, which say less, are not."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.names = names
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self.names and not hasattr(builtins, name):
+            loaded = [vars(module).get(name) for place, module in list(sys.modules.items()) if _OURS.match(place)]
+            kinds = {kind for kind in loaded if _is_ours(kind) and not getattr(kind, "_is_protocol", False)}
+            if len(kinds) == 1:
+                return kinds.pop()
+        raise KeyError(name)
 
 
 def _is_ours(kind: Any) -> bool:

@@ -30,7 +30,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, one_line
 from rightreasons.foundations.suites import SuiteTable, skips_first
 from rightreasons.foundations.validation import SCORE_KINDS, check_scores, check_vector
 
@@ -174,8 +174,12 @@ def measure_behavior(
     Raises:
         ValueError: If the suite asks for texts, or has a label that the model has no class for.
     """
+    from rightreasons.models.loading import Classifier
+    from rightreasons.models.protocol import Scorer
     from rightreasons.models.scoring.classes import predict
 
+    if not isinstance(classifier, (Classifier, Scorer)):
+        raise TypeError(f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}.")
     examples = list(suite.examples())
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(

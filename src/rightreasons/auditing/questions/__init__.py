@@ -50,7 +50,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
     if not names:
         raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise unknown_name("question", name, known)
     sections: list[Section] = [import_module(f"{__name__}.{name}.section").SECTION for name in dict.fromkeys(names)]
     return sorted(sections, key=lambda section: section.order)

@@ -51,6 +51,7 @@ import datasets
 
 from rightreasons.data.builders.sources import Source, sha256_of
 from rightreasons.foundations.code_version import code_of, code_version
+from rightreasons.foundations.label_names import check_label_names
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
@@ -402,7 +403,7 @@ def classification_features(label_names: Sequence[str], **extra: Any) -> dataset
         {
             "id": datasets.Value("string"),
             "text": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=list(label_names)),
+            "label": datasets.ClassLabel(names=list(check_label_names(label_names))),
             **extra,
         }
     )

@@ -23,6 +23,7 @@ from rightreasons.data.opening.logs.lm_eval import is_lm_eval, lm_eval_columns
 from rightreasons.foundations.arrays import class_column, columns_of, ingest, is_tensor, kind_of
 from rightreasons.foundations.bounds import parse_json, read_text
 from rightreasons.foundations.label_names import listed
+from rightreasons.foundations.sentences import one_line
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet", ".eval")
 
@@ -122,6 +123,9 @@ def parse_columns(text: str) -> Columns:
 
 def check_columns(columns: Columns, where: str) -> Columns:
     """Check that there are rows, the same number in each column."""
+    single = next((name for name, column in columns.items() if not hasattr(column, "__len__")), None)
+    if single is not None:
+        raise TypeError(f"Expected a list in the column {single!r} of {where}, but got {one_line(columns[single])}.")
     lengths = {name: len(column) for name, column in columns.items()}
     if not lengths or not max(lengths.values()):
         raise ValueError(f"Expected at least one row in {where}, but it is empty.")
