@@ -119,7 +119,12 @@ def module_demo(
 
         compute.is_endpoint = True  # type: ignore[attr-defined]
         button.click(
-            compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
+            compute,
+            [table_of_inputs, *controls],
+            [headline, result],
+            api_name="compute",
+            scroll_to_output=True,
+            trigger_mode="always_last",  # whoever presses it again meanwhile has changed something
         )
     return demo
 
