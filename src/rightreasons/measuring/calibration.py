@@ -176,8 +176,15 @@ class Figure(FigureText):
             result = _binned(items, n_bins, resampling, **self.binned)
             return estimate_of(result.ece, result.interval)
         if self.values is not None:
-            return self._mean(items, self.values(items), resampling)
+            return self._mean(items, self.by_item(items), resampling)
         return self._resampled(items.top, resampling)
+
+    def by_item(self, items: JudgedItems) -> Floats:
+        """Return the (N,) values whose mean the figure is; a rounding error beyond a bound is cut off."""
+        if self.values is None:
+            raise ValueError(f"Expected a figure that is a mean over items, but {self.name!r} is none.")
+        values = self.values(items)
+        return values if self.bounds is None else np.clip(values, *self.bounds)
 
     def _mean(self, items: JudgedItems, values: Floats, resampling: Resampling) -> Estimate:
         # A label of probability 0 makes the log loss infinite.
@@ -187,9 +194,7 @@ class Figure(FigureText):
         if self.bounds is not None:
             low, high = self.bounds
             level = resampling.level
-            return estimate_of(
-                value, intervals.bounded_mean(np.clip(values, low, high), low=low, high=high, confidence_level=level)
-            )
+            return estimate_of(value, intervals.bounded_mean(values, low=low, high=high, confidence_level=level))
         if self.needs_errors and _few_errors(items.top):
             return Estimate(value, method=FEW_ERRORS)
         return mean(values, resampling) or Estimate(None)
@@ -477,14 +482,13 @@ def paired_test(
     """
     if key == "accuracy":
         return paired_accuracy(first.top.correct, second.top.correct, resampling)
-    values, bounds = FIGURES[key].values, FIGURES[key].bounds
-    if values is not None and bounds is not None:
-        low, high = bounds
-        # A sum of squares may exceed its bound by a rounding error.
-        one, two = (np.clip(values(items), low, high) for items in (first, second))
-        return intervals.paired_means(one, two, low=low, high=high, resampling=resampling)
-    if values is not None:
-        return intervals.paired_bootstrap(values(first), values(second), resampling=resampling)
+    figure = FIGURES[key]
+    if figure.values is not None:
+        by_item = figure.by_item(first), figure.by_item(second)
+        if figure.bounds is None:
+            return intervals.paired_bootstrap(*by_item, resampling=resampling)
+        low, high = figure.bounds
+        return intervals.paired_means(*by_item, low=low, high=high, resampling=resampling)
     fewer = resampling.at_most(max(200, MAX_WORK // len(first)))
     # Confidence and correctness are all that the top-label error depends on.
     one, two = (

@@ -1,4 +1,4 @@
-"""Audits side by side: which comes first, and what stands in the cells."""
+"""Audits side by side: their order, and what their cells show."""
 
 import pytest
 

@@ -116,11 +116,11 @@ def _counts(row: LeaderboardRow) -> tuple[int, ...]:
     return tones.count("bad"), tones.count("warn"), tones.count(None)
 
 
-def _place(cell: LeaderboardCell) -> tuple[float, ...]:
+def _place(cell: LeaderboardCell) -> tuple[int, float]:
     if cell.tone is None:
-        return (len(TONES), 0, 0)
+        return len(TONES), 0.0
     figure = cell.figure
     worth = 0.0
     if figure is not None and figure.estimate.value is not None and figure.better is not None:
         worth = figure.estimate.value if figure.better == "lower" else -figure.estimate.value
-    return (len(TONES) - 1 - TONES.index(cell.tone), worth, 0)
+    return len(TONES) - 1 - TONES.index(cell.tone), worth
