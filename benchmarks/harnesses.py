@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from blocks import write_block
 
 import rightreasons
 from harness_logs import ask_inspect, ask_lm_eval, inspect_model, lm_eval_model, task_in
@@ -32,7 +33,6 @@ from rightreasons.models.packaged import demo_language_model
 from rightreasons.models.scoring.causal import load_causal
 
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
-BEGIN, END = "<!-- round trip: begin -->", "<!-- round trip: end -->"
 
 TOLERANCE = 2e-4
 
@@ -189,8 +189,7 @@ def main() -> None:
     table = "\n".join([f"With {', '.join(packages)}:", "", *lines])
     print(table)
     if options.write:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        write_block(PAGE, "round trip", table)
 
 
 if __name__ == "__main__":

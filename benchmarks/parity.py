@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from blocks import write_block
 
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.opening.datasets import open_multiple_choice
@@ -33,7 +34,6 @@ from rightreasons.models.scoring.causal import CausalLM, choose_causal, load_cau
 from rightreasons.models.scoring.likelihoods import WAYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "parity.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 TOLERANCE = 1e-3
 
 REAL = (
@@ -204,8 +204,7 @@ def main() -> None:
     measured = tables(real, *(families(named) if named != ["none"] else ([], [], [])))
     print(measured)
     if options.write:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{measured}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        write_block(PAGE, "measured", measured)
 
 
 if __name__ == "__main__":

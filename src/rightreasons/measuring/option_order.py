@@ -89,6 +89,23 @@ class ChoiceOrders:
         kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
         return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
 
+    @classmethod
+    def of_items(
+        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
+    ) -> ChoiceOrders:
+        """Choose the orders of some items, as `of`.
+
+        Raises:
+            ValueError: If there are fewer than two items, or the number of choices differs between items.
+        """
+        sizes = sorted({len(row) for row in choices})
+        if len(sizes) > 1 or len(ids) < 2:
+            raise ValueError(
+                "Expected at least two items with one number of choices to turn, but got "
+                f"{len(ids)} with {', '.join(map(str, sizes))}."
+            )
+        return cls.of(ids, sizes[0], orders, seed=seed)
+
     @property
     def in_words(self) -> str:
         """Say which orders these are: "both orders", "all 6 orders", "all 4 cyclic orders" or "4 random orders"."""
@@ -105,6 +122,17 @@ class ChoiceOrders:
             for orders in self.places.tolist()
             for row, order in zip(rows, orders, strict=True)
         ]
+
+    def requests(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+    ) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the prompts, choices and ids to ask: each order of the items, and last the inputs without content."""
+        n_orders, n = self.places.shape[0], self.places.shape[2]
+        return (
+            [*list(prompts) * n_orders, *CONTENT_FREE],
+            [*self.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
+            [*self.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
+        )
 
     def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which choices are at some positions.
@@ -263,22 +291,11 @@ def measure_option_order(
     """
     texts = check_texts(prompts, "prompts", allow_empty=True)
     check_same_length(prompts=texts, choices=choices, labels=labels, ids=ids)
-    sizes = sorted({len(row) for row in choices})
-    if len(sizes) > 1 or len(texts) < 2:
-        raise ValueError(
-            "Expected at least two items with one number of choices to turn, but got "
-            f"{len(texts)} with {', '.join(map(str, sizes))}."
-        )
-    n, size = sizes[0], len(texts)
+    asked = ChoiceOrders.of_items(ids, choices, orders, seed=seed)
+    n_orders, size, n = asked.places.shape
     gold = check_labels(labels, n)
-    asked = ChoiceOrders.of(ids, n, orders, seed=seed)
-    n_orders = len(asked.places)
     n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
-    logits = score(
-        [*texts * n_orders, *CONTENT_FREE],
-        [*asked.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
-        [*asked.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
-    )
+    logits = score(*asked.requests(texts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     content_free = table[n_orders * size :]

@@ -18,7 +18,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.asking.distractors import added_choices
-from rightreasons.measuring.option_order import ChoiceOrders, measure_option_order
+from rightreasons.measuring.option_order import ChoiceOrders
 from rightreasons.measuring.probes import KS, ORIGINAL, probe_tables
 
 if TYPE_CHECKING:
@@ -222,10 +222,9 @@ def choice_requests(
                     request = requests[_plain(f"{source}/{name}")]
                     requests[request.id] = dataclasses.replace(request, label=label)
         else:
-            answers = list(labels.values())
-            measure_option_order(prompts, choices, answers, ids, record, orders=orders, seed=seed)
-            asked = ChoiceOrders.of(ids, len(choices[0]), orders, seed=seed)
-            places = (asked.places == np.array(answers)[:, None]).argmax(axis=2)
+            asked = ChoiceOrders.of_items(ids, choices, orders, seed=seed)
+            record(*asked.requests(prompts, choices, ids))
+            places = (asked.places == np.array(list(labels.values()))[:, None]).argmax(axis=2)
             for name, place in zip(map(_plain, asked.names(ids)), places.flat, strict=True):
                 requests[name] = dataclasses.replace(requests[name], label=int(place))
     return list(requests.values())
