@@ -243,8 +243,7 @@ class AuditContext:
     @property
     def server(self) -> dict[str, Any] | None:
         """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
-        describe = None if self.prompted is None else getattr(self.prompted.engine, "describe", None)
-        return None if describe is None else dict(describe())
+        return None if self.prompted is None else self.prompted.server()
 
     @property
     def n_parameters(self) -> int | None:

@@ -455,9 +455,9 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,
-        asked=None
+        asked=[]
         if context.prompted is None
-        else asked_of(context.prompted.describe(), _right(context), context.server),
+        else [asked_of(context.prompted.describe(), _right(context), context.server)],
         made=made,
         made_tables=tables,
         command=command,

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 TEST_TYPES = ("MFT", "INV", "DIR")
 
+USUAL, FEWEST = 0.95, 10
+"""A model that gives this share of at least so many examples one answer passes invariance tests without reading."""
+
 NO_ANSWER = "no answer"
 """The class of what a language model wrote where no answer can be read."""
 
@@ -60,6 +63,8 @@ class SuiteAnswers:
             where the answers are texts.
         confidences: (n,) the confidence in each answer where that is known without probabilities, or None.
         failures: Id of an example that the model could not answer -> why; it counts as a wrong answer.
+        prompt: How a language model was asked (`Prompted.describe`); None for other models.
+        server: The server that was asked (`Prompted.server`); None for a model that is here.
     """
 
     name: str
@@ -72,6 +77,8 @@ class SuiteAnswers:
     matched: str = ""
     confidences: NDArray[np.float64] | None = None
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    prompt: Mapping[str, Any] | None = None
+    server: Mapping[str, Any] | None = None
 
     @property
     def table(self) -> SuiteTable:
@@ -92,6 +99,20 @@ class SuiteAnswers:
     def n_clearly_below(self, bound: float) -> int:
         """Count the functionalities that pass fewer than a share of their cases, beyond doubt (`clearly_below`)."""
         return len(clearly_below(self.result.functionalities, bound))
+
+    @property
+    def one_answer(self) -> str:
+        """How many examples get the same class, in words, where that is 95% of at least ten; "" where it is not.
+
+        It is not told where the suite expects one class of every example.
+        """
+        size, labels = len(self.answers), self.table.labels
+        if isinstance(self.answers, list) or size < FEWEST or (len(set(labels)) == 1 and labels[0] is not None):
+            return ""
+        values, counts = np.unique(self.answers, return_counts=True)
+        if counts.max() < USUAL * size:
+            return ""
+        return f"{counts.max():,} of {size:,} examples get one answer, “{self.called(values[counts.argmax()])}”"
 
     def called(self, answer: Any) -> str:
         """Name an answer: a class, or the text itself."""
@@ -175,6 +196,7 @@ def measure_behavior(
         ValueError: If the suite asks for texts, or has a label that the model has no class for.
     """
     from rightreasons.models.loading import Classifier
+    from rightreasons.models.prompting.prompted import Prompted
     from rightreasons.models.protocol import Scorer
     from rightreasons.models.scoring.classes import predict
 
@@ -200,7 +222,13 @@ def measure_behavior(
     )
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
     answers = _classified(classifier.name, suite, *_completed(scores, examples, probabilities), match, resampling)
-    return dataclasses.replace(answers, failures=scores.failures)
+    asked = classifier if isinstance(classifier, Prompted) else None
+    return dataclasses.replace(
+        answers,
+        failures=scores.failures,
+        prompt=None if asked is None else asked.describe(),
+        server=None if asked is None else asked.server(),
+    )
 
 
 def label_words(suite: Suite) -> tuple[str, ...]:
@@ -217,7 +245,7 @@ def label_words(suite: Suite) -> tuple[str, ...]:
         return SENTIMENTS
     raise ValueError(
         f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
-        "none: label_names gives them."
+        "none: `label_names` gives them, such as negative,positive."
     )
 
 

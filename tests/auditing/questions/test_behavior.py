@@ -128,6 +128,29 @@ def test_the_verdict_follows_intervals():
     assert verdict(0, n=1).label == "Cannot tell"
 
 
+def test_one_answer_to_everything_is_told_and_never_green():
+    def cases(labels):
+        return tuple(Case(str(n), ((f"a {n}",), (f"b {n}",)), labels and (n % 2, n % 2)) for n in range(100))
+
+    def of(*functionalities, answers):
+        suite = Suite("s", ("text",), functionalities, ("bad", "good"))
+        return behavior_result(score_stored("m", suite, ModelAnswers(None, np.array(answers)), resampling=FEW)).verdict
+
+    known = Functionality("k", "C", "MFT", {"name": "equal"}, cases(True))
+    steady = Functionality("i", "C", "INV", {"name": "invariant"}, cases(None))
+    # 5 of 100 answers are others: 95 % of the examples get one.
+    told = of(steady, answers=[0] * 190 + [1] * 10)
+    assert (told.tone, "But 190 of 200 examples get one answer, “bad”" in told.summary) == ("neutral", True)
+    assert of(steady, answers=[0] * 188 + [1] * 12).tone == "good"
+    both = of(known, steady, answers=[0] * 400)
+    assert "But 400 of 400 examples get one answer, “bad”" in both.summary
+    # An answer that is expected of every example is no sign of anything.
+    bad = Functionality(
+        "k", "C", "MFT", {"name": "equal"}, tuple(Case(str(n), ((f"a {n}",),), (0,)) for n in range(50))
+    )
+    assert of(bad, answers=[0] * 50).tone == "good"
+
+
 def test_without_a_suite_it_is_skipped_with_the_reason(world, tmp_path):
     folder, data = world
     (outcome,) = audit(folder / "model", data, out=tmp_path, **OPTIONS).outcomes

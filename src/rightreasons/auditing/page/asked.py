@@ -28,6 +28,7 @@ class Asked:
         example: One item, as the model reads it.
         answers: The answers of that item, in words.
         server: The server that was asked, what its trial found, and what it cost; none for a model that is here.
+        name: The model, on a page about several; "" on one about a single model.
     """
 
     summary: str
@@ -36,15 +37,19 @@ class Asked:
     example: str
     answers: str
     server: tuple[str, ...] = ()
+    name: str = ""
 
 
-def asked_of(told: Mapping[str, Any], right: str = "", server: Mapping[str, Any] | None = None) -> Asked:
+def asked_of(
+    told: Mapping[str, Any], right: str = "", server: Mapping[str, Any] | None = None, name: str = ""
+) -> Asked:
     """Put what `Prompted.describe` returns into sentences.
 
     Args:
         told: The description.
         right: How many answers are right, in a sentence; "" where a section says it.
         server: What `ServerEngine.describe` returns; None for a model that is here.
+        name: The model, on a page about several.
     """
     chat = "through its chat template" if told["chat"] else "without a chat template"
     shots = told["shots"]
@@ -73,6 +78,7 @@ def asked_of(told: Mapping[str, Any], right: str = "", server: Mapping[str, Any]
         example=told["example"],
         answers=f"Its answers are {answers}, exactly as they follow.",
         server=() if server is None else _lines(server),
+        name=name,
     )
 
 

@@ -77,7 +77,7 @@ def render_page(
     subject: str = "",
     items: Items | None = None,
     files: Sequence[tuple[str, str]] = (),
-    asked: Asked | None = None,
+    asked: Sequence[Asked] = (),
 ) -> str:
     """Render a page.
 
@@ -91,7 +91,7 @@ def render_page(
         command: The command that makes it again; "" where there is none.
         answers_title: The title of the overview.
         made_title: The title of the last section.
-        asked: How a language model was asked; None for other models.
+        asked: How each language model was asked; none for other models.
         subject: What the finding of the first screen begins with, and the heading is the finding; "" for a page
             without a first screen, whose sections are in the given order and not folded.
         items: The items of the first screen's data; None for none.
@@ -118,7 +118,7 @@ def render_page(
         command=command,
         answers_title=answers_title,
         made_title=made_title,
-        asked=asked,
+        asked=list(asked),
         version=rightreasons.__version__,
         footer=f"Made by rightreasons {rightreasons.__version__}. This page loads nothing from elsewhere.",
     )

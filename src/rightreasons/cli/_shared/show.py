@@ -82,6 +82,8 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
             means = ", ".join(f"{name} {percent(group.pass_rate)}" for name, group in groups.items())
             typer.echo(f"By {kind}: {means}")
         typer.echo(f"Mean over functionalities: {percent(result.behavioral_pass_rate)}")
+        if each.one_answer:
+            typer.echo(f"But {each.one_answer}: invariance tests are passed without reading.")
 
 
 def show_comparison(comparison: Comparison) -> None:

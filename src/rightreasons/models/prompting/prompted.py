@@ -164,6 +164,11 @@ class Prompted:
             "way": self._way,
         }
 
+    def server(self) -> dict[str, Any] | None:
+        """Return the server's trial and what was asked of it so far; None where the model is here."""
+        describe = getattr(self.engine, "describe", None)
+        return None if describe is None else dict(describe())
+
     def predict(
         self,
         texts: Sequence[str],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import rightreasons
 from rightreasons.auditing.page import parts as p
+from rightreasons.auditing.page.asked import asked_of
 from rightreasons.auditing.page.report import Outcome, render_page
 from rightreasons.auditing.page.words import level_percent, short_name, written
 from rightreasons.auditing.questions.behavior.plots import columns_of
@@ -55,8 +56,9 @@ def write_behavior_report(
 ) -> Path:
     """Write what models pass of one suite: index.html, pass_rates.json and figures/.
 
-    `pass_rates.json` holds, for one model, its name, the suite's, how their labels were matched, and the fields of
-    `BehavioralPassRate`; for several, the suite's name and a list `models` of the same.
+    `pass_rates.json` holds, for one model, its name, the suite's, how their labels were matched, the prompt and the
+    server of a language model, and the fields of `BehavioralPassRate`; for several, the suite's name and a list
+    `models` of the same.
 
     Args:
         tested: Answers of each model to the same suite.
@@ -98,6 +100,11 @@ def write_behavior_report(
             ("made", created[:10]),
         ],
         outcomes=outcomes,
+        asked=[
+            asked_of(each.prompt, server=each.server, name=name if len(tested) > 1 else "")
+            for name, each in models.items()
+            if each.prompt is not None
+        ],
         made=[
             *(("Model", each.name) for each in tested),
             *(("Labels", f"{each.name}: {each.matched}") for each in tested if each.matched),
@@ -111,7 +118,15 @@ def write_behavior_report(
         command=command,
     )
     rates = [
-        {"model": each.name, "suite": suite.name, "labels": each.matched, **each.result.to_dict()} for each in tested
+        {
+            "model": each.name,
+            "suite": suite.name,
+            "labels": each.matched,
+            **({} if each.prompt is None else {"prompt": dict(each.prompt)}),
+            **({} if each.server is None else {"server": dict(each.server)}),
+            **each.result.to_dict(),
+        }
+        for each in tested
     ]
     with swapped_in(folder) as new:
         for plot in (plot for outcome in outcomes if outcome.result for plot in outcome.result.plots):

@@ -196,15 +196,24 @@ def _verdict(answers: SuiteAnswers) -> p.Verdict:
         f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
         f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
     )
+    if answers.one_answer:
+        summary += (
+            f" But {answers.one_answer}: tests that an answer must not change are passed without reading, and say "
+            "nothing here."
+        )
     interval = result.interval
-    if not weak and interval is not None and interval.low >= WEAK:
+    if not weak and interval is not None and interval.low >= WEAK and not answers.one_answer:
         return p.Verdict("good", "Passes", f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt.")
     if not weak:
         return p.Verdict(
             "neutral",
             "Cannot tell",
-            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt, and too few cases were asked to "
-            "say that the mean does not.",
+            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt"
+            + (
+                ", and too few cases were asked to say that the mean does not."
+                if not answers.one_answer
+                else ", but a model that gives one answer is not tested by this suite."
+            ),
         )
     weakest = ", ".join(
         f"“{each.functionality}” ({percent(each.pass_rate)})"
