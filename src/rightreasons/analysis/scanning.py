@@ -7,7 +7,7 @@ The words are those of `rightreasons.analysis.tokens.words`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,18 @@ from rightreasons.analysis.tokens import WORD_PATTERN
 WIDTH = 8
 """Letters of one number of a key."""
 
-_SPACE, _LETTER, _MARK = 0, 1, 2
+_END = "\0"
+"""What ends each of the joined texts: no plain text has it."""
 
 
-def _kind_of_byte() -> NDArray[np.uint8]:
-    # Asked of the pattern itself, so that the two ways cannot differ.
-    kinds = np.zeros(128, dtype=np.uint8)
-    for code in range(128):
-        if WORD_PATTERN.fullmatch(chr(code)):
-            kinds[code] = _LETTER if WORD_PATTERN.fullmatch(chr(code) * 2) else _MARK
-    return kinds
+def _table(belongs: Callable[[str], object]) -> bytes:
+    """Return a table for `bytes.translate`: 1 for a character that belongs, 0 for another and for the end of a text."""
+    return bytes(code in range(1, 128) and bool(belongs(chr(code))) for code in range(256))
 
 
-_KIND = _kind_of_byte()
+# Asked of the pattern itself, so that the two ways cannot differ.
+_IS_TOKEN = _table(WORD_PATTERN.fullmatch)
+_IS_LETTER = _table(lambda letter: WORD_PATTERN.fullmatch(letter * 2))
 _FIRST_BYTES = np.array([(1 << (8 * length)) - 1 for length in range(WIDTH + 1)], dtype=np.uint64)
 
 
@@ -57,8 +56,8 @@ class Scan:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text can be scanned: ASCII without a NUL, which would be taken for the end of a short word."""
-    return text.isascii() and "\0" not in text
+    """Tell whether a text can be scanned: ASCII without a NUL, which would be taken for its end."""
+    return text.isascii() and _END not in text
 
 
 def scan(texts: Sequence[str]) -> Scan:
@@ -69,29 +68,27 @@ def scan(texts: Sequence[str]) -> Scan:
         >>> key_words(key_bytes(found.keys)), key_words(key_bytes(found.wide_keys)), found.long
         (['a', 'good', 'film', '!'], ['unbelievable'], ['incomprehensibility'])
     """
-    # A space in front, so that the first word has an edge; some behind, so that the last has all bytes to read.
-    text = f" {chr(10).join(texts)}{' ' * 2 * WIDTH}".lower()
-    raw = text.encode("ascii")
-    kinds = _KIND[np.frombuffer(raw, dtype=np.uint8)]
-    letters, marks = kinds == _LETTER, kinds == _MARK
-    starts = np.flatnonzero((letters[1:] & ~letters[:-1]) | marks[1:]) + 1
-    ends = np.flatnonzero((letters[:-1] & ~letters[1:]) | marks[:-1]) + 1
+    # An end in front, so that the first word has an edge; some behind, so that the last has all bytes to read.
+    raw = f"{_END}{_END.join(texts)}{_END * 2 * WIDTH}".encode("ascii").lower()
+    tokens, letters = (np.frombuffer(raw.translate(table), dtype=np.bool_) for table in (_IS_TOKEN, _IS_LETTER))
+    inside = letters[1:] & letters[:-1]
+    starts = np.flatnonzero(tokens[1:] != inside) + 1
+    ends = np.flatnonzero(tokens[:-1] != inside) + 1
     lengths = ends - starts
     is_short, is_long = lengths <= WIDTH, lengths > 2 * WIDTH
     is_wide = ~(is_short | is_long)
     eight_bytes = np.ndarray((len(raw) - WIDTH + 1,), dtype="<u8", buffer=raw, strides=(1,))
     first = starts[is_wide]
-    second = eight_bytes[first + WIDTH] & _FIRST_BYTES[lengths[is_wide] - WIDTH]
+    second = eight_bytes[first + WIDTH] & _FIRST_BYTES.take(lengths[is_wide] - WIDTH)
     long = zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True)
-    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     return Scan(
         starts=starts,
         is_short=is_short,
         is_wide=is_wide,
-        keys=eight_bytes[starts[is_short]] & _FIRST_BYTES[lengths[is_short]],
+        keys=eight_bytes[starts[is_short]] & _FIRST_BYTES.take(lengths[is_short]),
         wide_keys=np.stack((eight_bytes[first], second), axis=1),
-        long=[text[start:end] for start, end in long],
-        ends=np.cumsum(sizes + 1),
+        long=[raw[start:end].decode("ascii") for start, end in long],
+        ends=np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == 0)[1 : len(texts) + 1],
     )
 
 

@@ -527,15 +527,23 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         ...
         TypeError: Expected each item of `choices` to be a list of choices, but item 1 is 'maybe' (str).
     """
-    items: list[list[str]] = _lists_of("choices", rows, name)
-    if not allow_empty or set(map(type, itertools.chain.from_iterable(items))) != {str}:
-        items = [check_texts(row, f"{name}[{index}]", allow_empty=allow_empty) for index, row in enumerate(items)]
+    items: list[list[str]]
+    if allow_empty and type(rows) is list and _are_lists_of_texts(rows):
+        items = rows
+    else:
+        items = _lists_of("choices", rows, name)
+        if not allow_empty or not _are_lists_of_texts(items):
+            items = [check_texts(row, f"{name}[{index}]", allow_empty=allow_empty) for index, row in enumerate(items)]
     if min(map(len, items)) < 2:
         index = next(index for index, item in enumerate(items) if len(item) < 2)
         raise ValueError(
             f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[index])}."
         )
     return items
+
+
+def _are_lists_of_texts(rows: list[Any]) -> bool:
+    return set(map(type, rows)) == {list} and set(map(type, itertools.chain.from_iterable(rows))) == {str}
 
 
 def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:

@@ -30,7 +30,7 @@ _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
 _NGRAM_SIZE = {"bigram": 2, "trigram": 3}
-_SLOT_BITS = 18
+_SLOT_BITS = 20
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio, made odd: its products spread keys over all slots (Knuth, TAOCP 3, 6.4)."""
 
@@ -135,7 +135,7 @@ class _Vocabulary:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
         # The numbers of keys, of one or two numbers, that were read before; a word displaces another of the same slot.
-        self._slot_keys = [np.zeros((1 << _SLOT_BITS, width), dtype=np.uint64) for width in (1, 2)]
+        self._slot_keys = [np.zeros((width, 1 << _SLOT_BITS), dtype=np.uint64) for width in (1, 2)]
         self._slot_numbers = [np.zeros(1 << _SLOT_BITS, dtype=np.int64) for _ in (1, 2)]
 
     def __len__(self) -> int:
@@ -173,22 +173,23 @@ class _Vocabulary:
 
     def _number_keys(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the numbers of (T, W) keys."""
-        width = keys.shape[1]
-        slot_keys, slot_numbers = self._slot_keys[width - 1], self._slot_numbers[width - 1]
-        mixed = keys[:, 0] * _GOLDEN
-        for column in range(1, width):
-            mixed = (mixed ^ keys[:, column]) * _GOLDEN
-        slots = mixed >> np.uint64(64 - _SLOT_BITS)
-        numbers: NDArray[np.int64] = slot_numbers[slots]
-        same = slot_keys[slots, 0] == keys[:, 0]
-        for column in range(1, width):
-            same &= slot_keys[slots, column] == keys[:, column]
-        new = np.flatnonzero(~same)
+        columns = keys.T
+        slot_keys, slot_numbers = self._slot_keys[len(columns) - 1], self._slot_numbers[len(columns) - 1]
+        mixed = columns[0] * _GOLDEN
+        for column in columns[1:]:
+            mixed = (mixed ^ column) * _GOLDEN
+        slots = (mixed >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
+        numbers: NDArray[np.int64] = slot_numbers.take(slots)
+        differs = slot_keys[0].take(slots) != columns[0]
+        for known, column in zip(slot_keys[1:], columns[1:], strict=True):
+            differs |= known.take(slots) != column
+        new = np.flatnonzero(differs)
         if len(new):
-            distinct, first, inverse = np.unique(key_bytes(keys[new]), return_index=True, return_inverse=True)
-            of_distinct = self.number(key_words(distinct))
+            unknown = keys[new, 0] if len(columns) == 1 else key_bytes(keys[new])
+            _, first, inverse = np.unique(unknown, return_index=True, return_inverse=True)
+            of_distinct = self.number(key_words(key_bytes(keys[new[first]])))
             numbers[new] = of_distinct[inverse]
-            slot_keys[slots[new[first]]] = keys[new[first]]
+            slot_keys[:, slots[new[first]]] = columns[:, new[first]]
             slot_numbers[slots[new[first]]] = of_distinct
         return numbers
 
@@ -225,17 +226,22 @@ def _pointings(
         else:
             negated = np.array([row for row, text in enumerate(texts) if _NEGATION.search(text)], dtype=np.int64)
             cues.append((negated, vocabulary.number([NEGATION] * len(negated))))
-    owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True))
-    # Sorted by item, cue and choice, a cue of one choice alone has no neighbor of its own item and name.
+    owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True)) if len(cues) > 1 else cues[0]
+    # Sorted by item, cue and choice, a cue of one choice alone is a run of equal keys.
     for_choice, for_cue = int(n_choices.max() - 1).bit_length(), len(vocabulary).bit_length()
-    item = item_of[owner]
-    keys = _distinct((((item << for_cue) | cue) << for_choice) | (owner - starts[item]))
+    place = (item_of << (for_cue + for_choice)) | (np.arange(len(texts)) - np.repeat(starts, n_choices))
+    keys = np.sort(place.take(owner) | (cue << for_choice))
     pair = keys >> for_choice
     edge = pair[:1] == pair[:1]  # True, or nothing where there is no cue
     differs = pair[1:] != pair[:-1]
-    alone = np.concatenate((edge, differs)) & np.concatenate((differs, edge))
-    pair = pair[alone]
-    return np.stack((pair >> for_cue, keys[alone] & ((1 << for_choice) - 1), pair & ((1 << for_cue) - 1)))
+    first, last = (np.flatnonzero(np.concatenate(edges)) for edges in ((edge, differs), (differs, edge)))
+    alone = keys.take(first)
+    alone = alone[alone == keys.take(last)]
+    found = np.empty((3, len(alone)), dtype=np.int64)
+    np.right_shift(alone, for_cue + for_choice, out=found[0])
+    np.bitwise_and(alone, (1 << for_choice) - 1, out=found[1])
+    np.bitwise_and(alone >> for_choice, (1 << for_cue) - 1, out=found[2])
+    return found
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
