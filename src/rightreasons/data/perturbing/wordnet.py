@@ -131,7 +131,9 @@ def _read(folder: Path) -> Any:
             # Debian leaves out the names of the lexicographer files; nltk only needs their number.
             if file == "lexnames":
                 return io.StringIO("".join(f"{number:02d} file 0\n" for number in range(45)))
-            return super().open(file)
+            stream = super().open(file)
+            # These are read once, line by line, at which nltk's own reader is slow.
+            return io.StringIO(stream.read()) if file.startswith("index.") or file.endswith(".exc") else stream
 
         def map_wn(self, version: str = "wordnet") -> None:
             """Skip the mapping to another version: it serves other languages, and needs a file that Debian lacks."""

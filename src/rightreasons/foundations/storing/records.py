@@ -10,6 +10,7 @@ one line says, and whoever asked computes it again: nothing stale is served, and
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import hashlib
 import json
 import os
@@ -221,7 +222,9 @@ def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
     for place in (folder, again):
         place.mkdir(parents=True, exist_ok=True)
         save(place)
-    changed = changed_files(folder, digest_of_files(again))
+    filecmp.clear_cache()  # it would take files of one size and time for those of an earlier call
+    _, differing, missing = filecmp.cmpfiles(again, folder, files_in(again), shallow=False)
+    changed = differing + missing
     shutil.rmtree(again, ignore_errors=True)
     if changed:
         raise OSError(
@@ -266,20 +269,23 @@ def digest_of_file(path: Path) -> str:
     return digest.hexdigest()
 
 
+def files_in(folder: Path) -> list[str]:
+    """Return the files in a folder and below it, relative to it, but for those whose names begin with a dot."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
+
+
 def digest_of_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
     """Digest files of a folder.
 
     Args:
         folder: The folder.
-        names: The files, relative to it; None for all in it and below it whose names do not begin with a dot.
+        names: The files, relative to it; None for those of `files_in`.
 
     Returns:
         File -> digest.
     """
-    if names is None:
-        paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-        names = (path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
-    return {name: digest_of_file(folder / name) for name in sorted(names)}
+    return {name: digest_of_file(folder / name) for name in sorted(files_in(folder) if names is None else names)}
 
 
 def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:

@@ -21,7 +21,14 @@ from rightreasons.foundations.atomic_write import check_folder, check_room
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.storing.lease import working_alone
-from rightreasons.foundations.storing.records import MANIFEST, changed_files, digest_of_files, save_twice, set_aside
+from rightreasons.foundations.storing.records import (
+    MANIFEST,
+    changed_files,
+    digest_of_files,
+    files_in,
+    save_twice,
+    set_aside,
+)
 from rightreasons.foundations.storing.stopping import stop_deferred
 from rightreasons.models.loading import (
     Classifier,
@@ -493,11 +500,8 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
             save_twice(store.folder, lambda place: [part.save_pretrained(place) for part in (model, tokenizer)])
         # The result comes last: it marks the run as finished.
         figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
-        own = {
-            MANIFEST,
-            *(path.relative_to(store.folder).as_posix() for path in store.folder.glob(f"{CHECKPOINTS}/**/*")),
-        }
-        files = {name: digest for name, digest in digest_of_files(store.folder).items() if name not in own}
+        names = [name for name in files_in(store.folder) if name.partition("/")[0] not in (MANIFEST, CHECKPOINTS)]
+        files = digest_of_files(store.folder, names)
         store.write_json(RESULT, {**figures, "files": files})
         shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
     workers.gather(None)
