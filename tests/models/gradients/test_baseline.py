@@ -137,11 +137,11 @@ def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others
     whole = integrated_gradients(bert, TEXTS, progress=False)
 
     def broken(self, items, places, weights, groups, labels):
-        sums, values = gradients(self, items, places, weights, groups, labels)
+        sums, values, logits = gradients(self, items, places, weights, groups, labels)
         lengths = self._inputs["attention_mask"].sum(dim=1)
         longest = torch.from_numpy(groups[lengths[items].numpy() == 13])
         sums[longest] = torch.inf
-        return sums, values
+        return sums, values, logits
 
     monkeypatch.setattr(Path, "gradients", broken)
     found = integrated_gradients(bert, TEXTS, progress=False)
@@ -149,3 +149,22 @@ def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others
     assert found.gap[2] == np.inf
     assert not found.scores[2].any()
     np.testing.assert_allclose(found.scores[0], whole.scores[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "n_passes"), [("riemann_right", 5), ("gauss_legendre", 6), ("adaptive", 6)])
+def test_the_pass_that_predicts_the_class_is_that_of_the_node_at_the_input(method, n_passes):
+    # One item per pass: its nodes and the baseline; the input is no node of Gauss and Legendre, and is a pass of its own.
+    bert, rows = tiny_encoder("bert"), []
+    options = {
+        "method": method,
+        "steps": 5 if method == "adaptive" else 4,
+        "max_tokens": 1,
+        "baseline": "pad",
+        "progress": False,
+    }
+    integrated_gradients(bert, TEXTS[:1], **options)  # the trial of the model
+    hook = bert.model.register_forward_hook(lambda *_: rows.append(1))
+    found = integrated_gradients(bert, TEXTS[:1], **options)
+    hook.remove()
+    assert len(rows) == n_passes
+    assert found.nodes.tolist() == [options["steps"]]

@@ -64,17 +64,25 @@ def integrate(
         The integrals.
     """
     items = np.arange(len(path))
-    logits = path.logits(items, np.ones(len(items)))
+    rule = None if method == "adaptive" else quadrature(method, steps)
+    if rule is None or rule.nodes[-1] == 1.0:
+        # The pass that predicts the class is that of the node at the input.
+        weight = np.full(len(items), 1.0 if rule is None else rule.weights[-1])
+        gradients, value, logits = path.gradients(items, np.ones(len(items)), weight, items, labels)
+    else:
+        logits = path.logits(items, np.ones(len(items)))
     explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
-    if method == "adaptive":
-        return _adaptive(path, explained, logits, steps, tolerance, max_gap)
-    rule = quadrature(method, steps)
-    rows = np.repeat(items, steps)
-    gradients, _ = path.gradients(
-        rows, np.tile(rule.nodes, len(items)), np.tile(rule.weights, len(items)), rows, explained[rows]
-    )
-    value = path.score(logits, explained)
     baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
+    if rule is None:
+        at_input = _Nodes(items, np.ones(len(items)), value, _slopes(gradients, path.difference), [gradients])
+        return _adaptive(path, at_input, explained, logits, baseline_value, steps, tolerance, max_gap)
+    value = path.score(logits, explained)
+    n_other = len(rule) - (rule.nodes[-1] == 1.0)
+    if n_other:
+        rows = np.repeat(items, n_other)
+        places, weights = (np.tile(each[:n_other], len(items)) for each in (rule.nodes, rule.weights))
+        others, *_ = path.gradients(rows, places, weights, rows, explained[rows])
+        gradients = others if n_other == len(rule) else others.add_(gradients)
     gap = _slopes(gradients, path.difference) - (value - baseline_value)
     return Integral(gradients, explained, logits, value, baseline_value, gap, np.full(len(items), steps, np.int64))
 
@@ -92,7 +100,7 @@ class _Nodes:
     def add(self, path: Path, labels: Ints, item: Ints, place: Floats) -> Ints:
         """Compute gradients at more points and return their positions."""
         alone = np.arange(len(item))
-        gradients, value = path.gradients(item, place, np.ones(len(item)), alone, labels[item])
+        gradients, value, _ = path.gradients(item, place, np.ones(len(item)), alone, labels[item])
         new = len(self.item) + alone
         chosen = torch.from_numpy(item).to(gradients.device)
         self.item = np.concatenate((self.item, item))
@@ -104,14 +112,21 @@ class _Nodes:
 
 
 def _adaptive(
-    path: Path, labels: Ints, logits: Floats, steps: int, tolerance: float, max_gap: float | None
+    path: Path,
+    nodes: _Nodes,
+    labels: Ints,
+    logits: Floats,
+    baseline_value: Floats,
+    steps: int,
+    tolerance: float,
+    max_gap: float | None,
 ) -> Integral:
+    """Integrate as accurately as each item needs; `nodes` has the one at the input of each."""
     items = np.arange(len(path))
-    nodes = _Nodes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), [])
-    first = nodes.add(path, labels, np.repeat(items, len(FIRST_PLACES)), np.tile(FIRST_PLACES, len(items)))
-    grid = first.reshape(len(items), len(FIRST_PLACES))
-    baseline_value = path.score(path.logits(items, np.zeros(len(items))), labels)
-    value = nodes.value[grid[:, -1]]
+    inner = FIRST_PLACES[:-1]
+    first = nodes.add(path, labels, np.repeat(items, len(inner)), np.tile(inner, len(items)))
+    grid = np.column_stack((first.reshape(len(items), len(inner)), items))
+    value = nodes.value[items]
     allowed = np.full(len(items), tolerance)
     if max_gap is not None:
         allowed = np.minimum(allowed, max_gap * np.abs(value - baseline_value))

@@ -84,8 +84,8 @@ class Path:
         return np.asarray(torch.cat(parts).numpy())
 
     def gradients(
-        self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints
-    ) -> tuple[Tensor, Floats]:
+        self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints | None
+    ) -> tuple[Tensor, Floats, Floats]:
         """Sum weighted gradients of the target at some points.
 
         Args:
@@ -93,25 +93,28 @@ class Path:
             places: (r,) where on their paths.
             weights: (r,) the weight of each point.
             groups: (r,) into which sum each point goes: 0..g-1.
-            labels: (r,) the class (or choice) whose score is explained.
+            labels: (r,) the class (or choice) whose score is explained; None for the predicted one of each point.
 
         Returns:
-            (g, …, L, d) the sums, in single precision at least; and (r,) the target at the points.
+            (g, …, L, d) the sums, in single precision at least; (r,) the target at the points; and (r, K) the logits.
         """
         exact = self._exact
         size = int(groups.max()) + 1 if len(groups) else 0
         total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
         shape = (-1,) + (1,) * (self._end.dim() - 1)
-        values = np.empty(len(items))
+        values, logits = np.empty(len(items)), []
         for rows in self._passes(len(items)):
             points = self._points(items[rows], places[rows]).requires_grad_()
             with torch.enable_grad():
-                scores = self._target_of(self._forward(items[rows], points), self._indices(labels[rows]))
+                answers = self._forward(items[rows], points)
+                logits.append(answers.detach().double().cpu().numpy())
+                explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
+                scores = self._target_of(answers, self._indices(explained))
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
             weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
             total.index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
             values[rows] = scores.detach().double().cpu().numpy()
-        return total, values
+        return total, values, np.concatenate(logits)
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
