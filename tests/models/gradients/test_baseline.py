@@ -153,7 +153,7 @@ def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others
 
 @pytest.mark.parametrize(("method", "n_passes"), [("riemann_right", 5), ("gauss_legendre", 6), ("adaptive", 6)])
 def test_the_pass_that_predicts_the_class_is_that_of_the_node_at_the_input(method, n_passes):
-    # One item per pass: its nodes and the baseline; the input is no node of Gauss and Legendre, and is a pass of its own.
+    # One item per pass: its nodes and the baseline; the input is no node of Gauss and Legendre, so it has its own pass.
     bert, rows = tiny_encoder("bert"), []
     options = {
         "method": method,
