@@ -27,6 +27,20 @@ def numbers(text):
     return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
 
 
+def test_first_screen():
+    """README opens with the figures of the gallery's audit of `make audit`, whose first screen is its picture."""
+    questions = json.loads((ROOT / "docs" / "gallery" / "demo" / "audit.json").read_text("utf-8"))["questions"]
+    calibration = next(each["result"] for each in questions if each["question"] == "calibration")
+    splits = calibration["data"]["splits"]
+    test, flipped = splits["test"]["accuracy"]["value"], splits["test_flipped"]["accuracy"]["value"]
+    sure = splits["test_flipped"]["mean_confidence"]["value"]
+    beginning = " ".join(README.partition("## Install")[0].split())
+    assert f"gets {100 * test:.0f} % of its test items right" in beginning
+    assert f"it gets {100 * flipped:.0f} % right, and is still {100 * sure:.0f} % sure" in beginning
+    assert f"{100 * test:.1f}% right, {100 * flipped:.1f}% where the planted cue is turned" in beginning
+    assert f"still {100 * sure:.1f}% sure" in beginning
+
+
 def test_balanced_copa():
     rows = {(row["training_set"], row["frozen_encoder"]): row["gap"] for row in results("balanced_copa")["rows"]}
     original, balanced = rows["original", False], rows["balanced", False]
