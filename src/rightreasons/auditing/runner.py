@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rightreasons.auditing.asking import Asked
     from rightreasons.models.scoring.choices import AnyScorer
 
-_ANSWERS = {"multiple_choice": "choices", "confidence": "given answers"}
+_TASKS = {"multiple_choice": "multiple choice", "confidence": "answers and their confidence"}
 
 _PACKAGES = ("rightreasons", "torch", "transformers", "datasets", "numpy", "scipy")
 
@@ -451,7 +451,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("split", primary.name),
             ("items", items),
             *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
-            ("classes", str(len(context.label_names)) if context.label_names else _ANSWERS[context.task]),
+            ("classes", str(len(context.label_names))) if context.label_names else ("task", _TASKS[context.task]),
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,

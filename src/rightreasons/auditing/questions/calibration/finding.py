@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+import numpy.typing as npt
+
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import compare, gate
+from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.parts import Action, Example, Finding, Headline
 from rightreasons.auditing.page.words import p_equals, percent
-from rightreasons.auditing.questions.calibration.splits import Compared
+from rightreasons.auditing.questions.calibration.splits import Compared, flipped_pair
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import CalibrationMeasurement, worst_split
 
@@ -18,20 +22,20 @@ def finding(
     measured: CalibrationMeasurement,
     figures: Mapping[str, Headline],
     compared: Compared,
-    pair: tuple[Example, ...],
 ) -> Finding:
     """Say how often the model is right and how sure it is, where the two are furthest apart."""
     split, n_items = context.primary.name, len(measured.items)
     right, sure, gap = (figures[key].estimate.value or 0.0 for key in ("accuracy", "mean_confidence", "confidence_gap"))
     worst = worst_split(split, compared)
     if worst is not None:
-        return _on_another_split(context, right, compared, worst, pair)
+        return _on_another_split(context, right, compared, worst)
     apart = abs(gap) >= 0.005
     too = "too sure" if gap > 0 else "not sure enough"
     claim = f"gets {percent(right)} of “{split}” right and is {percent(sure)} sure on average"
     claim += f": {too} by {100 * abs(gap):.1f} points" if apart else ""
+    read = [Action("Read the errors that it is most sure of: some labels may be wrong.", link="#items")]
     actions = [
-        Action("Read the errors that it is most sure of: some labels may be wrong.", link="#items"),
+        *(read if right < 1 else []),
         Action(
             "Fit a temperature on validation data; it changes how sure the model is, and no prediction.",
             "rightreasons recalibrate validation.csv test.csv --method temperature",
@@ -45,13 +49,36 @@ def finding(
         figure="ece",
         size=max(abs(gap), measured.bins.ece),
         plot="reliability",
+        pair=_telling_item(context, measured, gap) if apart else (),
         actions=tuple(actions),
     )
 
 
-def _on_another_split(
-    context: AuditContext, right: float, compared: Compared, worst: str, pair: tuple[Example, ...]
-) -> Finding:
+def surest_errors(measured: CalibrationMeasurement) -> npt.NDArray[np.int64]:
+    """Return the measured items that are wrong, the surest first."""
+    wrong = np.flatnonzero(~measured.items.top.correct)
+    return wrong[np.argsort(-measured.items.top.confidence[wrong], kind="stable")]
+
+
+def shown_item(context: AuditContext, measured: CalibrationMeasurement, row: int) -> Example:
+    """Show one of the measured items with its prediction."""
+    top, split = measured.items.top, context.primary
+    item = int(np.flatnonzero(split.labeled)[row])
+    return example_of(context, split, item, int(top.predicted[row]), float(top.confidence[row]))
+
+
+def _telling_item(context: AuditContext, measured: CalibrationMeasurement, gap: float) -> tuple[Example, ...]:
+    """Show the surest error of a model that is too sure, the least sure right answer of one that is not sure enough."""
+    if gap > 0:
+        rows = surest_errors(measured)
+    else:
+        right = np.flatnonzero(measured.items.top.correct)
+        rows = right[np.argsort(measured.items.top.confidence[right], kind="stable")]
+    shown = (shown_item(context, measured, int(row)) for row in rows[:1])
+    return tuple(example for example in shown if example.text)
+
+
+def _on_another_split(context: AuditContext, right: float, compared: Compared, worst: str) -> Finding:
     fallen, sure = (compared[worst][key].value or 0.0 for key in ("accuracy", "mean_confidence"))
     split = context.split(worst)
     where = f"on “{worst}”"
@@ -68,7 +95,7 @@ def _on_another_split(
         figure="accuracy_worst",
         size=abs(right - fallen),
         plot="splits",
-        pair=pair,
+        pair=flipped_pair(context),
         actions=(
             Action(f"Read what it gets wrong on “{worst}”.", link="#items"),
             compare(

@@ -6,22 +6,18 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-import numpy as np
-
 from rightreasons.analysis.calibration.temperature import Temperature
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.calibration import elicited
 from rightreasons.auditing.questions.calibration.classes import classes_part
-from rightreasons.auditing.questions.calibration.finding import finding
+from rightreasons.auditing.questions.calibration.finding import finding, shown_item, surest_errors
 from rightreasons.auditing.questions.calibration.reliability import bin_table, reliability_plot
 from rightreasons.auditing.questions.calibration.splits import (
     COMPARED,
     Compared,
-    flipped_pair,
     labeled_splits,
     splits_part,
 )
@@ -135,7 +131,7 @@ class Calibration:
                     name: {key: estimates[key].to_dict() for key in COMPARED} for name, estimates in compared.items()
                 },
             },
-            finding=finding(context, measured, figures, compared, flipped_pair(context)),
+            finding=finding(context, measured, figures, compared),
         )
 
 
@@ -305,18 +301,14 @@ def _temperature(
 
 
 def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -> p.ExampleList:
-    items, top = np.flatnonzero(context.primary.labeled), measured.items.top
-    wrong = np.flatnonzero(~top.correct)
-    order = wrong[np.argsort(-top.confidence[wrong], kind="stable")][:N_EXAMPLES]
+    wrong = surest_errors(measured)
+    order = wrong[:N_EXAMPLES]
     return p.ExampleList(
         key="confident_errors",
         title="The errors it is most sure of",
         note=f"The {len(order)} wrong predictions with the highest confidence, of {len(wrong):,} wrong ones. A label "
         "can be wrong too: read them.",
-        examples=tuple(
-            example_of(context, context.primary, int(items[row]), int(top.predicted[row]), float(top.confidence[row]))
-            for row in order
-        ),
+        examples=tuple(shown_item(context, measured, int(row)) for row in order),
     )
 
 
