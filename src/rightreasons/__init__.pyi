@@ -4,7 +4,7 @@ from . import data as data
 from . import measuring as measuring
 from . import models as models
 from . import training as training
-from .auditing.comparison import compare as compare
+from .auditing.comparing.comparison import compare as compare
 from .auditing.runner import audit as audit
 from .data.builders.catalog import load_dataset as load_dataset
 from .foundations.ragged import Ragged as Ragged

@@ -1,5 +1,8 @@
-from .comparison import Comparison as Comparison
-from .comparison import compare as compare
+from .comparing.comparison import compare as compare
+from .comparing.history import FigureHistory as FigureHistory
+from .comparing.history import History as History
+from .comparing.history import history as history
+from .comparing.results import Comparison as Comparison
 from .demo import audit_demo as audit_demo
 from .figures import AuditFigure as AuditFigure
 from .figures import audit_figures as audit_figures
@@ -24,9 +27,6 @@ from .reading.card import write_card as write_card
 from .reading.gate import GateCheck as GateCheck
 from .reading.gate import GateResult as GateResult
 from .reading.gate import gate as gate
-from .reading.history import FigureHistory as FigureHistory
-from .reading.history import History as History
-from .reading.history import history as history
 from .reading.leaderboard import LeaderboardCell as LeaderboardCell
 from .reading.leaderboard import LeaderboardRow as LeaderboardRow
 from .reading.leaderboard import leaderboard as leaderboard

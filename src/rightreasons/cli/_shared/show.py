@@ -13,9 +13,8 @@ import typer
 from rightreasons.foundations.sentences import counted
 
 if TYPE_CHECKING:
-    from rightreasons.auditing.comparison import Comparison
+    from rightreasons.auditing.comparing.results import Comparison
     from rightreasons.auditing.page.parts import Estimate
-    from rightreasons.auditing.reading.history import History
     from rightreasons.auditing.runner import AuditResult
     from rightreasons.measuring.behavior import SuiteAnswers
     from rightreasons.training.behavior.collecting import CollectedScores
@@ -91,6 +90,9 @@ def show_comparison(comparison: Comparison) -> None:
     from rightreasons.auditing.page.words import written
 
     sides = {"first": "first", "second": "second", "": "cannot tell"}
+    if comparison.not_paired:
+        typer.echo(textwrap.fill(f"Not compared item by item. {comparison.not_paired}", WIDTH))
+        return
     typer.echo(f"first:  {comparison.first}\nsecond: {comparison.second}")
     heading = f"{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}{'p (Holm)':>10}  better"
     for split in comparison.splits:
@@ -131,15 +133,15 @@ def show_comparison(comparison: Comparison) -> None:
     typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 
-def show_history(history: History, *, without: Sequence[str] = ()) -> None:
+def show_history(comparison: Comparison) -> None:
     """Print the figures of several reports side by side, and at what the first and the last are better."""
     from rightreasons.auditing.page.words import number, written
 
-    figures = [figure for figure in history.figures if figure.question not in without and figure.path not in without]
+    figures, history = comparison.side_by_side, comparison.history
     if not figures:
         return
     typer.echo("")
-    alone = " (not item by item: by the intervals of the two)" if without else ""
+    alone = " (not item by item: by the intervals of the two)" if len(history.models) == 2 else ""
     typer.secho(f"{history.dataset}: {', '.join(history.models)}{alone}", bold=True)
     width = max(len(figure.path) for figure in figures)
     marks = {"first": "worse", "last": "better", "open": "no difference shown", "": ""}
@@ -151,7 +153,8 @@ def show_history(history: History, *, without: Sequence[str] = ()) -> None:
         typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
     for which, model in (("first", history.models[0]), ("last", history.models[-1])):
         names = ", ".join(figure.path for figure in figures if figure.better == which)
-        typer.echo(f"{model} ({which}) is better at: {names or 'nothing, beyond the intervals'}")
+        said = f"{model} ({which}) is better at: {names or 'nothing, beyond the intervals'}"
+        typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 
 def show_scores(collected: CollectedScores) -> None:

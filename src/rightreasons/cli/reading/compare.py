@@ -13,7 +13,7 @@ app = command_line()
 
 EXAMPLES = (
     "rightreasons compare report-a report-b --out comparison",
-    "rightreasons compare report-step-100 report-step-200 report-step-300",
+    "rightreasons compare report-step-100 report-step-200 report-step-300 --out history",
 )
 
 
@@ -22,7 +22,7 @@ def compare(
     reports: Annotated[
         list[Path], typer.Argument(help="Folders of two or more reports.", metavar="REPORT...", show_default=False)
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json, of two reports.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     n_resamples: Annotated[int, typer.Option(help="Resamples of each test.")] = 1000,
     confidence_level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
@@ -30,26 +30,16 @@ def compare(
     """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
 
     Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
-    number. Figures that are no means over items, and those of more than two reports, are put side by side, with an
-    interval of the change from the first to the last.
+    number. Figures that are no means over items are put side by side, with an interval of the change. Of more than two
+    reports, the first and the last are compared so, and all figures are followed from the first to the last.
     """
-    from rightreasons.auditing import comparison as comparing
-    from rightreasons.auditing.figures import short_path
-    from rightreasons.auditing.reading.history import history
+    from rightreasons.auditing.comparing.comparison import compare as compare_reports
     from rightreasons.cli._shared.show import show_comparison, show_history
 
-    if len(reports) > 2 and out is not None:
-        raise ValueError(f"Expected two reports with --out, but got {len(reports)}.")
-    if len(reports) < 2:
-        raise ValueError(f"Expected two reports or more, but got {len(reports)}.")
-    paired: tuple[str, ...] = ()
-    if len(reports) == 2:
-        first, second = reports
-        comparison = comparing.compare(
-            first, second, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
-        )
-        show_comparison(comparison)
-        paired = ("calibration", *(short_path(f"{one.question}.{one.key}") for one in comparison.answers))
-    show_history(history(reports), without=paired)
+    comparison = compare_reports(
+        *reports, out=out, seed=seed, n_resamples=n_resamples, confidence_level=confidence_level
+    )
+    show_comparison(comparison)
+    show_history(comparison)
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")

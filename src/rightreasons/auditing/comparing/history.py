@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
+from rightreasons.auditing.comparing.items import n_shared
 from rightreasons.auditing.figures import AuditFigure, audit_figures
 from rightreasons.auditing.page.words import short_name
-from rightreasons.auditing.schema import read_audit
+from rightreasons.auditing.schema import AUDIT_FILE, read_audit
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.measuring.estimates import Estimate
@@ -48,7 +50,7 @@ class History(Result):
 
     Attributes:
         models: The model of each report.
-        dataset: The data of the first.
+        dataset: The data of the first; where each report is of its own file of answers, they share items.
         figures: Every figure that at least two of the reports have.
     """
 
@@ -78,7 +80,7 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
         The models and the figures.
 
     Raises:
-        ValueError: If there are fewer than two reports, or their data or splits differ.
+        ValueError: If there are fewer than two reports, or their data, splits or tasks differ.
         FileNotFoundError: If one is not a report.
     """
     if len(reports) < 2:
@@ -86,17 +88,23 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
     audits = [read_audit(report) for report in reports]
     for report, audit in zip(reports, audits, strict=True):
         for what, one, first in (
-            ("data", audit["dataset"]["name"], audits[0]["dataset"]["name"]),
             ("split", audit["dataset"]["primary"], audits[0]["dataset"]["primary"]),
             ("task", audit["model"]["task"], audits[0]["model"]["task"]),
         ):
             if one != first:
                 raise ValueError(f"Expected reports of the same {what}, {first}, but {os.fspath(report)} is of {one}.")
+        # Stored answers are named by their file, and each model has its own.
+        one, first = audit["dataset"]["name"], audits[0]["dataset"]["name"]
+        if one != first and not n_shared([report_folder(reports[0]), report_folder(report)], [audits[0], audit]):
+            raise ValueError(
+                f"Expected reports of the same data, {first}, but {os.fspath(report)} is of {one}, and they share no "
+                "item."
+            )
     tables = [audit_figures(audit) for audit in audits]
     paths = dict.fromkeys(path for table in tables for path in table)
     shared = [path for path in paths if sum(path in table for table in tables) > 1]
     return History(
-        models=tuple(short_name(audit["model"]["name"]) for audit in audits),
+        models=_names(audits, reports),
         dataset=audits[0]["dataset"]["name"],
         figures=tuple(_over(path, [table.get(path) for table in tables]) for path in shared),
     )
@@ -119,6 +127,19 @@ def change_of(first: Estimate, last: Estimate) -> Estimate | None:
     return Estimate(
         b - a, b - a - below, b - a + above, first.level, "from the intervals of the two (Zou & Donner 2008)"
     )
+
+
+def report_folder(report: str | os.PathLike[str]) -> Path:
+    """Return the folder of a report, which may be named by its audit.json."""
+    path = Path(report)
+    return path.parent if path.name == AUDIT_FILE else path
+
+
+def _names(audits: Sequence[Mapping[str, Any]], reports: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """Name the models; those of one name by their reports too."""
+    names = [short_name(audit["model"]["name"]) for audit in audits]
+    told = [f"{name} ({os.fspath(report)})" for name, report in zip(names, reports, strict=True)]
+    return tuple(names if len(set(names)) == len(names) else told)
 
 
 def _over(path: str, figures: Sequence[AuditFigure | None]) -> FigureHistory:

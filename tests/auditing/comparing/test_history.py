@@ -1,11 +1,16 @@
 """Reports side by side: the change and its interval, and who is better at what."""
 
+import json
+
+import numpy as np
 import pytest
+from scipy import special
 
 from command_line import run
+from rightreasons.auditing import compare
+from rightreasons.auditing.comparing.history import history
 from rightreasons.auditing.page.parts import SectionResult, Verdict
 from rightreasons.auditing.page.report import Outcome
-from rightreasons.auditing.reading.history import history
 from small_audits import figure, small_audit
 
 
@@ -46,13 +51,48 @@ def test_changes_have_intervals_and_a_better_side(reports):
     assert near["shortcuts.accuracy"].better == "open"
 
 
-def test_the_command_follows_checkpoints(capsys, reports):
-    code, out, _ = run(capsys, "compare", *reports)
+def test_the_command_follows_checkpoints(capsys, reports, tmp_path):
+    code, out, _ = run(capsys, "compare", *reports, "--out", tmp_path / "page")
     assert code == 0
+    assert "Not compared item by item. Expected two reports of the same splits" in out
     assert "shortcuts.accuracy     80.0% → 85.0% → 90.0%  change 10.0% [6.4, 13.6]  better" in out
     assert (
         "org/one (first) is better at: shortcuts.causal_rate\norg/three (last) is better at: shortcuts.accuracy" in out
     )
+    page = (tmp_path / "page" / "index.html").read_text("utf-8")
+    assert "From org/one to org/three" in page
+    assert "Shortcuts over the reports" in page
+    assert "Which is better at what?" not in page
+
+
+def test_stored_answers_are_followed_from_file_to_file(capsys, tmp_path):
+    """Each model's answers are a file of their own: they are of the same data where they share items."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 60)
+    folders = []
+    for step, strength in ((100, 0.3), (200, 1.0), (300, 2.5)):
+        logits = rng.normal(0, 1, (60, 2))
+        logits[np.arange(60), labels] += strength
+        rows = [
+            {"id": f"r{n}", "text": f"text {n}", "label": int(label), "probabilities": row.tolist()}
+            for n, (label, row) in enumerate(zip(labels, special.softmax(logits, 1), strict=True))
+        ]
+        file = tmp_path / f"step-{step}.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        folders.append(tmp_path / f"report-{step}")
+        code, _, err = run(capsys, "audit", "--predictions", file, "--out", folders[-1], "--n-resamples", 20)
+        assert code == 0, err
+    followed = compare(*folders, n_resamples=50)
+    assert followed.history.models == ("step-100.jsonl", "step-200.jsonl", "step-300.jsonl")
+    assert [split.n_items for split in followed.splits] == [60]
+    accuracies = next(f for f in followed.side_by_side if f.path == "calibration.accuracy").estimates
+    assert followed.splits[0].figures[0].first.value == accuracies[0].value
+    assert followed.splits[0].figures[0].second.value == accuracies[2].value
+    file.write_text(file.read_text("utf-8").replace("text ", "another text "), "utf-8")
+    code, _, err = run(capsys, "audit", "--predictions", file, "--out", tmp_path / "other", "--n-resamples", 20)
+    assert code == 0, err
+    with pytest.raises(ValueError, match="and they share no item"):
+        compare(folders[0], tmp_path / "other")
 
 
 def test_reports_of_other_data_are_refused(reports, tmp_path):

@@ -1,0 +1,1 @@
+"""Reports beside each other: two models item by item, checkpoints in a row."""
