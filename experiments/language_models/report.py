@@ -26,11 +26,13 @@ class Asked:
     """What a model said to the items of a data set in one way.
 
     Attributes:
+        ids: N items.
         labels: (N,) the right answers.
         confidence: N rows of the shares of the answers.
         right: (N,) whether the likeliest answer is right.
     """
 
+    ids: tuple[str, ...]
     labels: NDArray[np.int64]
     confidence: list[NDArray[np.float64]]
     right: NDArray[np.bool_]
@@ -42,7 +44,12 @@ class Asked:
         shares = [np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in rows]
         labels = np.asarray(cell["labels"], dtype=np.int64)
         right = np.array([row.argmax() for row in rows]) == labels
-        return cls(labels, shares, right)
+        return cls(tuple(cell["ids"]), labels, shares, right)
+
+    def right_on(self, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Return whether the likeliest answers to some items are right."""
+        place = {name: row for row, name in enumerate(self.ids)}
+        return self.right[[place[name] for name in ids]].astype(np.float64)
 
     @property
     def chance(self) -> float:
@@ -93,6 +100,12 @@ def pairs_of(cells: Cells, part: str, first: str, second: str) -> list[tuple[str
     return found
 
 
+def by_shots(cells: Cells) -> dict[str, Cells]:
+    """Part the ways by the number of their examples."""
+    numbers = sorted({parts_of(key)["shots"] for key in cells})
+    return {n: {key: cell for key, cell in cells.items() if parts_of(key)["shots"] == n} for n in numbers}
+
+
 def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
     """Write RESULTS.md."""
     head = (
@@ -110,9 +123,14 @@ def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
 
 
 def _ways(name: str, cells: Cells) -> str:
-    first = Asked.of(next(iter(cells.values())))
+    told = []
+    for shots, own in by_shots(cells).items():
+        one = Asked.of(next(iter(own.values())))
+        told.append(f"{len(one.ids)} items with {shots} examples, the most frequent label right on {one.chance:.0%}")
     lines = [
-        f"## {name}: {len(first.labels)} items, the most frequent label is right on {first.chance:.0%}",
+        f"## {name}",
+        "",
+        f"{'; '.join(told)}.",
         "",
         "| template | examples | answers | score | accuracy | confidence − accuracy | ECE | most frequent answer |",
         "|---|---|---|---|---|---|---|---|",
@@ -132,19 +150,21 @@ def _ways(name: str, cells: Cells) -> str:
 
 def _differences(name: str, cells: Cells) -> str:
     lines = [
-        f"### {name}: accuracy of the first minus that of the second, all else the same",
+        f"### {name}: accuracy of the first minus that of the second, all else the same, on the items of both",
         "",
         "| change | all else | difference | p |",
         "|---|---|---|---|",
     ]
     for label, part, first, second in CHANGES:
         for one, two in pairs_of(cells, part, first, second):
-            a, b = Asked.of(cells[one]).right, Asked.of(cells[two]).right
-            ends = bounded_mean(a.astype(np.float64) - b, low=-1, high=1, confidence_level=LEVEL)
+            both = Asked.of(cells[one]), Asked.of(cells[two])
+            shared = [item for item in both[0].ids if item in set(both[1].ids)]
+            a, b = (each.right_on(shared) for each in both)
+            ends = bounded_mean(a - b, low=-1, high=1, confidence_level=LEVEL)
             rest = ", ".join(value for key, value in parts_of(one).items() if key != part)
             lines.append(
                 f"| {label} | {rest} | {a.mean() - b.mean():+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] "
-                f"| {mcnemar(a, b).p_value:.3g} |"
+                f"| {mcnemar(a > 0, b > 0).p_value:.3g} |"
             )
     return "\n".join(lines)
 
@@ -161,13 +181,14 @@ def _conclusions(results: Mapping[str, Cells]) -> str:
         "",
         INTRODUCTION,
         "",
-        "| data | conclusion | drawn | opposite | neither |",
-        "|---|---|---|---|---|",
+        "| data | examples | conclusion | drawn | opposite | neither |",
+        "|---|---|---|---|---|---|",
     ]
     for name, cells in results.items():
-        for told, judge in questions:
-            said = [judge(Asked.of(cell)) for cell in cells.values()]
-            lines.append(f"| {name} | {told} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
+        for shots, own in by_shots(cells).items():
+            for told, judge in questions:
+                said = [judge(Asked.of(cell)) for cell in own.values()]
+                lines.append(f"| {name} | {shots} | {told} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
     return "\n".join(lines)
 
 

@@ -127,7 +127,7 @@ def record(scores: Scores, seconds: float) -> dict[str, Any]:
 
 
 def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path, file: Path) -> None:
-    """Ask every way that results.json does not have yet at this size."""
+    """Ask every way that results.json does not have yet of so many items."""
     results: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     engine = None
     asked = {}
@@ -136,7 +136,7 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
         key=lambda pair: (pair[1].shots > 0, pair[1].scoring == "calibrated" and pair[1].shots > 0),
     )
     for name, way in order:
-        if len(results.get(name, {}).get(way.key, {}).get("ids", ())) == n_items:
+        if len(results.get(name, {}).get(way.key, {}).get("ids", ())) >= n_items:
             continue
         if engine is None:
             engine = LocalEngine(load_causal(demo_language_model()), max_tokens=2048)

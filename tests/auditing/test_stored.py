@@ -272,3 +272,30 @@ def test_ragged_choices_without_texts(tmp_path):
     logits, labels = [item["logits"] for item in items], [item["label"] for item in items]
     assert values(made)["ece"] == pytest.approx(calibration_error(logits, labels, scores="logits").ece)
     assert made["cues"].status == "skipped"
+
+
+def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_rest(tmp_path):
+    # Sets of two: of 12 originals the first 9 are right, of their revisions the first 6.
+    samples = []
+    for row in range(24):
+        right = row // 2 < (6 if row % 2 else 9)
+        document = {"pair_id": f"p{row // 2}", "role": ("original", "perturbed")[row % 2]}
+        request = {"arg_0": f"Is {row} odd?", "arg_1": {"until": ["\n"]}}
+        samples.append(
+            {"doc_id": row, "doc": document, "target": "yes", "arguments": {"gen_args_0": request}, "resps": [["x"]],
+             "filtered_resps": ["yes" if right else "no"], "filter": "none", "metrics": ["exact_match"],
+             "exact_match": float(right)}
+        )  # fmt: skip
+    made = audit(predictions=write(tmp_path / "samples_odd.jsonl", samples), out=tmp_path / "report", **FAST)
+    assert {one.question: one.status for one in made.outcomes} == {
+        "calibration": "skipped", "shortcuts": "skipped", "cues": "skipped", "probes": "skipped",
+        "difficulty": "answered", "behavior": "skipped",
+    }  # fmt: skip
+    assert "One generated answer has no confidence" in made["calibration"].reason
+    told = result_of(made, "difficulty")
+    figures = {headline.key: headline.estimate.value for headline in told.headlines}
+    assert figures["contrast_consistency"] == 6 / 12
+    page = made.page.read_text("utf-8")
+    assert "right <b>15 of 24</b>" in page
+    (broken,) = (each for part in told.parts for each in part.examples if each.key == "broken_sets")
+    assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {("yes", "no", None)}

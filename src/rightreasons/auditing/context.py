@@ -241,6 +241,13 @@ class AuditContext:
         return self.source if isinstance(self.source, Prompted) else None
 
     @property
+    def answers_once(self) -> bool:
+        """Whether each item has one generated answer, and so no confidence."""
+        if self.stored is not None:
+            return self.stored.answers_once
+        return self.prompted is not None and self.prompted.answers_once
+
+    @property
     def server(self) -> dict[str, Any] | None:
         """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
         return None if self.prompted is None else self.prompted.server()

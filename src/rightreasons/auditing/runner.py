@@ -450,6 +450,7 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("on", data),
             ("split", primary.name),
             ("items", items),
+            *([("right", f"{int(primary.labels.sum()):,} of {len(primary):,}")] if _only_right(context) else []),
             *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
             ("classes", str(len(context.label_names))) if context.label_names else ("task", _TASKS[context.task]),
             ("made", record["created"][:10]),
@@ -526,12 +527,7 @@ def _padding_told(classifier: Asked | StoredModel) -> list[str]:
 def _right(context: AuditContext) -> str:
     """Say how many generated answers are right, where no section does, as they have no confidence."""
     split = context.primary
-    if (
-        context.prompted is None
-        or not context.prompted.answers_once
-        or not context.has_scores(split)
-        or not split.labeled.any()
-    ):
+    if not context.answers_once or not context.has_scores(split) or not split.labeled.any():
         return ""
     right = (context.scores(split).predicted == split.labels)[split.labeled]
     total = len(right) + len(split.left_out)
@@ -539,6 +535,11 @@ def _right(context: AuditContext) -> str:
         f"Of {total:,} items of “{split.name}”, {len(right):,} are answered and {int(right.sum()):,} rightly: "
         f"{percent(right.sum() / total)} of all, {percent(right.mean())} of the answered."
     )
+
+
+def _only_right(context: AuditContext) -> bool:
+    """Say whether all that is known of stored answers is which of them are right."""
+    return context.stored is not None and context.answers_once
 
 
 def _labels_in_words(context: AuditContext) -> str:

@@ -68,6 +68,7 @@ class StoredModel:
         used: In words, which columns were taken for what.
         answers: The scores of all requests of a log, for questions that change the items and ask again; None where the
             file has only the items.
+        answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
     """
 
     name: str
@@ -77,6 +78,7 @@ class StoredModel:
     fingerprint: str
     used: str
     answers: StoredAnswers | None = None
+    answers_once: bool = False
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
@@ -158,7 +160,8 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
         digest += _digest(stored.fit_temperature_on)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
     fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
-    model = StoredModel(path, task, names, tables, fingerprint, read.used + match, answers)
+    used = read.used + match
+    model = StoredModel(path, task, names, tables, fingerprint, used, answers, answers_once=read.answers_once)
     return StoredSource(model, data, name, spare)
 
 
@@ -166,12 +169,16 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
 
 
 def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
+    from rightreasons.data.opening.judged.answers import answers_alone
     from rightreasons.data.opening.options import PredictionOptions
     from rightreasons.data.opening.predictions import find_predictions
     from rightreasons.data.opening.stored_columns import read_columns
 
     options = PredictionOptions(**{name: getattr(stored, name) for name in PredictionOptions.names()})
     columns = read_columns(path, log_filter=options.log_filter)
+    alone = answers_alone(columns, Path(path).name, options=options) if with_labels else None
+    if alone is not None:
+        return alone
     return find_predictions(
         columns,
         Path(path).name,
@@ -186,7 +193,7 @@ def _read(path: str, stored: StoredOptions, settings: AuditOptions, *, with_labe
 def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | None]:
     """Part the items from what else a log was asked about them."""
     columns, ids = read.columns, read.ids
-    if "asked" not in columns or ids is None or read.kind == "confidence":
+    if "asked" not in columns or ids is None or (read.kind == "confidence" and not read.answers_once):
         return read, None
     rows = [row for row, asked in enumerate(columns["asked"]) if asked == ITEMS]
     if not rows:
@@ -196,6 +203,8 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
     twice = next((name for name, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
+    if read.answers_once:
+        return read.take(rows), None
     logits = check_logits(read.predictions, scores=read.scores or "probabilities")
     rest = None
     if len(rows) < len(ids):

@@ -33,13 +33,16 @@ def example_of(
     text, note = split.texts[item], ""
     if split.choices is not None:
         note = " | ".join(f"{n + 1}. {choice}" for n, choice in enumerate(split.choices[item]))
+    label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
+    if context.stored is not None and context.answers_once:  # of its answers, it is known which are right
+        label, prediction = (str(split.data[item].get(name, "")) for name in ("target", "answer"))
     return Example(
         id=split.ids[item],
         text=text,
         text_pair=split.text_pairs[item] if split.text_pairs else "",
-        label=context.label_name(int(split.labels[item])),
-        prediction=context.label_name(predicted),
-        confidence=min(confidence, 1.0),
+        label=label,
+        prediction=prediction,
+        confidence=None if context.answers_once else min(confidence, 1.0),
         marks=planted_marks(split, item) if marks is None else marks,
         note=note,
     )

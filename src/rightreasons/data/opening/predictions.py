@@ -101,6 +101,7 @@ class Predictions:
         columns: All columns of the file.
         used: In words, which columns were taken for what.
         label_match: In words, how labels and classes were matched; "" where there are no names.
+        answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
     """
 
     predictions: NDArray[Any] | list[list[float]]
@@ -112,6 +113,7 @@ class Predictions:
     columns: Columns = dataclasses.field(default_factory=dict)
     used: str = ""
     label_match: str = ""
+    answers_once: bool = False
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -224,12 +226,12 @@ def read_answers(path: Any, *, log_filter: str | None = None) -> ModelAnswers:
         confidences = _numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         given = _answers(columns[name], name)
-        return ModelAnswers(None, given, ids=_ids(columns), confidences=confidences, unread=unread)
+        return ModelAnswers(None, given, ids=find_ids(columns), confidences=confidences, unread=unread)
     chosen = _chosen_scores(scored, columns, where, PredictionOptions())
     scores = _score_table(chosen, columns)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
-    return ModelAnswers(scores, None, chosen.class_names, chosen.kind, _ids(columns))
+    return ModelAnswers(scores, None, chosen.class_names, chosen.kind, find_ids(columns))
 
 
 @takes(PredictionOptions)
@@ -314,7 +316,7 @@ def find_predictions(
         references=references,
         label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
         scores=options.scores or chosen.kind,
-        ids=_ids(columns),
+        ids=find_ids(columns),
         columns=columns,
         used=f"scores: {listed(chosen.columns)}" + ("" if label is None else f"; labels: {label}"),
         label_match=match,
@@ -340,6 +342,12 @@ class _Scores:
 
 def _rows_of(column: Any, rows: Sequence[int]) -> Any:
     return column[list(rows)] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+
+
+def has_scores(columns: Columns, where: str) -> bool:
+    """Tell whether a table has columns of scores, by their names; answers and labels are none."""
+    others = {*_answer_columns(columns), *(name for name in columns if name.lower() in LABEL_COLUMNS)}
+    return bool(_candidates({name: column for name, column in columns.items() if name not in others}, where))
 
 
 def _candidates(columns: Columns, where: str) -> list[_Scores]:
@@ -429,7 +437,8 @@ def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: 
     )
 
 
-def _ids(columns: Columns) -> tuple[str, ...] | None:
+def find_ids(columns: Columns) -> tuple[str, ...] | None:
+    """Return the ids of the items; None where no column is called like them."""
     name = next((name for known in ID_COLUMNS for name in columns if name.lower() == known), None)
     return None if name is None else tuple(str(value) for value in columns[name])
 
@@ -605,7 +614,7 @@ def _confidence(columns: Columns, where: str, labels: Sequence[str], options: Pr
         references=right,
         scores=options.scores,
         kind="confidence",
-        ids=_ids(columns),
+        ids=find_ids(columns),
         columns=columns,
         used=f"confidence: {name}; {used}",
     )

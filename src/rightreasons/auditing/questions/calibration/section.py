@@ -73,7 +73,12 @@ class Calibration:
         """Ask for labels on the primary split."""
         if not context.primary.labeled.any():
             return p.applies_not(f"None of the items of {context.primary.name!r} has a label.")
-        if context.prompted is not None and context.prompted.answers_once and not options.elicit:
+        if context.stored is not None and context.answers_once:
+            return p.applies_not(
+                f"One generated answer has no confidence, and {context.model_name} has no other: a harness that asks "
+                "for log-likelihoods, or for the log-probabilities of letters, keeps one."
+            )
+        if context.answers_once and not options.elicit:
             return p.applies_not(
                 "One generated answer has no confidence: `--samples 10` takes the shares of several answers, "
                 "`--calibration-elicit verbalized,samples` asks for one, and `--scoring sum` or `next_words` asks for "
@@ -84,7 +89,7 @@ class Calibration:
     def run(self, context: AuditContext, options: CalibrationOptions) -> p.SectionResult:
         """Answer the question."""
         asked = elicited.elicited_items(context, options)
-        if asked is not None and context.prompted is not None and context.prompted.answers_once:
+        if asked is not None and context.answers_once:
             return elicited.result(context, asked)
         resampling = context.resampling
         split, names = context.primary.name, context.label_names

@@ -213,7 +213,9 @@ def _broken(context: AuditContext, measured: ContrastMeasurement) -> tuple[p.Exa
             marks=changes(split.texts[original], split.texts[row]),
         )
         said = (
-            f"The original is {context.label_name(int(split.labels[original]))} and answered so "
+            "The original is answered rightly."
+            if context.answers_once
+            else f"The original is {context.label_name(int(split.labels[original]))} and answered so "
             f"(confidence {percent(float(scores.confidence[original]))})."
         )
         examples.append(dataclasses.replace(example, note=f"{example.note} {said}".strip()))
@@ -221,8 +223,9 @@ def _broken(context: AuditContext, measured: ContrastMeasurement) -> tuple[p.Exa
         p.ExampleList(
             key="broken_sets",
             title="Right on the original, wrong on the revision",
-            note=f"The {len(examples)} most confident of {len(measured.broken):,} such revisions. Marked: what was "
-            "changed; point at a mark to see what stood there before. A label can be wrong too: read them.",
+            note=f"{len(examples)} of {len(measured.broken):,} such revisions"
+            f"{'' if context.answers_once else ', the most confident'}. Marked: what was changed; point at a mark to "
+            "see what stood there before. A label can be wrong too: read them.",
             examples=tuple(examples),
         ),
     )

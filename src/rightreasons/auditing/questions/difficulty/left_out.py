@@ -48,7 +48,7 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
     headlines = _headlines(context, measured)
     examples = _examples(context, items, measured)
     flipped = written(headlines["flipped_by_one_word"].estimate)
-    once = context.prompted is not None and context.prompted.answers_once
+    once = context.answers_once
     return p.SectionResult(
         verdict=p.Verdict(
             "neutral",

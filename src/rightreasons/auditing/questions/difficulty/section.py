@@ -90,7 +90,7 @@ def _measures(context: AuditContext, options: DifficultyOptions) -> set[str]:
 
 
 def _contrast_items(context: AuditContext, options: DifficultyOptions) -> ContrastItems | None:
-    if context.task == "confidence":  # whether an answer was right is known, and not which it was
+    if context.task == "confidence" and not context.answers_once:  # a sure answer may be the less likely one
         return None
     return contrast_sets.contrast_items(context.primary, options.original_column)
 

@@ -175,7 +175,8 @@ def _exported(
         columns["answer"] = [str(own["choices"][n]) if n >= 0 else "" for n, own in zip(places, metadata, strict=True)]
     else:
         columns["answer"] = given
-        columns["correct"] = [int(n == own["label"]) for n, own in zip(places, metadata, strict=True)]
+    if "text" not in columns or all(own["label"] >= 0 for own in metadata):
+        columns["correct"] = [int(n == own["label"] >= 0) for n, own in zip(places, metadata, strict=True)]
     return columns
 
 
