@@ -9,6 +9,7 @@ from .behavior.normalization import normalize_answer as normalize_answer
 from .behavior.pass_rates import BehavioralPassRate as BehavioralPassRate
 from .behavior.pass_rates import FunctionalityResult as FunctionalityResult
 from .behavior.pass_rates import GroupResult as GroupResult
+from .behavior.pass_rates import PassCounts as PassCounts
 from .behavior.pass_rates import pass_rates as pass_rates
 from .behavior.squad_scores import AnswerScores as AnswerScores
 from .behavior.squad_scores import answer_scores as answer_scores
@@ -183,6 +184,7 @@ __all__ = [
     "Overlap",
     "PairedDifficulty",
     "PairedTest",
+    "PassCounts",
     "PositionBias",
     "PositiveVersusCorrectnessWarning",
     "Preference",

@@ -60,6 +60,8 @@ from .suites.editor import inv as inv
 from .suites.editor import mft as mft
 from .suites.hatecheck import read_hatecheck as read_hatecheck
 from .suites.opening import open_suite as open_suite
+from .suites.streaming import SuiteStream as SuiteStream
+from .suites.streaming import stream_suite as stream_suite
 from .suites.suite import Suite as Suite
 from .suites.templates import checklist_lexicons as checklist_lexicons
 from .suites.templates import fill as fill
@@ -88,6 +90,7 @@ __all__ = [
     "Stream",
     "Substitution",
     "Suite",
+    "SuiteStream",
     "apply_substitutions",
     "available_datasets",
     "checklist_lexicons",
@@ -125,6 +128,7 @@ __all__ = [
     "read_rating_sheets",
     "read_runs",
     "read_suite_answers",
+    "stream_suite",
     "substitution_lookups",
     "word_substitutions",
     "write_rating_sheets",

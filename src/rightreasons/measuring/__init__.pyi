@@ -72,6 +72,8 @@ from .streams.counting import calibrate_stream as calibrate_stream
 from .streams.counting import count_cues as count_cues
 from .streams.counting import count_words as count_words
 from .streams.counting import predict_stream as predict_stream
+from .streams.suites import StreamedBehavior as StreamedBehavior
+from .streams.suites import behavior_stream as behavior_stream
 from .substitution_sources import replacement_sources as replacement_sources
 from .substitutions import SubstitutionTests as SubstitutionTests
 from .substitutions import substitution_tests as substitution_tests
@@ -113,10 +115,12 @@ __all__ = [
     "ShortcutsOptions",
     "SourceFigures",
     "StoredAnswers",
+    "StreamedBehavior",
     "SubstitutionTests",
     "SuiteAnswers",
     "TemplateFigures",
     "WordShifts",
+    "behavior_stream",
     "calibrate_stream",
     "choice_requests",
     "count_cues",

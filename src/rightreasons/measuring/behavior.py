@@ -195,21 +195,60 @@ def measure_behavior(
     Raises:
         ValueError: If the suite asks for texts, or has a label that the model has no class for.
     """
+    check_asked(classifier, suite)
+    match = match_classes(suite, classifier.label_names or (), classifier.name)
+    return ask(
+        classifier,
+        suite,
+        match,
+        batch_size=batch_size,
+        resampling=resampling,
+        progress=progress,
+        out=out,
+        fail_fast=fail_fast,
+    )
+
+
+def check_asked(classifier: Classifier | Scorer, suite: Suite) -> None:
+    """Check that a suite can be asked of a classifier.
+
+    Args:
+        classifier: As in `measure_behavior`.
+        suite: The suite.
+
+    Raises:
+        TypeError: If it is none.
+        ValueError: If the suite asks for texts, or has more than two texts per example.
+    """
     from rightreasons.models.loading import Classifier
-    from rightreasons.models.prompting.prompted import Prompted
     from rightreasons.models.protocol import Scorer
-    from rightreasons.models.scoring.classes import predict
 
     if not isinstance(classifier, (Classifier, Scorer)):
         raise TypeError(f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}.")
-    examples = list(suite.examples())
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
             "question-answering model, or score stored answers with `score_stored`."
         )
-    match = _match_classes(suite, classifier.label_names or (), classifier.name)
-    columns = suite.text_columns
+
+
+def ask(
+    classifier: Classifier | Scorer,
+    suite: Suite,
+    match: ClassMatch,
+    *,
+    first: int = 0,
+    batch_size: int,
+    resampling: Resampling,
+    progress: bool,
+    out: str | os.PathLike[str] | None,
+    fail_fast: bool,
+) -> SuiteAnswers:
+    """Ask every example of a suite, or of the part from its functionality `first` on; see `measure_behavior`."""
+    from rightreasons.models.prompting.prompted import Prompted
+    from rightreasons.models.scoring.classes import predict
+
+    examples, columns = list(suite.examples(first)), suite.text_columns
     scores = predict(
         classifier,
         [row[columns[0]] for row in examples],
@@ -283,7 +322,7 @@ def score_stored(
     read_as = f"; the file was read as {answers.form}" if answers.form else ""
     if answers.scores is not None:
         probabilities = _probabilities(answers)
-        match = _match_classes(suite, answers.label_names or probabilities.shape[1], where)
+        match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
         match = dataclasses.replace(match, matched=match.matched + read_as)
         return _classified(name, suite, probabilities, None, match, resampling, answers=answers.answers)
     given, unread = answers.answers if answers.answers is not None else [], answers.unread
@@ -368,23 +407,25 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
 
 
 @dataclasses.dataclass(frozen=True)
-class _ClassMatch:
+class ClassMatch:
     """The model's class of each of the suite's labels.
 
     Attributes:
         order: The numbers of the model's classes, in the order of the suite's labels, then those that the suite lacks.
         names: The names of the classes in this order; None where they are unknown.
         matched: How they were found, in words.
+        neutral: Whether the suite has three sentiments.
         spread: Whether two sentiments stand for three.
     """
 
     order: tuple[int, ...]
     names: tuple[str, ...] | None
     matched: str
-    spread: bool = False
+    neutral: bool
+    spread: bool
 
 
-def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _ClassMatch:
+def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> ClassMatch:
     """Match classes, by their names or as many as a number says, with a suite's labels.
 
     Raises:
@@ -392,7 +433,8 @@ def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _C
     """
     names = None if isinstance(classes, int) else tuple(classes)
     n_classes = classes if isinstance(classes, int) else len(classes)
-    spread = n_classes == 2 and asks_for_neutral(suite.table())
+    neutral = asks_for_neutral(suite.table())
+    spread = n_classes == 2 and neutral
     order = tuple(range(n_classes))
     wanted = suite.label_names
     if wanted is not None and spread:
@@ -401,7 +443,8 @@ def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _C
         match = match_labels(wanted, names, where=f"the suite {suite.name!r}", classes_of=where)
         first = tuple(match.class_of.tolist())
         rest = tuple(number for number in order if number not in first)
-        return _ClassMatch(first + rest, wanted + tuple(names[number] for number in rest), match.in_words, spread)
+        named = wanted + tuple(names[number] for number in rest)
+        return ClassMatch(first + rest, named, match.in_words, neutral, spread)
     highest = max((label for label in suite.table().labels if isinstance(label, int)), default=-1)
     n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
     if n_classes < n_labels:
@@ -411,9 +454,10 @@ def _match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> _C
         )
     if wanted is not None:
         more = tuple(f"class {number}" for number in order[n_labels:])
-        return _ClassMatch(order, wanted + more, f"{BY_NUMBER}, as the classes of {where} have no names", spread)
+        matched = f"{BY_NUMBER}, as the classes of {where} have no names"
+        return ClassMatch(order, wanted + more, matched, neutral, spread)
     _check_sentiments(names, suite, where)
-    return _ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
+    return ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", neutral, spread)
 
 
 def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> None:
@@ -432,7 +476,7 @@ def _classified(
     suite: Suite,
     probabilities: NDArray[np.float64],
     missing: NDArray[np.bool_] | None,
-    match: _ClassMatch,
+    match: ClassMatch,
     resampling: Resampling,
     *,
     answers: NDArray[np.int64] | list[str] | None = None,
@@ -453,7 +497,7 @@ def _classified(
     numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
     matched = match.matched
     if missing is not None and missing.any():
-        if asks_for_neutral(suite.table()):
+        if match.neutral:
             raise ValueError(
                 f"Expected an answer to every example of {suite.name!r}, which compares the probabilities of three "
                 f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label."

@@ -85,7 +85,8 @@ class BehavioralPassRate(Result):
         n_examples: Examples of the suite.
         n_cases: Cases of the suite.
         n_filtered: Cases to which no expectation applies.
-        passed: One entry per case, in the suite's order: True, False, or None where it does not apply.
+        passed: One entry per case, in the suite's order: True, False, or None where it does not apply; empty where the
+            suite was counted part by part.
     """
 
     behavioral_pass_rate: float | None
@@ -205,34 +206,108 @@ def answered_pass_rates(
     Raises:
         ValueError: If a functionality has no cases, or asks for probabilities that are not there.
     """
-    passed = np.full(len(suite.case_ids), np.nan)
-    for number, name in enumerate(suite.functionalities):
-        part = answers_of(suite, number, answers, probabilities, confidences)
-        try:
-            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} (functionality {name!r})") from error
-    groups = [passed[suite.case_functionality == number] for number in range(len(suite.functionalities))]
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    results = [_functionality(suite, number, group, level) for number, group in enumerate(groups)]
-    whole = _mean(results, level)
-    return BehavioralPassRate(
-        behavioral_pass_rate=whole.pass_rate,
-        interval=whole.interval,
-        functionalities=results,
-        classes={
-            name: _mean([each for each in results if each.functionality_class == name], level)
-            for name in dict.fromkeys(suite.classes)
-        },
-        test_types={
-            name: _mean([each for each in results if each.test_type == name], level)
-            for name in dict.fromkeys(suite.test_types)
-        },
-        n_examples=len(suite),
-        n_cases=len(passed),
-        n_filtered=int(np.isnan(passed).sum()),
-        passed=[None if np.isnan(value) else bool(value) for value in passed],
-    )
+    passed = _judged(answers, suite, probabilities, confidences)
+    return dataclasses.replace(PassCounts().add(suite, passed).result(confidence_level=level), passed=passed)
+
+
+class PassCounts:
+    """Mergeable counts behind the pass rates of a suite, for one that is read part by part.
+
+    `add` and `merge` are associative: parts of a suite, of whole cases, counted apart and merged give the counts of the
+    whole.
+
+    Attributes:
+        functionalities: Name of a functionality -> its class, its test type, and how many of its cases pass, apply, and
+            are there at all, in the order in which they come.
+        n_examples: Number of examples.
+
+    Example:
+        >>> one = {"case_ids": ("0", "1"), "case_functionality": np.array([0, 0]), "case_offsets": np.array([0, 1, 2])}
+        >>> names = {"functionalities": ("f",), "classes": ("C",), "test_types": ("MFT",)}
+        >>> table = SuiteTable(**names, **one, expectations=({"name": "equal"},), labels=(0, 1))
+        >>> counts = PassCounts().add(table, [True, False]).merge(PassCounts().add(table, [True, None]))
+        >>> counts.functionalities
+        {'f': ('C', 'MFT', 2, 3, 4)}
+        >>> round(counts.result().behavioral_pass_rate, 4)
+        0.6667
+    """
+
+    def __init__(self) -> None:
+        self.functionalities: dict[str, tuple[str, str, int, int, int]] = {}
+        self.n_examples = 0
+
+    def add(self, suite: SuiteTable, passed: Sequence[bool | None]) -> PassCounts:
+        """Count further cases; returns itself.
+
+        Args:
+            suite: The part of the suite.
+            passed: One entry per case, as `BehavioralPassRate.passed`.
+        """
+        outcomes = np.array([np.nan if value is None else float(value) for value in passed])
+        for number, name in enumerate(suite.functionalities):
+            group = outcomes[suite.case_functionality == number]
+            figures = (int(np.nansum(group)), int(np.count_nonzero(~np.isnan(group))), len(group))
+            self._add(name, (suite.classes[number], suite.test_types[number]), figures)
+        self.n_examples += len(suite)
+        return self
+
+    def merge(self, other: PassCounts) -> PassCounts:
+        """Return the counts of both, as a new object."""
+        if not isinstance(other, PassCounts):
+            raise TypeError(f"Expected PassCounts to merge with, but got {type(other).__name__}.")
+        merged = PassCounts()
+        for part in (self, other):
+            for name, (group, test_type, *figures) in part.functionalities.items():
+                merged._add(name, (group, test_type), figures)
+            merged.n_examples += part.n_examples
+        return merged
+
+    def result(self, *, confidence_level: float = 0.95) -> BehavioralPassRate:
+        """Return the pass rates; `passed` is empty, as only counts are kept."""
+        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+        if not self.functionalities:
+            raise ValueError("Expected at least one counted case, but these counts are empty.")
+        results = [
+            FunctionalityResult(
+                functionality=name,
+                functionality_class=group,
+                test_type=test_type,
+                pass_rate=n_passed / applies if applies else None,
+                n_passed=n_passed,
+                n_cases=applies,
+                n_filtered=n_cases - applies,
+                interval=wilson(n_passed, applies, confidence_level=level) if applies else None,
+            )
+            for name, (group, test_type, n_passed, applies, n_cases) in self.functionalities.items()
+        ]
+        whole = _mean(results, level)
+        return BehavioralPassRate(
+            behavioral_pass_rate=whole.pass_rate,
+            interval=whole.interval,
+            functionalities=results,
+            classes={
+                name: _mean([each for each in results if each.functionality_class == name], level)
+                for name in dict.fromkeys(each.functionality_class for each in results)
+            },
+            test_types={
+                name: _mean([each for each in results if each.test_type == name], level)
+                for name in dict.fromkeys(each.test_type for each in results)
+            },
+            n_examples=self.n_examples,
+            n_cases=sum(each.n_cases + each.n_filtered for each in results),
+            n_filtered=sum(each.n_filtered for each in results),
+            passed=[],
+        )
+
+    def _add(self, name: str, kind: tuple[str, str], figures: Sequence[int]) -> None:
+        *known, n_passed, applies, n_cases = self.functionalities.get(name, (*kind, 0, 0, 0))
+        if tuple(known) != kind:
+            raise ValueError(
+                f"Expected one class and test type of the functionality {name!r}, but it has {' and '.join(known)} in "
+                f"one part and {' and '.join(kind)} in another."
+            )
+        self.functionalities[name] = (*kind, n_passed + figures[0], applies + figures[1], n_cases + figures[2])
 
 
 def clearly_below(
@@ -372,19 +447,21 @@ def _asks_for_numbers(suite: SuiteTable) -> bool:
     return any(label is not None for label in suite.labels) or any(said)
 
 
-def _functionality(suite: SuiteTable, number: int, group: NDArray[np.float64], level: float) -> FunctionalityResult:
-    applies = group[~np.isnan(group)]
-    n_passed = int(applies.sum())
-    return FunctionalityResult(
-        functionality=suite.functionalities[number],
-        functionality_class=suite.classes[number],
-        test_type=suite.test_types[number],
-        pass_rate=n_passed / len(applies) if len(applies) else None,
-        n_passed=n_passed,
-        n_cases=len(applies),
-        n_filtered=len(group) - len(applies),
-        interval=wilson(n_passed, len(applies), confidence_level=level) if len(applies) else None,
-    )
+def _judged(
+    answers: NDArray[np.int64] | list[str],
+    suite: SuiteTable,
+    probabilities: NDArray[np.float64] | None,
+    confidences: NDArray[np.float64] | None,
+) -> list[bool | None]:
+    """Return whether each case passes, None where its expectation does not apply."""
+    passed = np.full(len(suite.case_ids), np.nan)
+    for number, name in enumerate(suite.functionalities):
+        part = answers_of(suite, number, answers, probabilities, confidences)
+        try:
+            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} (functionality {name!r})") from error
+    return [None if np.isnan(value) else bool(value) for value in passed]
 
 
 def _mean(members: Sequence[FunctionalityResult], level: float) -> GroupResult:

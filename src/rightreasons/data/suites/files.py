@@ -27,7 +27,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,23 +69,18 @@ def read_file(file: Path) -> tuple[str, tuple[str, ...], tuple[Functionality, ..
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite of this version; the line or row is named.
     """
+    name, columns, label_names, functionalities = open_file(file)
+    return name, columns, tuple(functionalities), label_names
+
+
+def open_file(file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None, Iterator[Functionality]]:
+    """Read the header of a suite, and its functionalities one by one; see `read_file`."""
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     rows = _parquet_rows(file) if file.suffix == ".parquet" else _json_lines(file)
     header: Any = next(rows, ("", None))[1]
     name, columns, label_names = _check_header(header, file)
-    functionalities = []
-    for where, row in rows:
-        try:
-            if isinstance(row, Mapping) and "cases" not in row and ("template" in row or "data" in row):
-                functionalities.append(_made(row, header, columns, f"{where} of {file}"))
-            else:
-                functionalities.append(_functionality(row, f"{where} of {file}"))
-        except _EntryError as error:
-            raise ValueError(
-                f"Expected a functionality in {where} of {file}, but {error} is missing or wrong."
-            ) from error
-    return name, columns, tuple(functionalities), label_names
+    return name, columns, label_names, _functionalities(rows, header, columns, file)
 
 
 def write_file(
@@ -118,40 +113,66 @@ class _EntryError(Exception):
     """Names an entry of a functionality that is missing or wrong."""
 
 
+def _functionalities(
+    rows: Iterator[tuple[str, Any]], header: Mapping[str, Any], columns: Sequence[str], file: Path
+) -> Iterator[Functionality]:
+    for where, row in rows:
+        try:
+            if isinstance(row, Mapping) and "cases" not in row and ("template" in row or "data" in row):
+                yield _made(row, header, columns, f"{where} of {file}")
+            else:
+                yield _functionality(row, f"{where} of {file}")
+        except _EntryError as error:
+            raise ValueError(
+                f"Expected a functionality in {where} of {file}, but {error} is missing or wrong."
+            ) from error
+
+
 def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        # Editors may write a mark before the first line.
-        encoding = "utf-8-sig"
-        with (
-            gzip.open(file, "rt", encoding=encoding) if file.suffix == ".gz" else file.open(encoding=encoding) as stream
-        ):
-            lines = stream.readlines()
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
-        kind = "compressed text" if file.suffix == ".gz" else "text"
-        raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield f"line {number}", parse_json(line, str(file), line=number)
+    # Editors may write a mark before the first line.
+    how: Any = {"mode": "rt", "encoding": "utf-8-sig"}
+    with gzip.open(file, **how) if file.suffix == ".gz" else file.open(**how) as lines:
+        number = 0
+        while True:
+            number += 1
+            try:
+                line = lines.readline()
+            except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
+                kind = "compressed text" if file.suffix == ".gz" else "text"
+                raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
+            if not line:
+                return
+            if line.strip():
+                yield f"line {number}", parse_json(line, str(file), line=number)
 
 
 def _parquet_rows(file: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        table = pq.read_table(file)
-        header = (table.schema.metadata or {}).get(FORMAT.encode(), b"null").decode()
-        rows = table.to_pylist()
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read.") from error
-    yield "the metadata", parse_json(header, f"the metadata of {file}")
-    for number, row in enumerate(rows):
-        where = f"row {number}"
+    def told(read: Callable[[], Any]) -> Any:
         try:
-            row["expectation"] = parse_json(row["expectation"], f"{where} of {file}")
-            for case in row["cases"]:
-                if case["labels"] is not None:
-                    case["labels"] = [parse_json(label or "null", f"{where} of {file}") for label in case["labels"]]
-        except (KeyError, TypeError):
-            pass  # what reads the row says what is wrong with it
-        yield where, row
+            return read()
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+            raise ValueError(f"Expected a parquet file of a suite at {file}, but it cannot be read.") from error
+
+    table = told(lambda: pq.ParquetFile(file))
+    with table:
+        header = told(lambda: (table.schema_arrow.metadata or {}).get(FORMAT.encode(), b"null").decode())
+        yield "the metadata", parse_json(header, f"the metadata of {file}")
+        batches, number = table.iter_batches(batch_size=1), 0
+        while rows := told(lambda: next((batch.to_pylist() for batch in batches), None)):
+            yield f"row {number}", _plain(rows[0], f"row {number} of {file}")
+            number += 1
+
+
+def _plain(row: Any, where: str) -> Any:
+    """Read the entries of a row that are JSON; what reads the row says what else is wrong with it."""
+    try:
+        row["expectation"] = parse_json(row["expectation"], where)
+        for case in row["cases"]:
+            if case["labels"] is not None:
+                case["labels"] = [parse_json(label or "null", where) for label in case["labels"]]
+    except (KeyError, TypeError):
+        pass
+    return row
 
 
 def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:

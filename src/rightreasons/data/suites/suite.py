@@ -126,9 +126,9 @@ class Suite:
         """Return the texts of every example, in the suite's order."""
         return [texts for f in self.functionalities for case in f.cases for texts in case.examples]
 
-    def examples(self) -> Iterator[dict[str, Any]]:
-        """Yield one row per example, in the suite's order."""
-        for number, functionality in enumerate(self.functionalities):
+    def examples(self, first: int = 0) -> Iterator[dict[str, Any]]:
+        """Yield one row per example, in the suite's order; `first` is the number of the first functionality."""
+        for number, functionality in enumerate(self.functionalities, start=first):
             for case in functionality.cases:
                 for index, texts in enumerate(case.examples):
                     label = None if case.labels is None else case.labels[index]
