@@ -31,6 +31,7 @@ from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.data.suites.cases import Case
 from rightreasons.data.suites.opening import open_suite
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.engines.options import EngineOptions
 from rightreasons.training.behavior.kind import IidData
 from rightreasons.training.behavior.options import PARTITIONS
 from rightreasons.training.behavior.plan import Plan, PlannedRun, plan_runs
@@ -224,7 +225,7 @@ def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, Le
     return plans
 
 
-def run_all(plans: Sequence[tuple[Plan, LearningTask]], shard: str) -> int:
+def run_all(plans: Sequence[tuple[Plan, LearningTask]], shard: str, engine: EngineOptions) -> int:
     """Make the runs of a shard; the model of independent data is trained once, for all plans."""
     made = 0
     first = plans[0][0].folder / "models"
@@ -232,7 +233,7 @@ def run_all(plans: Sequence[tuple[Plan, LearningTask]], shard: str) -> int:
         models = plan.folder / "models"
         if first.is_dir() and not models.exists():
             models.symlink_to(first.resolve())
-        made += run_plan(plan, task, shard=shard)
+        made += run_plan(plan, task, shard=shard, engine=engine)
     return made
 
 
@@ -270,6 +271,8 @@ def main() -> None:
         help="Cases of each functionality, of which a quarter are tested on; no more are trained on than without it.",
     )
     parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n parts of the runs.")
+    parser.add_argument("--engine", help="Where runs are made: serial, loky, dask or ray, as in docs/scale.md.")
+    parser.add_argument("--jobs", type=int, help="Runs at a time.")
     parser.add_argument("--report", action="store_true", help="Train nothing; write the report of the stored runs.")
     options = parser.parse_args()
     if not options.report:
@@ -278,7 +281,7 @@ def main() -> None:
             task = make_task(name, options.data_dir, options.work, options.cases)
             plans = open_plans(name, task, options.work)
             gc.freeze()  # each training collects garbage, and need not look at the data every time
-            made = run_all(plans, options.shard)
+            made = run_all(plans, options.shard, EngineOptions(options.engine, options.jobs))
             left = sum(len(plan.pending()) for plan, _ in plans)
             print(f"{name}: {made} runs in {time.perf_counter() - began:.0f} s, {left} are left")
             if not left:

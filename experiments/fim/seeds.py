@@ -12,6 +12,7 @@ seeds.json.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ from scipy import stats
 from tables import MODELS
 
 from rightreasons.data.builders.catalog import load_dataset
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.sentences import counted
 
 FIRST = json.loads((HERE / "results.json").read_text("utf-8"))
@@ -97,38 +100,49 @@ def interval(values: list[float], digits: int) -> str:
     return f"{mean} [{low}, {high}]" if len(values) > 1 else mean
 
 
+def one_run(data_dir: str | None, work: Path, run: tuple[str, int]) -> dict[str, Any]:
+    """Train a model by one seed and return its figures, or those that are kept."""
+    name, seed = run
+    settings = Settings(FIRST["settings"]["max_length"], FIRST["settings"]["epochs"], seed)
+
+    def made() -> dict[str, Any]:
+        data = {each: load_dataset(each, data_dir=data_dir) for each in ("imdb_counterfactual", "imdb_contrast")}
+        return one_model(name, data, settings, work / str(seed))
+
+    return kept(work / str(seed) / name / "results.json", made)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", help="Folder of local copies of the data sets.")
     parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim_seeds")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--engine", help="Where models are made: serial, loky, dask or ray, as in docs/scale.md.")
+    parser.add_argument("--jobs", type=int, help="Models at a time.")
     parser.add_argument("--report", action="store_true", help="Train nothing; write the table of seeds.json.")
     options = parser.parse_args()
     file = HERE / "seeds.json"
     if not options.report:
-        names = ("imdb_counterfactual", "imdb_contrast")
-        data = {name: load_dataset(name, data_dir=options.data_dir) for name in names}
         results = {name: {str(FIRST["settings"]["seed"]): figures(FIRST[name])} for name in MODELS}
         if file.is_file():
             for name, seeds in json.loads(file.read_text("utf-8")).items():
                 results[name] = {**seeds, **results[name]}
-        for name in options.models:
-            for seed in options.seeds:
-                settings = Settings(FIRST["settings"]["max_length"], FIRST["settings"]["epochs"], seed)
-                folder = options.work / str(seed)
-                done = kept(
-                    folder / name / "results.json",
-                    lambda name=name, settings=settings, folder=folder: one_model(name, data, settings, folder),
-                )
-                results[name][str(seed)] = figures(done)
-                results[name] = dict(sorted(results[name].items()))
-                file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-                print(f"{name}, seed {seed}: {done['seconds']} s", flush=True)
+        runs = [(name, seed) for name in options.models for seed in options.seeds]
+        task = functools.partial(one_run, options.data_dir, options.work.resolve())
+        engine = EngineOptions(options.engine, options.jobs)
+        for place, done in run_tasks(task, runs, options=engine, progress=False):
+            name, seed = runs[place]
+            results[name][str(seed)] = figures(done)
+            results[name] = dict(sorted(results[name].items()))
+            file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+            print(f"{name}, seed {seed}: {done['seconds']} s", flush=True)
     if not file.is_file():
         raise ValueError(f"Expected models of other seeds in {file}, but none has been run.")
     (HERE / "seeds.md").write_text(table(json.loads(file.read_text("utf-8"))), "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    import seeds as here  # by name, so that the workers of an engine find what they run
+
+    here.main()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import tempfile
@@ -31,6 +32,8 @@ from curve_report import columns_of, write_report
 from rightreasons.auditing.questions.shortcuts.causal import verdict
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.data.perturbing.planting import CUES, plant
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.causal_shortcuts import cue_groups, measure_causal_shortcuts, named_cues
 from rightreasons.measuring.shortcuts import N_CUES, measure_shortcuts, training_heads
@@ -269,22 +272,32 @@ def word_vectors(splits: dict[str, datasets.Dataset]) -> tuple[list[str], np.nda
     return known, np.asarray(rows[[place[word] for word in known]], dtype=np.float32)
 
 
+@functools.cache
+def sources(data_dir: str | None) -> tuple[dict[str, datasets.Dataset], tuple[list[str], np.ndarray]]:
+    """Open the data and the word vectors, once in each process."""
+    datasets.disable_progress_bars()
+    splits = {part: load_dataset("sst2", split=part, data_dir=data_dir) for part in ("train", "test")}
+    return splits, word_vectors(splits)
+
+
+def run_cell(work: Path, data_dir: str | None, cell: Cell) -> tuple[float, float]:
+    """Measure a cell, keep it, and return the seconds that it took and how much its model decides by the cue."""
+    began = time.perf_counter()
+    row = measure(cell, *sources(data_dir))
+    with tempfile.NamedTemporaryFile("w", dir=work, delete=False, suffix=".part") as writing:
+        json.dump(row, writing)
+    Path(writing.name).rename(work / f"{cell.name}.json")
+    return time.perf_counter() - began, row["decided"]
+
+
 def run(options: argparse.Namespace) -> None:
     """Measure all cells that are not there yet."""
-    datasets.disable_progress_bars()
-    splits = {part: load_dataset("sst2", split=part, data_dir=options.data_dir) for part in ("train", "test")}
-    vectors = word_vectors(splits)
     options.work.mkdir(parents=True, exist_ok=True)
-    for cell in cells(options.seeds):
-        file = options.work / f"{cell.name}.json"
-        if file.is_file():
-            continue
-        began = time.perf_counter()
-        row = measure(cell, splits, vectors)
-        with tempfile.NamedTemporaryFile("w", dir=options.work, delete=False, suffix=".part") as writing:
-            json.dump(row, writing)
-        Path(writing.name).rename(file)
-        print(f"{cell.name}: {time.perf_counter() - began:.1f} s, decided {row['decided']:.2f}", flush=True)
+    pending = [cell for cell in cells(options.seeds) if not (options.work / f"{cell.name}.json").is_file()]
+    task = functools.partial(run_cell, options.work.resolve(), options.data_dir)
+    engine = EngineOptions(options.engine, options.jobs)
+    for place, (seconds, decided) in run_tasks(task, pending, options=engine, progress=False):
+        print(f"{pending[place].name}: {seconds:.1f} s, decided {decided:.2f}", flush=True)
 
 
 def main() -> None:
@@ -292,6 +305,8 @@ def main() -> None:
     parser.add_argument("--data-dir", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data")
     parser.add_argument("--work", type=Path, default=Path("runs/operating_curve"))
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--engine", help="where cells are measured: serial, loky, dask or ray, as in docs/scale.md")
+    parser.add_argument("--jobs", type=int, help="cells at a time")
     parser.add_argument("--collect", action="store_true", help="train nothing, take the cells that are there")
     parser.add_argument("--report", action="store_true", help="train nothing, write the report of results.json")
     options = parser.parse_args()
@@ -305,4 +320,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import run as here  # by name, so that the workers of an engine find what they run
+
+    here.main()

@@ -13,6 +13,7 @@ runs that are there, `--report` from across_models.json alone.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import shutil
@@ -30,6 +31,8 @@ from run import DATA, HERE, N_BINS, look, take
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.shortcuts.lmi import lmi
+from rightreasons.foundations.engines.options import EngineOptions
+from rightreasons.foundations.engines.tasks import run_tasks
 from rightreasons.models.cnn import build_cnn, glove_vectors
 from rightreasons.models.loading import load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder, demo_language_model
@@ -87,10 +90,16 @@ def dequantized(folder: Path) -> None:
     fresh.save_pretrained(folder)
 
 
-def one_run(label: str, model: str, seed: int, options: argparse.Namespace) -> dict[str, float | None]:
+def kept_in(work: str, label: str, model: str, seed: int) -> Path:
+    """Return the file of the figures of a run."""
+    return Path(work).resolve() / f"{label.replace(' ', '_')}-{model}-{seed}" / "figures.json"
+
+
+def one_run(options: argparse.Namespace, run: tuple[str, str, int]) -> dict[str, float | None]:
     """Fine-tune once, and tell F1, shortcuts and calibration on the test items."""
-    folder = Path(options.work) / f"{label.replace(' ', '_')}-{model}-{seed}"
-    kept = folder / "figures.json"
+    label, model, seed = run
+    kept = kept_in(options.work, *run)
+    folder = kept.parent
     if not kept.is_file():
         name, config, train_split, test_split = DATA[label]
         train = take(name, config, train_split, SIZES["train"], options)
@@ -161,18 +170,24 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
     parser.add_argument("--work", default="runs/paradox_across_models")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--engine", help="where models are trained: serial, loky, dask or ray, as in docs/scale.md")
+    parser.add_argument("--jobs", type=int, help="models at a time")
     parser.add_argument("--report", action="store_true", help="train nothing, write the report of across_models.json")
     parser.add_argument("--collect", action="store_true", help="train nothing, take the runs that are there")
     options = parser.parse_args()
     file, began = HERE / "across_models.json", time.time()
     if not options.report:
         runs = taken_over()
-        for label, model, seed in plan(options.models):
-            seeds = runs.setdefault(label, {}).setdefault(model, {})
-            done = (Path(options.work) / f"{label.replace(' ', '_')}-{model}-{seed}" / "figures.json").is_file()
-            if str(seed) in seeds or (options.collect and not done):
-                continue
-            seeds[str(seed)] = one_run(label, model, seed, options)
+        wanted = [
+            (label, model, seed)
+            for label, model, seed in plan(options.models)
+            if str(seed) not in runs.setdefault(label, {}).setdefault(model, {})
+            and (not options.collect or kept_in(options.work, label, model, seed).is_file())
+        ]
+        engine = EngineOptions(options.engine, options.jobs)
+        for place, figures in run_tasks(functools.partial(one_run, options), wanted, options=engine, progress=False):
+            label, model, seed = wanted[place]
+            runs[label][model][str(seed)] = figures
             print(f"{label}, {model}, seed {seed}: {time.time() - began:.0f} s", flush=True)
         runs = {label: {model: seeds for model, seeds in models.items() if seeds} for label, models in runs.items()}
         tests = {figure: within_tasks(runs, figure) for figure in CLAIMS}
@@ -182,5 +197,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    import across_models as here  # by name, so that the workers of an engine find what they run
+
     with torch.random.fork_rng():
-        main()
+        here.main()
