@@ -75,6 +75,8 @@ class CheckList(Builder):
     JSON_LINES: ClassVar[tuple[int, str]]
     ARCHIVE: ClassVar[tuple[int, str]]
 
+    _kept: tuple[Path, Suite] | None = None
+
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
         # The publisher has the archive, which is downloaded; the JSON lines are made from it.
@@ -93,7 +95,10 @@ class CheckList(Builder):
         return dict.fromkeys(SPLITS, files)
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        suite = self._read(next(iter(files.values())))
+        path = next(iter(files.values()))
+        # Every split is a part of the one file, which takes seconds to read: it is kept while they are built.
+        suite = self._read(path) if self._kept is None or self._kept[0] != path else self._kept[1]
+        self._kept = path, suite
         part = SPLITS[split]
         yield from (suite if part is None else suite.split(part)).examples()
 
