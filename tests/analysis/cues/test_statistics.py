@@ -282,6 +282,11 @@ class TestBadInput:
             cue_statistics(ITEMS, LABELS).find("thee")
 
 
+def test_choices_without_a_cue_of_their_own_are_all_ties():
+    result = cue_classifier([["same words", "same words"]] * 12, [0, 1] * 6, n_permutations=5)
+    assert (result.accuracy, result.chance) == (0.5, 0.5)
+
+
 def test_holm():
     # Sorted: .01*4, .02*3 = .06, .03*2 = .06, .5*1.
     np.testing.assert_allclose(holm(np.array([0.5, 0.01, 0.03, 0.02])), [0.5, 0.04, 0.06, 0.06])

@@ -157,6 +157,7 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
             {"filtered_resps": [["x", "False"], [None, "False"]]},
             "a log-likelihood per choice in samples.jsonl, but item 1",
         ),
+        ({"filtered_resps": [["nan", "False"], ["-1.0", "False"]]}, "a log-likelihood per choice.* item 1 has .*nan"),
         ({"doc_id": 0}, "each item of samples.jsonl once, but the document 0 comes twice"),
     ],
 )

@@ -225,8 +225,9 @@ def _cross_validate(
 
     width = int(table.n_choices.max())
     n_items = len(table.n_choices)
+    # Where no choice has a cue, NumPy counts in integers, weights or not.
     flat = np.bincount(table.item * width + table.choice, weights=vote, minlength=n_items * width)
-    scores = flat.reshape(n_items, width)
+    scores = flat.astype(np.float64).reshape(n_items, width)
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
     # Votes that cancel exactly in theory leave rounding behind; that must not break a tie.
     best = scores >= scores.max(axis=1, keepdims=True) - 1e-9

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.data.opening.judged.answers import answers_alone
 from rightreasons.data.opening.options import ConfidenceOptions, PredictionOptions
 from rightreasons.data.opening.predictions import (
     CONFIDENCE_COLUMNS,
@@ -241,6 +242,11 @@ def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tupl
         raise ValueError(
             f"Expected a column of confidence ({', '.join(CONFIDENCE_COLUMNS)}) beside `correct_column` in {where}, "
             f"but its columns are: {listed(list(columns))}; name it with `confidence_column`."
+        )
+    if answers_alone(columns, where, options=PredictionOptions()) is not None:
+        raise ValueError(
+            f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
+            "model how sure it is."
         )
     found = find_predictions(columns, where)
     if found.references is None or (found.references < 0).any():

@@ -15,6 +15,8 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -197,12 +199,14 @@ def _scored(rows: Sequence[Mapping[str, Any]], asked: Sequence[list[list[Any]]],
 def _log_likelihood(answer: Any, row: Mapping[str, Any], where: str) -> float:
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
-    try:
-        return float(answer[0] if isinstance(answer, list) else answer)
-    except (TypeError, ValueError, IndexError):
+    value = math.nan
+    with contextlib.suppress(TypeError, ValueError, IndexError):
+        value = float(answer[0] if isinstance(answer, list) else answer)
+    if math.isnan(value):
         raise ValueError(
             f"Expected a log-likelihood per choice in {where}, but item {row['doc_id']!r} has {str(answer)[:40]!r}."
-        ) from None
+        )
+    return value
 
 
 def _label(
