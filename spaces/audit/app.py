@@ -21,9 +21,10 @@ from audit_view import (
     run,
 )
 
-from rightreasons.auditing import available_questions
+from rightreasons.auditing.page.sources import WORKS
 from rightreasons.data.opening.stored_columns import SUFFIXES
 from rightreasons.data.opening.uploads import column_names
+from rightreasons.measuring.options import QUESTIONS
 from rightreasons.widget import (
     MISTAKES,
     PRIVACY,
@@ -59,6 +60,11 @@ lm-evaluation-harness, a log of inspect_ai. At most {MOST_ITEMS} items and {SECO
 `rightreasons audit MODEL DATASET` on your own machine. The work ends when you leave.
 """
 
+PAPERS = (
+    "Guo et al. 2017", "Du et al. 2021", "Niven & Kao 2019", "Shen & Kejriwal 2022", "Datta et al. 2020",
+    "Ribeiro et al. 2020",
+)  # fmt: skip
+
 PICKED = {"Text": False, "Prompt": False, "Choices, a column each or one with lists": True, "Labels": False}
 
 
@@ -87,9 +93,8 @@ def build() -> gr.Blocks:
                 gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
                 picker = ColumnPicker(PICKED)
                 with gr.Accordion("Questions and size", open=False, elem_id="definition"):
-                    names = list(available_questions())
                     questions = gr.CheckboxGroup(
-                        names, value=[], label="Questions; none for all that apply", elem_id="questions"
+                        list(QUESTIONS), value=[], label="Questions; none for all that apply", elem_id="questions"
                     )
                     limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
                     split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")
@@ -98,7 +103,7 @@ def build() -> gr.Blocks:
                     go = gr.Button("Audit", variant="primary", elem_id="audit")
                     stop = gr.Button("Stop", elem_id="stop")
                     save = gr.Button("Download the report", elem_id="save")
-                    back = gr.Button("Example", elem_id="back")
+                    back = gr.Button("Back to the example", elem_id="back")
         with gr.Tabs():
             with gr.Tab("Report"):
                 shown = gr.HTML(frame(start), elem_id="report")
@@ -106,7 +111,7 @@ def build() -> gr.Blocks:
                 question = gr.Radio(list(start.sections), value=next(iter(start.sections)), label="Question",
                                     elem_id="question")  # fmt: skip
                 section = gr.HTML(explored(start, next(iter(start.sections))), elem_id="section")
-        page_links("audit", "audit", {})
+        page_links("audit", "audit", {name: WORKS[name] for name in PAPERS})
         endpoint(report, files=["predictions", "data_file"], seconds=SECONDS, gigabytes=GIGABYTES)
 
         whole = [told, done, held, shown, question, section, answers, items, *picker.outputs]

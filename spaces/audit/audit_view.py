@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing import AuditResult, audit, available_questions
-from rightreasons.auditing.page.words import written
+from rightreasons.auditing import AuditResult, audit
+from rightreasons.auditing.page.words import short_name, written
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.validation import check_count, check_one_of
 from rightreasons.measuring.estimates import Estimate
+from rightreasons.measuring.options import QUESTIONS
 from rightreasons.widget import tiles, typed_hub_id, typed_text, verdict
 
 EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
@@ -71,7 +72,7 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
     """Audit a model, or stored predictions."""
     limit = check_count(limit, "limit", minimum=1, maximum=MOST_ITEMS)
     for question in questions:
-        check_one_of(question, tuple(available_questions()), "questions")
+        check_one_of(question, tuple(QUESTIONS), "questions")
     settings: dict[str, Any] = {name: value for name, value in source.columns if value}
     if source.split.strip():
         settings["split"] = typed_text(source.split, "Split").strip()
@@ -176,7 +177,8 @@ def headline(done: Finished) -> str:
         return verdict("No question applies to these data.")
     first = answered[0]["result"]
     finding = first.get("finding")
-    words = f"{done.record['subject']} {finding['claim']}" if finding else first["verdict"]["label"]
+    name = short_name(done.record["model"]["name"])
+    words = f"{name} {finding['claim']}" if finding else first["verdict"]["label"]
     rows = "".join(
         f'<li class="rr-{each["result"]["verdict"]["tone"]}"><b>{html.escape(each["title"])}</b> '
         f"{html.escape(each['result']['verdict']['label'])}</li>"

@@ -18,6 +18,7 @@ from rightreasons.models.packaged import demo_encoder
 from rightreasons.training.tuning.finetune import fine_tune
 
 PLANTED = PlantedConfig("mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+SUITE = Path(__file__).resolve().parents[1] / "behavior_report" / "bundled" / "suite.jsonl"
 FILES = ("index.html", "audit.json")
 SPLITS = ("test", "test_absent", "test_flipped")
 
@@ -41,8 +42,8 @@ def main(work: Path) -> None:
         name="reviews with a planted word",
         out="report",
         split=SPLITS,
-        questions=["calibration", "shortcuts"],
-        options={"shortcuts": {"items": 60}},
+        questions=["calibration", "shortcuts", "difficulty", "behavior"],
+        options={"shortcuts": {"items": 60}, "difficulty": {"items": 100}, "behavior": {"suite": str(SUITE)}},
         limit=300,
         command="python spaces/audit/make_example.py work",
     )

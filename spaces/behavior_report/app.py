@@ -203,7 +203,7 @@ def build() -> gr.Blocks:
                 return ""
             return cases(found, place, number, shown, int(page or 1))
 
-        settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
+        settings: dict[str, Any] = {"show_progress": "hidden"}
         # A suite of two hundred thousand examples takes a few seconds.
         # In one line, so that the last file asked for is the one that stays.
         long = {**settings, "show_progress": "minimal", "concurrency_id": "open"}

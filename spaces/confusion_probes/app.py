@@ -164,7 +164,7 @@ def build() -> gr.Blocks:
             [pasted, method],
             show_progress="hidden",
         )
-        show.click(apply, controls, outputs, trigger_mode="always_last")
+        show.click(apply, controls, outputs)
         log.upload(measure, log, measured)
     return demo
 

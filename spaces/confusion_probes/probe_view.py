@@ -278,8 +278,9 @@ def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, 
     right = found.rows[EXTRA]["label"]
     if before.argmax() == label and after.argmax() != right:
         added = len(after) - len(before)
+        choices = "choice" if added == 1 else "choices"
         told.append(
-            f"with {added} wrong choices more it gives up the right one ({before[label]:.0%} to {after[right]:.0%})"
+            f"with {added} more wrong {choices} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})"
         )
         tone = "bad"
     if not told:

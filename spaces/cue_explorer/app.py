@@ -160,7 +160,7 @@ def build() -> gr.Blocks:
         def choose(found: Any, items: Any, cue: str | None, *settings: Any) -> str:
             return "" if items is None else items_with(start.found if found is None else found, cue)
 
-        quiet: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
+        quiet: dict[str, Any] = {"show_progress": "hidden"}
         settings = [features, minimum]
         # In one line, so that the last set asked for is the one that stays.
         opening = {**quiet, "concurrency_id": "open"}

@@ -86,12 +86,10 @@ def build() -> gr.Blocks:
 
         shown = [ranked, head, ranking, chosen, edited, result, replacements]
         for event in (go.click, model.submit):
-            event(_rank, [model, given], shown, show_progress="minimal", trigger_mode="always_last")
+            event(_rank, [model, given], shown, show_progress="minimal")
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
         # "change" and not "input": the explorer also follows values that are filled in for the user.
-        edited.change(
-            _edit, [model, ranked, chosen, edited], result, show_progress="hidden", trigger_mode="always_last"
-        )
+        edited.change(_edit, [model, ranked, chosen, edited], result, show_progress="hidden")
         tried.click(_try, [model, edited, ranked, neighbors], replacements)
     return demo
 

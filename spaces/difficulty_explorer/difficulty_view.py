@@ -131,7 +131,7 @@ def ranking_verdict(ranked: Sequence[Ranked]) -> str:
     first, middle = known[0], known[len(known) // 2]
     ratio = first.eigenvalue / middle.eigenvalue if middle.eigenvalue else float("inf")
     words = first.text if len(first.text) <= 60 else f"{first.text[:59]}…"
-    times = f", λ {ratio:,.0f} times that of the middle one" if 1.5 <= ratio < 1e6 else ""
+    times = f", with a λ {ratio:,.1f} times the median" if 1.5 <= ratio < 1e6 else ""
     return verdict(
         f"Most fragile: “{words}” ({first.label}, {first.confidence:.0%} sure){times}.", "warn" if times else "neutral"
     )

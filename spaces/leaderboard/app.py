@@ -75,7 +75,7 @@ def build() -> gr.Blocks:
 
         outputs = [told, audits, shown, upload]
         upload.upload(add, [upload, audits, sort], outputs)
-        sort.input(order, [audits, sort], shown, show_progress="hidden", trigger_mode="always_last")
+        sort.input(order, [audits, sort], shown, show_progress="hidden")
         back.click(lambda sort: ["", None, table_of(bundled(), sort), None], sort, outputs, show_progress="hidden")
     return demo
 

@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.auditing import available_questions, leaderboard, read_audit
+from rightreasons.auditing import leaderboard, read_audit
 from rightreasons.auditing.page.words import written
 from rightreasons.auditing.reading.leaderboard import LeaderboardCell, LeaderboardRow, find_audits
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.sentences import counted
+from rightreasons.measuring.options import QUESTIONS
 from rightreasons.widget import verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200
-SORTS = {"fewest problems": None, **{question: question for question in available_questions()}}
+SORTS = {"fewest problems": None, **{question: question for question in QUESTIONS}}
 
 
 @functools.cache
@@ -71,13 +73,13 @@ def table_of(audits: Sequence[dict[str, Any]], sort: str) -> str:
     heads = "".join(
         f'<th scope="col" title="{html.escape(titles.get(question, ""))}"{_sorted(question == SORTS[sort])}>'
         f"{html.escape(question)}</th>"
-        for question in available_questions()
+        for question in QUESTIONS
     )
     body = "".join(_row(place, row) for place, row in enumerate(rows, start=1))
     return (
         f"{verdict(*_verdict(rows))}"
-        '<div class="lb-table" tabindex="0"><table><thead><tr><th scope="col">#</th><th scope="col">model and data</th>'
-        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+        '<div class="rr-table lb-table" tabindex="0"><table><thead><tr><th scope="col">#</th>'
+        f'<th scope="col">model and data</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
@@ -86,11 +88,23 @@ def _sorted(here: bool) -> str:
 
 
 def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
-    answers = [cell for row in rows for cell in row.cells if cell.tone is not None]
-    bad = sum(cell.tone == "bad" for cell in answers)
-    clean = sum(not any(cell.tone in ("bad", "warn") for cell in row.cells) for row in rows)
-    words = f"{clean} of {len(rows)} audits show no problem; {bad} of {len(answers)} answers are bad."
-    return words, "bad" if bad else "good"
+    tones = {question: [row[question].tone for row in rows] for question in QUESTIONS}
+    bad = {question: found.count("bad") for question, found in tones.items()}
+    worst = max(bad, key=lambda question: bad[question])
+    if bad[worst]:
+        n = sum(any(cell.tone == "bad" for cell in row.cells) for row in rows)
+        answers = sum(tone is not None for tone in tones[worst])
+        words = (
+            f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
+        )
+        return words, "bad"
+    doubtful = sum(found.count("warn") for found in tones.values())
+    if doubtful:
+        return (
+            f"No problem in {counted(len(rows), 'audit')}, but {counted(doubtful, 'answer')} to look at closer.",
+            "warn",
+        )
+    return f"No problem in {counted(len(rows), 'audit')}.", "good"
 
 
 def _row(place: int, row: LeaderboardRow) -> str:

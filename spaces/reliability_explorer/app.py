@@ -168,7 +168,7 @@ def build() -> gr.Blocks:
             except MISTAKES as error:
                 yield mistaken(error)
 
-        settings: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last"}
+        settings: dict[str, Any] = {"show_progress": "hidden"}
         # In one line, so that the last file asked for is the one that stays.
         opening = {**settings, "concurrency_id": "open"}
         choice.input(open_bundled, [choice, *controls], whole, **opening)

@@ -34,14 +34,14 @@ ABOUT = {
         LEANING,
         "test",
         "Planted cue as in training",
-        "Reviews; 60 % hold a word that has nothing to do with the verdict but agrees with the label in 90 % of them.",
+        "Reviews; 60% hold a word that has nothing to do with the verdict but agrees with the label in 90% of them.",
     ),
     "planted_absent": (LEANING, "test_absent", "Planted cue absent", "The same model and reviews, without that word."),
     "planted_flipped": (
         LEANING,
         "test_flipped",
         "Planted cue flipped",
-        "The same model and reviews; the word now agrees with the label in 10 % of them.",
+        "The same model and reviews; the word now agrees with the label in 10% of them.",
     ),
     "three_classes": (
         OVERFITTED,

@@ -95,9 +95,8 @@ def build() -> gr.Blocks:
                 everything,
                 [causal, made, found_figures, null, found, texts, page, grown],
                 show_progress="hidden",
-                trigger_mode="always_last",
             )
-        page.input(_turn, everything, texts, show_progress="hidden", trigger_mode="always_last")
+        page.input(_turn, everything, texts, show_progress="hidden")
     return demo
 
 

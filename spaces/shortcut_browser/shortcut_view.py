@@ -24,7 +24,7 @@ NAMES = LABELS[2]
 TONES = {"cues decide": "bad", "cues do not decide": "good", "cannot tell": "neutral"}
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
 WAYS = {"delete": "deleted", "mask": "masked", "swap": "swapped"}
-SHOWN = ("all", "shortcut-cued", "not cued", "wrong")
+SHOWN = ("a word decides", "all", "shortcut-cued", "not cued", "wrong")
 PAGE = 8
 N_RESAMPLES = 500
 NO_SPACE_BEFORE = frozenset(".,;:!?'’)-")
@@ -109,7 +109,7 @@ def headline(strength: float, split: str) -> str:
         f'{tiles(entries)}<p class="rr-definition">{html.escape(causal.reason)}</p>'
         f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
         f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "
-        f"names with {TOP_N} top words and a head of {HEAD} %, in {len(run.treated)} of {len(run.tokens)} texts; the "
+        f"names with {TOP_N} top words and a head of {HEAD}%, in {len(run.treated)} of {len(run.tokens)} texts; the "
         f"sliders do not change the test.</p>"
     )
 
@@ -219,11 +219,13 @@ def sentences(strength: float, split: str, top_n: int, percent: float, shown: st
     n = len(run.tokens)
     right = run.predictions[:n] == run.labels[:n]
     cued = detected.found.cued
-    chosen = np.flatnonzero({"all": np.ones(n, bool), "shortcut-cued": cued, "not cued": ~cued, "wrong": ~right}[shown])
+    treated, put_in = ({one.row: one for one in part} for part in (run.treated, run.put_in))
+    decided = np.array([_changed(int(run.predictions[i]), treated.get(i), put_in.get(i)) for i in range(n)])
+    of_kind = (decided, np.ones(n, bool), cued, ~cued, ~right)
+    chosen = np.flatnonzero(dict(zip(SHOWN, of_kind, strict=True))[shown])
     pages = max(1, -(-len(chosen) // PAGE))
     page = min(max(page, 1), pages)
     first = (page - 1) * PAGE
-    treated, put_in = ({one.row: one for one in part} for part in (run.treated, run.put_in))
     written = [
         _sentence(run, detected.found, int(i), treated.get(int(i)), put_in.get(int(i)))
         for i in chosen[first : first + PAGE]
@@ -273,6 +275,19 @@ def _tests(predicted: int, treated: Treated | None, put_in: PutIn | None) -> str
             f"“{html.escape(put_in.control)}”: {_said(put_in.with_control, predicted)}."
         )
     return f'<p class="rr-small sc-tests">{" ".join(told)}</p>' if told else ""
+
+
+def _changed(predicted: int, treated: Treated | None, put_in: PutIn | None) -> bool:
+    """Return whether a prediction changes without a cue or with another, but not with the control word."""
+    changes = []
+    if treated is not None:
+        changes.append(([*treated.without_cue.values()], treated.without_control))
+    if put_in is not None:
+        changes.append(([put_in.with_cue], put_in.with_control))
+    return any(
+        int(control > 0.5) == predicted and any(int(positive > 0.5) != predicted for positive in cue)
+        for cue, control in changes
+    )
 
 
 def _said(positive: float, predicted: int) -> str:

@@ -185,8 +185,9 @@ def test_commands_that_install_are_those_of_the_version(script):
     assert script.install_lines(old, released=True) == old.replace(" @ git+https://example.org/r@v0.0.1", "")
     # The first page that a reader meets, and those for machines without the package, have a command that works today.
     before_release = "git+" in ROOT.joinpath("metrics/ece/requirements.txt").read_text("utf-8")
-    for name in ("README.md", "docs/index.md", "docs/servers.md", "docs/recipes/ci_gate.md") if before_release else ():
-        assert f" @ {tag}'" in ROOT.joinpath(name).read_text("utf-8"), name
+    names = ("README.md", "docs/index.md", "docs/servers.md", "docs/recipes/ci_gate.md")
+    for page in (*map(ROOT.joinpath, names), *ROOT.glob("spaces/*/README.md")) if before_release else ():
+        assert f" @ {tag}'" in page.read_text("utf-8"), page
 
 
 def test_requirement_of_a_tag_and_of_a_release(script):

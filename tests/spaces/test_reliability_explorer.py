@@ -51,7 +51,7 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
     before = ece(page)
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Planted cue flipped").click()
-    expect(page.locator("#source")).to_contain_text("10 % of them")
+    expect(page.locator("#source")).to_contain_text("10% of them")
     expect(page.locator("#figures dd").first).not_to_have_text(before)
     # The model leans on the cue: where that points the other way, its confidence no longer fits.
     assert float(ece(page)) > float(before) + 0.1

@@ -124,7 +124,6 @@ def module_demo(
             [headline, result],
             api_name="compute",
             scroll_to_output=True,
-            trigger_mode="always_last",  # whoever presses it again meanwhile has changed something
         )
     return demo
 

@@ -57,7 +57,8 @@ SESSIONS = 100
 def public_page(title: str) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
-    Its handlers are for the page alone, but for what `endpoint` serves. An upload that no handler has read is deleted
+    Its handlers are for the page alone, but for what `endpoint` serves; one that is called again while it works is
+    called once more afterwards, with what has changed. An upload that no handler has read is deleted
     after ten minutes; what a session holds is dropped when its visitor leaves.
 
     Args:
@@ -80,6 +81,8 @@ def public_page(title: str) -> Iterator[Any]:
     for handler in demo.fns.values():
         if getattr(handler.fn, "is_endpoint", False) is False:
             handler.api_visibility = "private"
+        if handler.trigger_mode == "once":  # whoever presses again meanwhile has changed something
+            handler.trigger_mode = "always_last"
     # One at a time for each handler: a module and a model hold the state of the call that they answer.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
 
