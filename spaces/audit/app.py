@@ -171,7 +171,7 @@ def build() -> gr.Blocks:
                 for path in paths.values():
                     columns_found += yield from waiting(work(column_names, path), n)
                 picked = picker.offer(list(dict.fromkeys(columns_found)))
-                yield [problem(error), None, files or None, "", gr.skip(), "", None, None, *picked]
+                yield [picker.told(error), None, files or None, "", gr.skip(), "", None, None, *picked]
 
         def stopped() -> list[Any]:
             return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.auditing import AuditResult, audit
-from rightreasons.auditing.page.words import short_name, written
+from rightreasons.auditing.page.words import TONES, short_name, written
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.validation import check_count, check_one_of
 from rightreasons.measuring.estimates import Estimate
@@ -171,8 +171,8 @@ def report(
 def headline(done: Finished) -> str:
     """Write the worst verdict, and one line for each question."""
     answered = [each for each in done.record["questions"] if each["result"] is not None]
-    order = ("bad", "warn", "neutral", "good")
-    answered.sort(key=lambda each: order.index(each["result"]["verdict"]["tone"]))
+    answered.sort(key=lambda each: list(QUESTIONS).index(each["question"]))
+    answered.sort(key=lambda each: TONES.index(each["result"]["verdict"]["tone"]))
     if not answered:
         return verdict("No question applies to these data.")
     first = answered[0]["result"]

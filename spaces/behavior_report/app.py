@@ -31,7 +31,6 @@ from rightreasons.widget import (
     launch,
     page_css,
     page_links,
-    problem,
     public_page,
     upload_file,
     waiting,
@@ -182,7 +181,7 @@ def build() -> gr.Blocks:
         def mistaken(error: Exception, report: Any = None, held: Any = None, columns: Any = ()) -> list[Any]:
             none = gr.update(choices=[], value=None)
             picked = picker.offer(columns) if held else picker.hidden()
-            return [report, held, problem(error), "", "", "", none, none, "", 1, "", *picked]
+            return [report, held, picker.told(error), "", "", "", none, none, "", 1, "", *picked]
 
         def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)

@@ -139,7 +139,7 @@ def build() -> gr.Blocks:
                 opened = yield from waiting(work(open_file, path, **columns), n)
             except MISTAKES as error:
                 names = yield from waiting(work(column_names, path), n)
-                yield [None, held, problem(error), *_empty(), *picker.offer(names)]
+                yield [None, held, picker.told(error), *_empty(), *picker.offer(names)]
                 return
             shown = yield from written(opened, settings, n)
             yield [opened, None, _about(held.path.name, opened), *shown, *picker.hidden()]

@@ -16,9 +16,11 @@ from rightreasons.analysis.cues.extraction import CueTable, extract_cues
 from rightreasons.analysis.cues.statistics import CueStatistics
 from rightreasons.auditing.page.words import percent
 from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
+from rightreasons.auditing.questions.cues.section import MARGIN
 from rightreasons.data.opening.datasets import open_multiple_choice
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.options import listed, one_or_more
+from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_count
 from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
 from rightreasons.widget import figure, table, tiles, typed_text, verdict
@@ -248,7 +250,7 @@ def figures(found: Analysis) -> str:
     productivity = "" if best is None else f"right in {best.n_correct} of {best.applicability} items"
     entries = [
         ("Cue-only classifier", figure(reached.accuracy), interval),
-        ("Chance", figure(reached.chance), f"{len(found.items):,} items"),
+        ("Chance", figure(reached.chance), counted(len(found.items), "item")),
         ("Telling cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
         ("Most telling cue", strongest, productivity),
     ]
@@ -260,7 +262,11 @@ def _verdict(found: Analysis) -> tuple[str, str]:
     """Say in one sentence what the figures show; returns it and its tone."""
     reached = found.classifier
     if reached.p_value is None or reached.p_value >= ALPHA or reached.accuracy <= reached.chance:
-        return "Nothing here shows that the items give answers away: cues alone do no better than chance.", "good"
+        words = "Nothing here shows that the items give answers away: cues alone do no better than chance"
+        if reached.high - reached.chance >= MARGIN:
+            few = counted(len(found.items), "item does", "items do")
+            return f"{words}, but {few} not rule out {MARGIN:.0%} more.", "neutral"
+        return f"{words}.", "good"
     best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
     word = "" if best is None else f"; “{best.cue}” is right in {best.n_correct} of {best.applicability}"
     rates = f"{percent(reached.accuracy)} right without the prompt, where chance is {percent(reached.chance)}"

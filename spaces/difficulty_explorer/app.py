@@ -46,7 +46,7 @@ confidence and the label.
 """
 
 OWN = (
-    "A small network that was trained on generated reviews when this page was started. Give the id of a text "
+    "A small network that was trained on generated reviews. Give the id of a text "
     "classifier on the hub for another."
 )
 

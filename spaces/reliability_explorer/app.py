@@ -138,7 +138,8 @@ def build() -> gr.Blocks:
 
         def mistaken(error: Exception, held: Held | None = None, columns: tuple[str, ...] = ()) -> list[Any]:
             picked = picker.offer(columns) if held else picker.hidden()
-            return [None, problem(error), held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
+            told = picker.told if held else problem
+            return [None, told(error), held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
 
         def open_bundled(title: str, *values: Any) -> Iterator[Any]:
             yield (yield from show_run(bundled_run(title), title, bundled()[title]["about"], values))

@@ -19,10 +19,12 @@ from rightreasons.analysis.calibration.temperature import apply_temperature, tem
 from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.auditing.page.plots import reliability_diagram
 from rightreasons.auditing.page.words import p_value, percent
+from rightreasons.auditing.questions.calibration.section import MARGIN
 from rightreasons.data.opening.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.bounds import MAX_PAGE_BINS
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_count, check_scores, is_ragged
 from rightreasons.widget import figure, table, tiles, typed_text, verdict
 
@@ -154,7 +156,7 @@ def opened(run: Predictions, settings: Settings, about: str) -> tuple[Settings, 
     classes = f"{len(names)} classes" if names else "rows of different lengths"
     if run.kind == "confidence":
         classes = "the confidence in given answers"
-    line = f'<p class="rr-small">{html.escape(about)} {len(run):,} items, {classes}.</p>'
+    line = f'<p class="rr-small">{html.escape(about)} {counted(len(run), "item")}, {classes}.</p>'
     return settings, line, view(run, settings)
 
 
@@ -205,9 +207,14 @@ def _null(shown: CalibrationResult) -> ConsistencyResult:
 
 def _verdict(result: CalibrationResult, null: ConsistencyResult, settings: Settings) -> tuple[str, str]:
     """Say in one sentence what the figures show; returns it and its tone."""
-    items = f"{result.n_items:,} items"
+    items = counted(result.n_items, "item")
     if null.p_value >= ALPHA:
-        return f"Nothing here shows miscalibration: the error is what chance gives in {items}.", "good"
+        words = f"Nothing here shows miscalibration: the error is what chance gives in {items}"
+        accuracy = _accuracy(result)
+        gap = max(result.mean_confidence - accuracy.low, accuracy.high - result.mean_confidence)
+        if gap >= MARGIN:
+            return f"{words}, but a gap of {MARGIN:.0%} is not ruled out by so few.", "neutral"
+        return f"{words}.", "good"
     beyond = f"beyond chance (p {p_value(null.p_value) if null.p_value < 0.001 else f'= {null.p_value:.3f}'})"
     if settings.kind not in ("top_label", "confidence"):
         return f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.", "warn"
@@ -261,13 +268,12 @@ def _rows(run: Predictions, rows: np.ndarray) -> tuple[Any, np.ndarray]:
 def _figures(
     result: CalibrationResult, null: ConsistencyResult, losses: tuple[float | None, float | None], settings: Settings
 ) -> str:
-    right = round(result.accuracy * result.n_items)
     name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
     brier = "in [0, 1]" if settings.kind == "confidence" else "in [0, 2]"
     entries = [
         (name, figure(result.ece), _between(result.interval)),
-        ("Accuracy", figure(result.accuracy), _between(wilson(right, result.n_items))),
-        ("Mean confidence", figure(result.mean_confidence), f"over {result.n_items:,} items"),
+        ("Accuracy", figure(result.accuracy), _between(_accuracy(result))),
+        ("Mean confidence", figure(result.mean_confidence), f"over {counted(result.n_items, 'item')}"),
         ("Log loss", figure(losses[0]), "nats" if losses[0] is not None else "infinite: a label has probability 0"),
         ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
         ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
@@ -285,6 +291,10 @@ def _figures(
     warning = f'<p class="rr-warning">{html.escape(result.warning)}</p>' if result.warning else ""
     head = verdict(*_verdict(result, null, settings))
     return f'{head}{tiles(entries)}{warning}<p class="rr-definition">{html.escape(" ".join(words))}</p>'
+
+
+def _accuracy(result: CalibrationResult) -> Interval:
+    return wilson(round(result.accuracy * result.n_items), result.n_items)
 
 
 def _p_value(null: ConsistencyResult) -> str:

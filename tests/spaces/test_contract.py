@@ -55,4 +55,6 @@ def test_front_matter_and_card(folder):
 
 def test_app_builds(folder, build):
     gradio = pytest.importorskip("gradio")
-    assert isinstance(build(f"spaces/{folder.name}"), gradio.Blocks)
+    demo = build(f"spaces/{folder.name}")
+    assert isinstance(demo, gradio.Blocks)
+    assert {handler.trigger_mode for handler in demo.fns.values()} <= {"always_last", "multiple"}

@@ -175,7 +175,7 @@ def test_confidence_in_given_answers(visit):
 
 
 BAD_FILES = (
-    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label; name them"),
+    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label; choose them under “Which columns are what?”."),
     ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
     (
         "c.csv",
@@ -200,7 +200,7 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
     path = tmp_path / "good.csv"
     path.write_text("p0,p1,label\n0.5,0.5,1\n")
     upload_in_tab(page, path)
-    expect(page.locator("#source")).to_contain_text("good.csv 1 items, 2 classes")
+    expect(page.locator("#source")).to_contain_text("good.csv 1 item, 2 classes")
     expect(page.locator("#diagram svg")).to_be_visible()
 
 

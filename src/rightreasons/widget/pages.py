@@ -17,7 +17,7 @@ from urllib.parse import quote
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES
 from rightreasons.foundations.validation import check_count
-from rightreasons.widget.elements import MISTAKES
+from rightreasons.widget.elements import MISTAKES, problem
 from rightreasons.widget.working import Step, work
 
 PRIVACY = "What you upload is deleted as soon as it is read, and what was read of it when you leave."
@@ -46,6 +46,11 @@ MAX_HUB_ID = 96
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
+_WHICH = "Which columns are what?"
+
+_OPTION = re.compile(r"[;:] name (it|them)(?: in their order)? with [`\w].*$", re.DOTALL)
+"""How readers end a sentence about columns, for those who call them by code or on the command line."""
+
 WAITING = 32
 """Visitors who may wait for one handler; further ones are turned away with a sentence."""
 
@@ -58,8 +63,8 @@ def public_page(title: str) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
     Its handlers are for the page alone, but for what `endpoint` serves; one that is called again while it works is
-    called once more afterwards, with what has changed. An upload that no handler has read is deleted
-    after ten minutes; what a session holds is dropped when its visitor leaves.
+    called once more afterwards, with what has changed. An upload that no handler has read is deleted after ten minutes;
+    what a session holds is dropped when its visitor leaves.
 
     Args:
         title: The title of the page.
@@ -339,7 +344,7 @@ class ColumnPicker:
         import gradio as gr
 
         with gr.Group(visible=False, elem_id="picker") as group:
-            gr.Markdown("**Which columns are what?** Choose, and the file is read again.")
+            gr.Markdown(f"**{_WHICH}** Choose, and the file is read again.")
             self.lists = [
                 gr.Dropdown([], label=label, multiselect=several, elem_id=f"picker-{number}")
                 for number, (label, several) in enumerate(fields.items())
@@ -347,6 +352,11 @@ class ColumnPicker:
             self.button = gr.Button("Read with these columns", size="sm", elem_id="picker-read")
         self.several = tuple(fields.values())
         self.outputs = [group, *self.lists]
+
+    @staticmethod
+    def told(error: Exception) -> str:
+        """Write an error of a reader: what it says of options, whose places are the lists."""
+        return problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
 
     def offer(self, columns: Sequence[str]) -> list[Any]:
         """Return the updates that show the lists with the columns of a file; without columns, they stay hidden."""
