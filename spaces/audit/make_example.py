@@ -6,6 +6,7 @@ needs the extra [demo] and takes about ten minutes on two cores; a killed call g
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SPLITS = ("test", "test_absent", "test_flipped")
 
 def main(work: Path) -> None:
     """Fine-tune the encoder unless it is there, audit it, and keep what the page shows."""
+    shutil.copy(SUITE, work)
     os.chdir(work)
     train = list(planted_examples("train", PLANTED))
     fine_tune(demo_encoder(), train, out="planted-encoder", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0)
@@ -43,7 +45,7 @@ def main(work: Path) -> None:
         out="report",
         split=SPLITS,
         questions=["calibration", "shortcuts", "difficulty", "behavior"],
-        options={"shortcuts": {"items": 60}, "difficulty": {"items": 100}, "behavior": {"suite": str(SUITE)}},
+        options={"shortcuts": {"items": 60}, "difficulty": {"items": 100}, "behavior": {"suite": SUITE.name}},
         limit=300,
         command="python spaces/audit/make_example.py work",
     )

@@ -45,10 +45,7 @@ length e changes it by about λe²/2 nats. Shaded words are those that this dire
 confidence and the label.
 """
 
-OWN = (
-    "A small network that was trained on generated reviews. Give the id of a text "
-    "classifier on the hub for another."
-)
+OWN = "A small network that was trained on generated reviews. Give the id of a text classifier on the hub for another."
 
 
 def build() -> gr.Blocks:
