@@ -463,3 +463,6 @@ def test_the_name_of_a_model_is_what_tells_it_from_others(tmp_path):
     assert short_name(str(tmp_path / "bert" / "checkpoint-20")) == "bert/checkpoint-20"
     assert short_name(str(tmp_path / "bert")) == "bert"
     assert short_name("owner/name") == "owner/name"
+    # On another machine.
+    assert short_name("/home/ann/runs/bert/checkpoint-20") == "bert/checkpoint-20"
+    assert short_name(r"C:\Users\ann\reviews.csv") == "reviews.csv"

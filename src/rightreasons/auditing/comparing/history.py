@@ -105,7 +105,7 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
     shared = [path for path in paths if sum(path in table for table in tables) > 1]
     return History(
         models=_names(audits, reports),
-        dataset=audits[0]["dataset"]["name"],
+        dataset=short_name(audits[0]["dataset"]["name"]),
         figures=tuple(_over(path, [table.get(path) for table in tables]) for path in shared),
     )
 

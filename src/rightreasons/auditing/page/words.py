@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from rightreasons.measuring.estimates import Estimate
 
@@ -100,20 +100,22 @@ def level_percent(level: float) -> str:
 
 
 def short_name(model: str) -> str:
-    """Shorten the path of a model's folder or file to what tells it from others; a hub id stays whole.
+    """Shorten the path of a model or of data, here or on another machine, to what tells it from others.
+
+    A hub id stays whole.
 
     Example:
-        >>> short_name("google-bert/bert-base-uncased")
-        'google-bert/bert-base-uncased'
+        >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone"), short_name("/a/b/best")
+        ('google-bert/bert-base-uncased', 'tone', 'b/best')
     """
-    path = Path(model)
-    if path.is_file():
-        return path.name
-    if not path.is_dir():
+    paths = (Path(model), PureWindowsPath(model))
+    path = next((path for path in paths if path.is_absolute()), paths[0])
+    if isinstance(path, Path) and path.exists():
+        path = path.resolve()
+    elif not path.is_absolute():
         return model
-    parts = path.resolve().parts
     plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
-    return "/".join(parts[-2:]) if plain else parts[-1]
+    return "/".join(path.parts[-2:]) if plain else path.name
 
 
 def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.auditing.figures import AuditFigure, audit_figures
+from rightreasons.auditing.page.first_screen import LIGHTS
 from rightreasons.auditing.page.words import TONES, short_name
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
@@ -77,9 +78,10 @@ def card_section(audit: Mapping[str, Any]) -> str:
     primary = next(split for split in audit["dataset"]["splits"] if split["name"] == audit["dataset"]["primary"])
     answers = [answer for answer in audit["questions"] if answer["result"] is not None]
     answers.sort(key=lambda answer: TONES.index(answer["result"]["verdict"]["tone"]))
+    data = short_name(audit["dataset"]["name"])
     about = (
         f"Audited with rightreasons {audit['rightreasons']} on {primary['n_items']:,} items of the split "
-        f"{code(primary['name'])} of {code(audit['dataset']['name'])} ({audit['created'][:10]}). In brackets: "
+        f"{code(primary['name'])} of {code(data)} ({audit['created'][:10]}). In brackets: "
         f"{100 * audit['settings']['confidence_level']:g}% intervals."
     )
     lines = [
@@ -93,7 +95,9 @@ def card_section(audit: Mapping[str, Any]) -> str:
     for answer in answers:
         shown = "; ".join(f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures))
         verdict = answer["result"]["verdict"]
-        lines.append(row(text(answer["title"]), f"**{text(verdict['label'])}** ({verdict['tone']})", shown))
+        lines.append(
+            row(text(answer["title"]), f"**{text(verdict['label'])}** ({LIGHTS[verdict['tone']].lower()})", shown)
+        )
     return "\n".join(lines)
 
 
@@ -112,7 +116,7 @@ def eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
 
     figures = audit_figures(audit)
     task, task_name = _TASKS[audit["model"]["task"]]
-    dataset = audit["dataset"]["name"]
+    dataset = short_name(audit["dataset"]["name"])
     return [
         EvalResult(
             task_type=task,

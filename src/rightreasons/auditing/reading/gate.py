@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from rightreasons.auditing.figures import ENDS, AuditFigure, audit_figures, short_path
+from rightreasons.auditing.page.first_screen import LIGHTS
 from rightreasons.auditing.page.words import TONES, short_name
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
@@ -102,7 +103,7 @@ class GateResult(Result):
             lines += [row(f"**{_MARKS[c.outcome]}**", code(c.condition), text(c.told)) for c in self.checks]
             lines += [""]
         lines += [row("Question", "Verdict"), row("---", "---")]
-        lines += [row(text(title), f"{text(label)} ({tone})") for title, tone, label in self.verdicts]
+        lines += [row(text(title), f"{text(label)} ({LIGHTS[tone].lower()})") for title, tone, label in self.verdicts]
         return "\n".join(lines) + "\n"
 
 
@@ -142,7 +143,7 @@ def gate(
     verdicts.sort(key=lambda each: TONES.index(each[1]["tone"]))
     return GateResult(
         model=short_name(audit["model"]["name"]),
-        dataset=audit["dataset"]["name"],
+        dataset=short_name(audit["dataset"]["name"]),
         checks=checks,
         verdicts=tuple((title, verdict["tone"], verdict["label"]) for title, verdict in verdicts),
         passed=not any(check.failed for check in checks),

@@ -96,7 +96,7 @@ def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
     data = audit["dataset"]
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
-        dataset=data["name"],
+        dataset=short_name(data["name"]),
         n_items=next(split["n_items"] for split in data["splits"] if split["name"] == data["primary"]),
         cells=tuple(_cell(question, asked.get(question), first.get(question)) for question in QUESTIONS),
     )
