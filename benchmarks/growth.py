@@ -102,10 +102,10 @@ def one(name: str, n: int, queue: multiprocessing.Queue) -> None:
     queue.put((*seconds, max(0.0, memory() - before)))
 
 
-def over_items(sizes: list[int]) -> dict[str, dict[int, tuple[float, float, float]]]:
+def over_items(sizes: list[int], names: list[str]) -> dict[str, dict[int, tuple[float, float, float]]]:
     context = multiprocessing.get_context("spawn")
     found: dict[str, dict[int, tuple[float, float, float]]] = {}
-    for name, n in itertools.product(KERNELS, sizes):
+    for name, n in itertools.product(names, sizes):
         queue = context.Queue()
         process = context.Process(target=one, args=(name, n, queue))
         process.start()
@@ -206,10 +206,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, nargs="*", default=[10**3, 10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--tokens", type=int, nargs="*", default=[16, 64, 256, 1024, 2048])
+    parser.add_argument("--only", help="kernels to measure, by a word of their names; the others are as in growth.json")
     parser.add_argument("--write", action="store_true", help="write tables and picture into benchmarks/")
     options = parser.parse_args()
     tokens = over_tokens(options.tokens) if options.tokens else {}
-    items = over_items(options.items)
+    names = [name for name in KERNELS if options.only is None or options.only in name]
+    measured = over_items(options.items, names)
+    kept = json.loads((HERE / "growth.json").read_text("utf-8"))["items"] if len(names) < len(KERNELS) else {}
+    earlier = {name: {int(n): tuple(row) for n, row in rows.items()} for name, rows in kept.items()}
+    items = {name: measured.get(name) or earlier[name] for name in KERNELS}
     told = tables(items, tokens)
     print(told)
     if options.write:

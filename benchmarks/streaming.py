@@ -108,7 +108,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=10)
     parser.add_argument("--csv-rows", type=int, default=1_000_000, help="rows of the csv file, read by Python's reader")
-    parser.add_argument("--cue-rows", type=int, default=1_000_000, help="rows of the one file of multiple choice")
     parser.add_argument("--only", nargs="*", choices=WHAT, default=list(WHAT), help="what to measure; all by default")
     parser.add_argument("--leave-out", default="", help="what not to measure, by a word of its name")
     parser.add_argument("--work", type=Path, default=Path("runs/streaming"))
@@ -118,7 +117,7 @@ def main() -> None:
         options.only = [name for name in options.only if options.leave_out not in name]
     folder = options.work / str(options.rows)
     kinds = {WHAT[name][0] for name in options.only}
-    write(folder, kinds, options.rows, options.files, {"csv": options.csv_rows, "cues": options.cue_rows})
+    write(folder, kinds, options.rows, options.files, {"csv": options.csv_rows})
     context = multiprocessing.get_context("spawn")
     figures = {}
     print("| what | rows | s | µs per row | peak MiB |\n|---|---:|---:|---:|---:|", flush=True)
