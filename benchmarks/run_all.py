@@ -30,7 +30,8 @@ COMMANDS = {
     "predict": "predict.py --items 400 --repeats 3",
     "decoders": "decoders.py --models llama,qwen3 --parts classes --texts 96 --repeats 1",
     "fim": "fim.py --data DATA --items 100 --repeats 2 --rows 2048",
-    "attribution": "attribution.py --data DATA --items 128 --nodes 10 --floor-nodes 10 --repeats 3 --reference-items 16",
+    "attribution": "attribution.py --data DATA --items 128 --nodes 10 --floor-nodes 10 --repeats 3 "
+    "--reference-items 16",
     "probes": "probes.py --data-dir DATA --items 12 --repeats 1",
     "prompts": "prompts.py --items 8 --repeats 1",
     "behavior": "behavior.py --data DATA --repeats 3",
