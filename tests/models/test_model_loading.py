@@ -262,3 +262,10 @@ class TestLoadedModels:
         assert model.config.to_dict() == before
         alone = [predict(classifier, [text], progress=False).logits[0] for text in texts]
         np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_weights_without_values_are_refused(classifier_folder):
+    classifier = load_classifier(classifier_folder)
+    classifier.model.classifier.to("meta")
+    with pytest.raises(ValueError, match=r"in memory, but classifier\.weight is on the meta device"):
+        as_classifier(classifier.model, classifier.tokenizer)

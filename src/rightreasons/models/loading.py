@@ -125,6 +125,7 @@ def as_classifier(
             raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
         called = name or getattr(config, "_name_or_path", "") or type(model).__name__
         _check_classes(config, called)
+        check_in_memory(model, called)
         check_vocabulary(model, tokenizer, called)
         names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
         classifier = Classifier(model, tokenizer, names, called)
@@ -391,6 +392,15 @@ def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
         raise ValueError(
             f"Expected a tokenizer of about {known:,} tokens, which {name} knows, but it has {own:,}: tokenizer and "
             "model do not belong together."
+        )
+
+
+def check_in_memory(model: torch.nn.Module, name: str) -> None:
+    """Refuse a model without the values of its weights, such as one that is offloaded."""
+    if empty := [key for key, weight in model.named_parameters() if weight.is_meta]:
+        raise ValueError(
+            f"Expected the weights of {name} in memory, but {empty[0]} is on the meta device, where it has no values: "
+            "open the model by from_pretrained, without offloading."
         )
 
 
