@@ -26,9 +26,6 @@ from rightreasons.training.tuning.finetune import Objective, fine_tune
 from rightreasons.training.watching.data_map_files import load_data_map
 from tiny_models import save_tiny_classifier, tiny_texts
 
-OLD = tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 23)
-TO_THE_BIT = pytest.mark.xfail(OLD, reason="not to the bit before transformers 5.23: CONTRIBUTING.md", strict=False)
-
 QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False}
 NAMES = ["negative", "positive"]
 
@@ -116,7 +113,6 @@ class Kill(transformers.TrainerCallback):
             raise KeyboardInterrupt
 
 
-@TO_THE_BIT
 def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tmp_path):
     # 6 steps per epoch; killed at step 10, after the checkpoint of step 8, in the middle of the second epoch.
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
@@ -162,7 +158,6 @@ def test_a_damaged_model_is_trained_again(encoder_folder, tmp_path):
     assert first.train_loss is not None
 
 
-@TO_THE_BIT
 @pytest.mark.parametrize("torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
 def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, trained_whole, tmp_path, torn):
     """Killed at step 10 of 18, with checkpoints at 4 and 8; that of step 8 is damaged."""
@@ -177,7 +172,6 @@ def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, train
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
-@TO_THE_BIT
 @pytest.mark.parametrize("kills", [(6,), (7, 13), (12, 14), (9, 17)])
 def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(encoder_folder, trained_whole, tmp_path, kills):
     """6 steps an epoch, and a checkpoint and an evaluation at the end of each: steps 6 and 12."""
@@ -189,7 +183,6 @@ def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(encoder_folder, 
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
-@TO_THE_BIT
 def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, tmp_path):
     class Signal(Kill):
         def on_step_end(self, args, state, control, **_):

@@ -403,7 +403,9 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
-            return LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
+            sampler = LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
+            self.add_callback(_TellEpoch(sampler))
+            return sampler
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
@@ -422,6 +424,16 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
+
+
+class _TellEpoch(transformers.TrainerCallback):  # type: ignore[misc]
+    """Tells the sampler the epoch, which older versions of accelerate do not where a run resumes within one."""
+
+    def __init__(self, sampler: LengthGroupedSampler) -> None:
+        self.sampler = sampler
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.sampler.set_epoch(int(state.epoch))
 
 
 class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]

@@ -33,7 +33,7 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the next epoch; Trainer does so at the start of each and when it resumes."""
+        """Set the next epoch, at the start of each and when a run resumes."""
         self.epoch = int(epoch)
 
     def __len__(self) -> int:
