@@ -50,6 +50,19 @@ def by_length(prompt, text):
     return -float(len(text)) - len(prompt) / 100
 
 
+def test_an_item_with_an_empty_answer_is_named_and_the_others_are_asked():
+    engine = Told(by_length)
+    scores = Prompted(Prompt(), engine).choose(
+        ["Why?", "How?"], [["", "no"], ["to", "no"]], ids=["a", "b"], labels=[1, 0]
+    )
+    assert (scores.ids, scores.labels.tolist(), [request.name for request in engine.asked]) == (("b",), [0], ["b"])
+    assert scores.failures == {"a": "Expected answers with words, but answer 0 of item 'a' is ' '."}
+    with pytest.raises(ValueError, match="answer 1 of item '0' is"):
+        Prompted(Prompt(), engine).choose(["Why?"], [["no", " "]])
+    with pytest.raises(ValueError, match="at least two labels to choose from, but the data has 1, 'good'"):
+        Prompted(Prompt(), engine, ["good"])
+
+
 def test_the_likelihoods_of_choices():
     engine = Told(by_length)
     prompts, choices = ["Why?", "", "Why?"], [["to eat", "to"], ["a b c", "x", "yy"], ["to", "no"]]

@@ -83,6 +83,11 @@ class Prompted:
         examples: Examples | None = None,
         seed: int = 0,
     ) -> None:
+        if label_names is not None and len(label_names) < 2:
+            raise ValueError(
+                f"Expected at least two labels to choose from, but the data has {len(label_names)}"
+                f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all."
+            )
         self.prompt = prompt
         self.engine = engine
         self.name = engine.name
@@ -258,14 +263,20 @@ class Prompted:
         requests = [asked.request(item, self.shots(item)) for item in items]
         if self._example is None and requests:
             self._example = requests[0]
-        if asked.scoring == "generated":
-            rows, failures, truncated, way = self._generated(items, requests, progress=progress, out=out)
-        else:
-            rows, failures, truncated, way = self._likely(items, requests, progress=progress, out=out)
+        ask = self._generated if asked.scoring == "generated" else self._likely
+        empty = {} if asked.scoring == "generated" else _empty_answers(requests)
+        places = [place for place, item in enumerate(items) if item.id not in empty]
+        if empty and not places:
+            raise ValueError(next(iter(empty.values())))
+        rows, failures, truncated, way = ask(
+            [items[place] for place in places], [requests[place] for place in places], progress=progress, out=out
+        )
         self._way = way
+        row_of = dict(zip(places, rows, strict=True))
+        failures = failures | empty
         able = [place for place, item in enumerate(items) if item.id not in failures]
         logits = Ragged.of(
-            np.concatenate([rows[place] for place in able]) if able else np.empty(0), [len(rows[n]) for n in able]
+            np.concatenate([row_of[place] for place in able]) if able else np.empty(0), [len(row_of[n]) for n in able]
         )
         return Scores(
             tuple(items[place].id for place in able),
@@ -362,6 +373,16 @@ class Prompted:
         if found.unfinished:
             rate += f", and {found.unfinished} reach the bound of {prompt.max_new_tokens} tokens"
         return rows, failures, found.truncated, "; ".join(filter(None, [found.way, rate]))
+
+
+def _empty_answers(requests: Sequence[Request]) -> dict[str, str]:
+    """Return why some items cannot be scored: an answer without words has no likelihood."""
+    return {
+        one.name: f"Expected answers with words, but answer {place} of item {one.name!r} is {text!r}."
+        for one in requests
+        for place, text in enumerate(one.continuations)
+        if not text.strip()
+    }
 
 
 class _Distinct:
