@@ -218,3 +218,22 @@ def test_language_models():
     changes = [row for row in rows if row[0] == "template on, off" and row[1].startswith("0")]
     (clear,) = [row for row in changes if float(row[3]) < 0.05]
     assert (len(changes), clear[1], round(100 * float(clear[2].split()[0]))) == (20, "0, words, mean", -18)
+    # With four examples: the ways that were asked, and the same ways without.
+    cells = results("language_models")
+    pairs = [(name, key.replace("/4/", "/0/"), key) for name, own in cells.items() for key in own if "/4/" in key]
+
+    def favorite(name, key):
+        picks = np.array([np.argmax(row) for row in cells[name][key]["scores"]])
+        return np.bincount(picks).max() / len(picks)
+
+    counts = [sum(favorite(name, key[place]) >= 0.9 for name, *key in pairs) for place in (0, 1)]
+    n_sure = sum(int(row[3]) for row in rows if len(row) == 6 and row[1] == "4" and row[2] == sure)
+    assert (
+        f"left in {counts[1]} of {len(pairs)} ways, where the same ways without examples have it in {counts[0]};"
+        in page
+    )
+    assert f"(p > 0.05 in {len(pairs)} comparisons), and it is shown to be too sure of itself in {n_sure}." in page
+    letters = [f"{favorite(name, f'chat/{n}/letters/sum'):.0%}" for name in ("sst2", "socialiqa") for n in (0, 4)]
+    assert "from {} to {} of the items on SST-2, and from {} to {} on SocialIQA".format(*letters) in page
+    tested = [row for row in rows if row[0] == "4 examples, none"]
+    assert (len(tested), min(float(row[3]) for row in tested) > 0.05) == (len(pairs), True)

@@ -196,7 +196,8 @@ def test_the_first_screen_has_the_worst_finding_first():
     [
         (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.6}),
         (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.6, "dot": 99.2}),
-        (headline(-0.2, -0.3, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.0}),
+        (headline(0.01, -0.1, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.6}),
+        (headline(-0.2, -0.3, 0.1), None),
         (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.6, "dot": 24.6}),
         (headline(None, None, None, no_interval="undefined"), None),
         (headline(0.25, 0.2, 0.5, unit="nats"), None),

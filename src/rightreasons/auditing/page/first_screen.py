@@ -150,7 +150,7 @@ def _bar(figure: Headline | None) -> dict[str, float] | None:
     value = figure.estimate.value
     low, high = figure.estimate.low, figure.estimate.high
     low, high = (value if low is None else low), (value if high is None else high)
-    if min(value, low) < -1 or max(value, high) > 1:
+    if value < 0 or low < -1 or max(value, high) > 1:  # a difference that is negative has no place on this scale
         return None
     low, high, value = (100 * max(each, 0.0) for each in (low, high, value))
     return {
