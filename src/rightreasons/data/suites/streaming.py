@@ -23,7 +23,7 @@ class SuiteStream:
 
     Attributes:
         outline: The suite with a few cases of each functionality, among them those with the highest label and with a
-            text for a label: what its labels are can be told of it as of the whole.
+            text for a label, so that it has the labels of the whole.
         n_cases: The number of cases of the whole.
         n_examples: The number of examples.
         path: The file.
