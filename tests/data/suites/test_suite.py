@@ -290,7 +290,7 @@ def test_hatecheck_form(tmp_path):
     assert [f.functionality_class for f in suite.functionalities] == ["derog", "ident"]
     assert suite.to_dataset()["label"][:] == [1, 0]
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="functionality, test_case, label_gold is missing"):
+    with pytest.raises(ValueError, match="but it lacks functionality, test_case, label_gold"):
         read_hatecheck(path)
     path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,x,maybe\n")
     with pytest.raises(ValueError, match="row 2 has 'maybe'"):

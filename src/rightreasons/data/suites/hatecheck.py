@@ -44,7 +44,7 @@ def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> 
         csv.field_size_limit(limit)
     missing = [column for column in COLUMNS if column not in columns]
     if missing:
-        raise ValueError(f"Expected the columns {', '.join(COLUMNS)} in {path}, but {', '.join(missing)} is missing.")
+        raise ValueError(f"Expected the columns {', '.join(COLUMNS)} in {path}, but it lacks {', '.join(missing)}.")
     if not rows:
         raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
     words = (rows[0]["label_gold"] or "").strip() in LABEL_NAMES
