@@ -206,14 +206,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, nargs="*", default=[10**3, 10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--tokens", type=int, nargs="*", default=[16, 64, 256, 1024, 2048])
-    parser.add_argument("--only", help="kernels to measure, by a word of their names; the others are as in growth.json")
+    parser.add_argument("--only", help="kernels to measure, by a word of their names; growth.json has others")
     parser.add_argument("--write", action="store_true", help="write tables and picture into benchmarks/")
     options = parser.parse_args()
-    tokens = over_tokens(options.tokens) if options.tokens else {}
+    known = json.loads((HERE / "growth.json").read_text("utf-8"))
+    earlier_tokens = {name: {int(n): s for n, s in row.items()} for name, row in known["tokens"].items()}
+    tokens = over_tokens(options.tokens) if options.tokens else earlier_tokens
     names = [name for name in KERNELS if options.only is None or options.only in name]
     measured = over_items(options.items, names)
-    kept = json.loads((HERE / "growth.json").read_text("utf-8"))["items"] if len(names) < len(KERNELS) else {}
-    earlier = {name: {int(n): tuple(row) for n, row in rows.items()} for name, rows in kept.items()}
+    earlier = {name: {int(n): tuple(row) for n, row in rows.items()} for name, rows in known["items"].items()}
     items = {name: measured.get(name) or earlier[name] for name in KERNELS}
     told = tables(items, tokens)
     print(told)

@@ -30,7 +30,7 @@ _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
 _NGRAM_SIZE = {"bigram": 2, "trigram": 3}
-_SLOT_BITS = 20
+_FEWEST_BITS, _MOST_BITS = 12, 20
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio, made odd: its products spread keys over all slots (Knuth, TAOCP 3, 6.4)."""
 
@@ -92,7 +92,7 @@ class CueReader:
             self._prompts = validation.check_texts(prompts, "prompts", allow_empty=True)
             validation.check_same_length(data=self._items, prompts=self._prompts)
         self.n_choices = np.fromiter(map(len, self._items), dtype=np.int64, count=len(self._items))
-        self._vocabulary = _Vocabulary(tokenizer)
+        self._vocabulary = _Vocabulary(tokenizer, int(self.n_choices.sum()))
 
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         for start in range(0, len(self._items), BATCH):
@@ -130,13 +130,14 @@ def check_features(features: object) -> tuple[str, ...]:
 class _Vocabulary:
     """Gives each token and each cue a number, in the order in which they come."""
 
-    def __init__(self, tokenizer: Tokenizer | None) -> None:
+    def __init__(self, tokenizer: Tokenizer | None, n_texts: int) -> None:
         self._tokenizer = None if tokenizer is words else tokenizer
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
         # The numbers of keys, of one or two numbers, that were read before; a word displaces another of the same slot.
-        self._slot_keys = [np.zeros((width, 1 << _SLOT_BITS), dtype=np.uint64) for width in (1, 2)]
-        self._slot_numbers = [np.zeros(1 << _SLOT_BITS, dtype=np.int64) for _ in (1, 2)]
+        self._bits = min(max((2 * n_texts).bit_length(), _FEWEST_BITS), _MOST_BITS)
+        self._slot_keys = [np.zeros((width, 1 << self._bits), dtype=np.uint64) for width in (1, 2)]
+        self._slot_numbers = [np.zeros(1 << self._bits, dtype=np.int64) for _ in (1, 2)]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -178,7 +179,7 @@ class _Vocabulary:
         mixed = columns[0] * _GOLDEN
         for column in columns[1:]:
             mixed = (mixed ^ column) * _GOLDEN
-        slots = (mixed >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
+        slots = (mixed >> np.uint64(64 - self._bits)).view(np.int64)
         numbers: NDArray[np.int64] = slot_numbers.take(slots)
         differs = slot_keys[0].take(slots) != columns[0]
         for known, column in zip(slot_keys[1:], columns[1:], strict=True):
