@@ -267,4 +267,4 @@ def _draw(axes: Any, models: Columns, sizes: Mapping[int, Columns], part: Mappin
     axes[2].set_xlabel("items")
     axes[2].set_ylim(-0.02, 1.02)
     axes[2].set_title("share of the models", fontsize=10)
-    axes[2].legend(fontsize=8, loc="center left")
+    axes[2].legend(fontsize=8, loc=(0.02, 0.6))

@@ -182,6 +182,31 @@ def test_operating_curve():
     assert f"the insertion in {total[3]} %" in page
     planted, named = re.findall(r"and name both: (\d\.\d+) and (\d\.\d+)", table[-1])[0]
     assert f"causal excess of {planted} and other named words {named} in the" in quoted
+    run = results("operating_curve")
+    models, tones = run["models"], {size: part["tone"] for size, part in run["sizes"].items()}
+    words = {"lexical", "function", "punctuation"}
+    rows = range(len(models["kind"]))
+    follow = {row for row in rows if models["decided"][row] >= 0.1}
+    of_words = [row for row in follow if models["kind"][row] in words]
+    others = [row for row in follow if models["kind"][row] not in words]
+    controls = [row for row in rows if models["strength"][row] == 0.5 and row not in follow]
+    telling = [row for row in of_words if models["strength"][row] < 1]
+
+    def red(some, size="300"):
+        return sum(tones[size][row] == "bad" for row in some)
+
+    said = " ".join(quoted.split())
+    assert f"None of the {len(controls)} controls is red at any size" in said
+    assert sum(red(controls, size) for size in tones) == 0
+    followers = f"{100 * red(of_words) / len(of_words):.0f} % are red with 300 items, "
+    assert f"{followers}{100 * red(of_words, '100') / len(of_words):.0f} % with 100 and none with 50" in said
+    assert red(of_words, "50") == red(set(of_words) - set(telling)) == red(others) == 0
+    assert f"it is {red(telling)} of {len(telling)}, or {100 * red(telling) / len(telling):.0f} %" in said
+    green = [row for row in rows if tones["300"][row] == "good"]
+    assert set(green) <= set(others)
+    assert (
+        f"{['No', 'One', 'Two', 'Three', 'Four'][len(green)]} of the {len(others)} models that follow a bigram" in said
+    )
 
 
 def test_language_models():

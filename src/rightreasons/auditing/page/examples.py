@@ -36,6 +36,8 @@ def example_of(
     label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
     if context.stored is not None and context.answers_once:  # of its answers, it is known which are right
         label, prediction = (str(split.data[item].get(name, "")) for name in ("target", "answer"))
+    elif context.task == "confidence":  # an answer is right or wrong, and has no label beside that
+        label = ""
     return Example(
         id=split.ids[item],
         text=text,
