@@ -49,6 +49,22 @@ def test_figures_are_about_the_shared_items(columns):
     assert set(measured.groups["long"][1]["said"]) == {"accuracy", "mean_confidence", "confidence_gap", "ece"}
 
 
+def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, columns):
+    silent = {**columns, "confidence_true": [None] * 120}
+    few = Resampling(resamples=50)
+    measured = measure_confidence(read_confidence(silent), resampling=few)
+    alone = measure_confidence(read_confidence(columns), resampling=few)
+    assert [(one.name, one.n_confident) for one in measured.sources] == [("p", 120), ("said", 105), ("true", 0)]
+    assert measured.sources[2].figures == {}
+    assert (measured.sources[:2], measured.pairs, measured.n_shared) == (alone.sources, alone.pairs, 105)
+    (tmp_path / "said.json").write_text(
+        json.dumps([dict(zip(silent, row, strict=True)) for row in zip(*silent.values(), strict=True)])
+    )
+    code, out, _ = run(capsys, "confidence", tmp_path / "said.json", "--n-resamples", 50)
+    assert code == 0
+    assert "true: 0 of 120 answers have a confidence (0.0%): not compared" in out
+
+
 def test_nothing_in_common():
     table = read_confidence({"confidence_p": [0.5, None], "confidence_said": [None, 0.5], "correct": [1, 0]})
     with pytest.raises(ValueError, match="there is none: 1 of p, 1 of said"):

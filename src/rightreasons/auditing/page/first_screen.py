@@ -12,7 +12,7 @@ from rightreasons.auditing.page.words import TONES
 if TYPE_CHECKING:
     from rightreasons.auditing.page.report import Outcome
 
-LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "Cannot tell", "good": "No problem found"}
+LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "good": "No problem found"}
 """What the tones of a verdict say."""
 
 MOST_ACTIONS = 2

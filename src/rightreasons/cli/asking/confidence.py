@@ -143,16 +143,19 @@ def show(measured: ConfidenceMeasurement) -> None:
     from rightreasons.cli._shared.show import figure_cell, p_value
     from rightreasons.measuring.calibration import FIGURES
 
-    n_sources = len(measured.sources)
-    if n_sources > 1:
+    compared = [one for one in measured.sources if one.figures]
+    if len(compared) > 1:
         typer.echo(f"Figures are about the {measured.n_shared:,} items that have a confidence from each source.")
     for one in measured.sources:
         if one.n_confident < one.n_answered:
             share = 0.0 if one.confident is None else one.confident.value or 0.0
-            typer.echo(f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%})")
-    width = max(len(one.name) for one in measured.sources) + 2
+            told = "" if one.figures else ": not compared"
+            typer.echo(
+                f"{one.name}: {one.n_confident:,} of {one.n_answered:,} answers have a confidence ({share:.1%}){told}"
+            )
+    width = max(len(one.name) for one in compared) + 2
     typer.echo(f"\n{'':<{width}}" + "".join(f"{_short(FIGURES[key].name):>24}" for key in COLUMNS))
-    for one in measured.sources:
+    for one in compared:
         typer.echo(f"{one.name:<{width}}" + "".join(f"{figure_cell(one.figures[key]):>24}" for key in COLUMNS))
     for pair in measured.pairs:
         typer.echo(f"\n{pair.first} - {pair.second}:")

@@ -36,7 +36,8 @@ class SourceFigures(Result):
         n_answered: Items to which it gave an answer.
         n_confident: Items for which it gave a confidence too.
         confident: Share of its answers with a confidence: of verbalized confidence, the share that could be parsed.
-        figures: Figures of the items that every source has, by their keys in `FIGURES`.
+        figures: Figures of the items that every compared source has, by their keys in `FIGURES`; {} of a source
+            without any confidence, which is not compared.
     """
 
     name: str
@@ -52,7 +53,7 @@ class ConfidenceMeasurement(Result):
 
     Attributes:
         n_items: Items that any source has.
-        n_shared: Items for which every source has an answer and a confidence; all figures are about these.
+        n_shared: Items for which every compared source has an answer and a confidence; all figures are about these.
         n_bins: Number of bins of the binned figures.
         sources: The sources.
         pairs: How each two of them differ.
@@ -104,7 +105,7 @@ def measure_confidence(
         `rightreasons.analysis.compare_confidence`.
 
     Raises:
-        ValueError: If no item has a confidence from every source.
+        ValueError: If no item has a confidence from every source that has some.
 
     Example:
         >>> from rightreasons.data import read_confidence
@@ -118,11 +119,13 @@ def measure_confidence(
     """
     answered = {name: table.correct[name] >= 0 for name in table.confidence}
     confident = {name: answered[name] & np.isfinite(values) for name, values in table.confidence.items()}
-    rows = np.flatnonzero(np.logical_and.reduce(list(confident.values())))
+    # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
+    compared_sources = [name for name, mask in confident.items() if mask.any()]
+    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared_sources or confident]))
     if not len(rows):
         counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
         raise ValueError(f"Expected items that have a confidence from every source, but there is none: {counts}.")
-    confidences = {name: values[rows] for name, values in table.confidence.items()}
+    confidences = {name: table.confidence[name][rows] for name in compared_sources}
     correct = {name: table.correct[name][rows] for name in confidences}
     compared = compare_confidence(confidences, correct, n_bins=options.n_bins, resampling=resampling)
 
@@ -143,9 +146,9 @@ def measure_confidence(
                 n_answered=int(answered[name].sum()),
                 n_confident=int(confident[name].sum()),
                 confident=share(int(confident[name].sum()), int(answered[name].sum()), resampling),
-                figures=figures(name, every),
+                figures=figures(name, every) if name in confidences else {},
             )
-            for name in confidences
+            for name in table.confidence
         ),
         pairs=compared.pairs,
         groups={

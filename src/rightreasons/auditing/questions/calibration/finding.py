@@ -22,14 +22,24 @@ def finding(
     measured: CalibrationMeasurement,
     figures: Mapping[str, Headline],
     compared: Compared,
+    *,
+    shown: bool,
 ) -> Finding:
-    """Say how often the model is right and how sure it is, where the two are furthest apart."""
+    """Say how often the model is right and how sure it is, where the two are furthest apart.
+
+    Args:
+        context: The audit.
+        measured: Calibration on the primary split.
+        figures: Its figures.
+        compared: Accuracy and mean confidence on the other splits.
+        shown: Whether the verdict shows a difference of the two: without, how far they are apart says nothing.
+    """
     split, n_items = context.primary.name, len(measured.items)
     right, sure, gap = (figures[key].estimate.value or 0.0 for key in ("accuracy", "mean_confidence", "confidence_gap"))
     worst = worst_split(split, compared)
     if worst is not None:
         return _on_another_split(context, right, compared, worst)
-    apart = abs(gap) >= 0.005
+    apart = shown and abs(gap) >= 0.005
     too = "too sure" if gap > 0 else "not sure enough"
     claim = f"gets {percent(right)} of “{split}” right and is {percent(sure)} sure on average"
     claim += f": {too} by {100 * abs(gap):.1f} points" if apart else ""

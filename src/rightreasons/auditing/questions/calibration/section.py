@@ -119,8 +119,9 @@ class Calibration:
             parts.append(votes_part(context, votes))
         if asked is not None:
             parts.append(elicited.elicited_part(context, asked))
+        verdict = _verdict(split, measured, figures, compared)
         return p.SectionResult(
-            verdict=_verdict(split, measured, figures, compared),
+            verdict=verdict,
             headlines=_glance(context, figures, compared),
             parts=tuple(parts),
             limits=_limits(context, len(measured.items)),
@@ -136,7 +137,7 @@ class Calibration:
                     name: {key: estimates[key].to_dict() for key in COMPARED} for name, estimates in compared.items()
                 },
             },
-            finding=finding(context, measured, figures, compared),
+            finding=finding(context, measured, figures, compared, shown=verdict.tone in ("bad", "warn")),
         )
 
 

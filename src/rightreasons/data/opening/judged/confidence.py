@@ -184,6 +184,10 @@ class _Part:
                     _confidences(columns[name], name, where),
                     right.tolist(),
                 )
+            if all(np.isnan(values).all() for values, _ in read.values()):
+                raise ValueError(
+                    f"Expected the confidence in each answer in {listed(names)} of {where}, but no row has one."
+                )
             used = f"confidence: {listed(names)}; {used}"
         else:
             likeliest, hits, used = _top_label(columns, where, options)
@@ -220,10 +224,7 @@ def _confidences(column: Column, name: str, where: str) -> list[float]:
             f"Expected the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where}, but row "
             f"{odd} holds {str(column[odd])[:40]!r}."
         )
-    read = [value for value in values if value is not None]
-    if np.isnan(read).all():
-        raise ValueError(f"Expected the confidence in each answer in column {name!r} of {where}, but no row has one.")
-    return read
+    return [value for value in values if value is not None]
 
 
 def _number(value: Any) -> float | None:
