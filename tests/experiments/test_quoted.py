@@ -78,6 +78,20 @@ def test_paradox_across_models():
         quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
     quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
     assert numbers(page.partition("**Four models cannot tell.**")[2].partition("The first has")[0]) == quoted
+    runs = json.loads((folder / "across_models.json").read_text("utf-8"))["runs"]
+
+    def model_of(task, key, choose):
+        return choose(runs[task], key=lambda model: np.mean([seed[key] for seed in runs[task][model].values()]))
+
+    cnn = [
+        sum(model_of(task, key, choose) == "cnn" for task in runs)
+        for key, choose in (("shortcut_rate", max), ("ece", min), ("excess", min))
+    ]
+    counts = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
+    said = " ".join(page.split())
+    most, calibrated, least = (counts[count] for count in cnn)
+    assert f"shortcut rate on {most} of eight sets and is the best calibrated model on {calibrated}, " in said
+    assert f"rests on giveaway words least on {least} sets" in said
 
 
 def test_fim():
