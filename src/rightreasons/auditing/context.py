@@ -153,6 +153,8 @@ class AuditContext:
         data_dir: A folder of local copies of known data.
         progress: Whether to show progress bars.
         fail_fast: Whether an item that the model cannot score is an error; if not, it is left out.
+        command: The command that audits the same model and data in the same way, without questions; "" where one of
+            them is an object.
     """
 
     def __init__(
@@ -171,6 +173,7 @@ class AuditContext:
         data_dir: str | None = None,
         progress: bool = True,
         fail_fast: bool = False,
+        command: str = "",
     ) -> None:
         self.source = classifier
         self.dataset_name = dataset_name
@@ -186,6 +189,7 @@ class AuditContext:
         self.data_dir = data_dir
         self.progress = progress
         self.fail_fast = fail_fast
+        self.command = command
         self.model_fingerprint, self._tokenizer_fingerprint = _fingerprints_of(classifier)
         self._splits = {split.name: split for split in (*splits, *([validation] if validation else []))}
         self._suite: Suite | None = None

@@ -175,7 +175,8 @@ def audit(
         data, classifier = open_asked(model, dataset, given, prompt, server, require_labels=needs_labels)
         splits = choose_splits(data, given.split, name)
         spare = next((s for s in VALIDATION_SPLITS if s in data and s not in splits and len(data[s])), None)
-    how: dict[str, Any] = {"out": folder, "progress": progress, "fail_fast": given.fail_fast}
+    again = audit_command(model, dataset, given, None, {}, stored, prompt, server)
+    how: dict[str, Any] = {"out": folder, "progress": progress, "fail_fast": given.fail_fast, "command": again}
     context = _context(classifier, name, data, splits, spare, given, **how)
     if tell is not None and _is_main():
         for line in (*_labels_told(context), *_padding_told(classifier)):

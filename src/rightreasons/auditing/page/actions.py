@@ -8,9 +8,21 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.parts import Action
 
 
-def ask(context: AuditContext, question: str, *options: str) -> str:
-    """Return the command that asks one question of the audited model and data again, with further options."""
-    return shlex.join(["rightreasons", question, context.model_name, context.dataset_name, *options])
+def ask(context: AuditContext, question: str, *, all_items: bool = False, **options: str) -> str:
+    """Return the command that asks one question again as the audit did, with further options of the question.
+
+    Args:
+        context: The audit.
+        question: The question.
+        all_items: Whether to leave out the limit of the audit.
+        **options: Options of the question.
+    """
+    command = shlex.split(context.command) or ["rightreasons", "audit", context.model_name, context.dataset_name]
+    if all_items and "--limit" in command:
+        limit = command.index("--limit")
+        del command[limit : limit + 2]
+    flags = [word for name, value in options.items() for word in (f"--{question}-{name.replace('_', '-')}", value)]
+    return shlex.join([*command, "--questions", question, *flags])
 
 
 def gate(condition: str, what: str) -> Action:

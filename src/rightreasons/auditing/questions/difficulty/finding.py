@@ -23,7 +23,7 @@ def finding(
     read = Action("Read the most fragile items, and the words that move them.", link="#difficulty")
     rank = Action(
         "Rank all items, and label or augment the most fragile ones first.",
-        ask(context, "difficulty", "--items", "1000", "--top", "50"),
+        ask(context, "difficulty", all_items=True, items="1000"),
     )
     tested = (0, 0) if flips is None else flips.n_flipped(hard=True, kinds=flips.kept)
     if flips is not None and tested[1]:

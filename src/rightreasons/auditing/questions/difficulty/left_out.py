@@ -73,7 +73,7 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
             figure="flipped_by_one_word",
             actions=(
                 p.Action("Read the items that one word decides, and whether it should.", link="#difficulty"),
-                p.Action("Rank more items.", ask(context, "difficulty", "--items", "500", "--top", "50")),
+                p.Action("Rank more items.", ask(context, "difficulty", all_items=True, items="500")),
             ),
         ),
     )

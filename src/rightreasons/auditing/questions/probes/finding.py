@@ -19,7 +19,7 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     test = None if probe is None else figures.prior_bias[probe].pseudo_correct
     actions = (
         Action("Read the items that it answers without the question: do the choices give them away?", link="#probes"),
-        Action("See which cues the choices hold.", ask(context, "audit", "--questions", "cues")),
+        Action("See which cues the choices hold.", ask(context, "cues")),
         gate("probes.verdict == bad", "the model is biased and paralyzed"),
     )
     if orders is not None and "order" in verdict.label:

@@ -32,7 +32,7 @@ def finding(
     null, n_items = measured.reliance.null["frequency"], measured.reliance.n_items
     actions = (
         Action(f"Read the words: are {named} reasons for the label?", link="#shortcuts"),
-        Action("Test the words that you suspect yourself.", ask(context, "shortcuts", "--words", "WORD,WORD")),
+        Action("Test the words that you suspect yourself.", ask(context, "shortcuts", words="WORD,WORD")),
         compare(
             "If they are no reasons: take them out of the training texts or let every label have the same share of "
             "them; fine-tune again, audit, and compare."
