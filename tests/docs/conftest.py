@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from rightreasons.data import Suite, mft
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
 
@@ -22,6 +23,8 @@ def world(tmp_path_factory):
         rows = csv.writer(file)
         rows.writerow(["review", "stars"])
         rows.writerows(zip(texts, (("negative", "positive")[label] for label in labels), strict=True))
+    praise = mft("praise", "Vocabulary", texts[:3], label=1)
+    Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(folder / "my_suite.jsonl")
     with folder.joinpath("answers.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["item", "source", "confidence", "correct"])

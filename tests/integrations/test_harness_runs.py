@@ -1,5 +1,6 @@
 """Tasks that we write, run by the real lm-evaluation-harness and inspect_ai: their logs have a direct run's figures."""
 
+import importlib
 import itertools
 import json
 from pathlib import Path
@@ -113,13 +114,19 @@ ONE_WAY = {"options": {"probes": {"templates": False}}}
 """What an exported task asks of probes: one way to ask."""
 
 
-def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path):
+def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
     words = ("--parts", "items,distractors,orders", "--style", "letters", "--limit", "10")
     log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path)
     direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE, **ONE_WAY)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
     assert again["sees_choices_together"]
+    pytest.importorskip("gradio")
+    for name in ("confusion_probes", "reliability_explorer"):
+        monkeypatch.syspath_prepend(Path(__file__).parents[2] / "spaces" / name)
+    page = importlib.import_module("probe_view").of_a_log(log)
+    assert "Same answer in every order" in page
+    assert len(importlib.import_module("reliability_view").open_file(log).references) > 10
 
 
 def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path):
