@@ -18,7 +18,7 @@ import rightreasons.measuring
 import rightreasons.training
 from rightreasons.analysis import intervals
 from rightreasons.analysis.intervals import Interval
-from rightreasons.auditing import comparison
+from rightreasons.auditing.comparing import comparison, history, paired
 from rightreasons.measuring.estimates import Estimate
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +95,7 @@ def named_functions(module):
 
 def above():
     """Return the functions above `analysis`, and those of its common tests, that give a p-value or an interval."""
-    modules = [intervals, comparison]
+    modules = [intervals, comparison, history, paired]
     for package in (rightreasons.measuring, rightreasons.training):
         found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         modules += [importlib.import_module(one.name) for one in found]

@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
 
+from rightreasons.auditing.comparing.history import change_of
 from rightreasons.measuring.calibration import (
     TESTED,
     JudgedItems,
@@ -55,6 +56,17 @@ def sure(rng: np.random.Generator, seed: int) -> Outcome:
     items = JudgedItems.of(np.log(probabilities), np.where(right, 0, 1))
     found = measure_figures(items, tuple(_SURE), resampling=few(seed))
     return {key: ends(estimate, _SURE[key]) for key, estimate in found.items()}
+
+
+def changed(rng: np.random.Generator, seed: int) -> Outcome:
+    first, last = (share(int(rng.binomial(n, p)), n, few(seed)) for n, p in ((40, 0.7), (60, 0.85)))
+    return {"": ends(change_of(first, last), 0.15)}
+
+
+def changed_on_shared_items(rng: np.random.Generator, seed: int) -> Outcome:
+    hard = rng.random(80) < 0.1
+    wrong = [hard | (rng.random(80) < 1 - 0.8 / 0.9) for _ in range(2)]
+    return {"": ends(change_of(*(share(int((~each).sum()), 80, few(seed)) for each in wrong)), 0.0)}
 
 
 def by_class(rng: np.random.Generator, seed: int) -> Outcome:
@@ -187,6 +199,13 @@ SCENARIOS = (
         conservative=True,
     ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
+    Scenario("change_of", "the shares of right answers of two reports, 70 % of 40 and 85 % of 60 other items", changed),
+    Scenario(
+        "change_of",
+        "the same items in both reports, 80 % right, half of the errors in common",
+        changed_on_shared_items,
+        conservative=True,
+    ),
     Scenario("measure_risk", "the surer half of 150 items", risk),
     Scenario("measure_cue", "a cue that decides four of ten, 90 items", planted),
     Scenario(
@@ -210,6 +229,8 @@ HANDED_ON = {
             "Classes.pass_rates",
             "Kind.pass_rates",
             "Spans.pass_rates",
+            "ask",
+            "behavior_stream",
             "measure_behavior",
             "measure_reading",
             "score_stored",
@@ -248,6 +269,8 @@ HANDED_ON = {
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),
+    **dict.fromkeys(("history", "History.better_at"), ("change_of",)),
+    "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     "estimate_of": ("share", "mean"),
     "quantile_interval": ("bootstrap",),
