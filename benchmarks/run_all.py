@@ -72,7 +72,8 @@ def run(name: str, data: str | None) -> str:
         return f"stopped after {LIMIT} s"
     if name not in OWN and done.stdout.strip():
         text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
-        write_block(RESULTS, name, f"`python benchmarks/{command}`\n\n```text\n{text}\n```")
+        shown = text if text.startswith("| ") else f"```text\n{text}\n```"
+        write_block(RESULTS, name, f"`python benchmarks/{command}`\n\n{shown}")
     return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
 
 
