@@ -269,7 +269,7 @@ HANDED_ON = {
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),
-    **dict.fromkeys(("history", "History.better_at"), ("change_of",)),
+    **dict.fromkeys(("history", "history_of", "History.better_at"), ("change_of",)),
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
     "estimate_of": ("share", "mean"),

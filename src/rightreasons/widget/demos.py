@@ -119,11 +119,7 @@ def module_demo(
 
         compute.is_endpoint = True  # type: ignore[attr-defined]
         button.click(
-            compute,
-            [table_of_inputs, *controls],
-            [headline, result],
-            api_name="compute",
-            scroll_to_output=True,
+            compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
         )
     return demo
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from rightreasons.analysis.intervals import holm
-from rightreasons.auditing.comparing.history import history, report_folder
+from rightreasons.auditing.comparing.history import history_of, read_reports, report_folder
 from rightreasons.auditing.comparing.items import SharedItems, matched_classes, prediction_files, shared_items
 from rightreasons.auditing.comparing.page import write_page
 from rightreasons.auditing.comparing.paired import ComparedAnswer, compared_answers, winner_of
 from rightreasons.auditing.comparing.results import COMPARISON_FILE, ComparedFigure, ComparedSplit, Comparison
 from rightreasons.auditing.predictions import read_predictions
 from rightreasons.auditing.reports import PAGE
-from rightreasons.auditing.schema import AUDIT_FILE, check_files, read_audit
+from rightreasons.auditing.schema import AUDIT_FILE, check_files
 from rightreasons.foundations.atomic_write import check_folder
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
@@ -63,9 +63,9 @@ def compare(
     """
     how = Resampling(confidence_level, n_resamples, seed)
     target = None if out is None else _check_out(out)
-    followed = history(reports)
-    folders = tuple(report_folder(path) for path in (reports[0], reports[-1]))
-    audits = tuple(read_audit(folder) for folder in folders)
+    every = read_reports(reports)
+    followed = history_of(reports, every)
+    folders, audits = tuple(map(report_folder, (reports[0], reports[-1]))), (every[0], every[-1])
     names = followed.models[0], followed.models[-1]
     not_paired = _not_paired(folders, audits)
     if not_paired and len(reports) == 2:

@@ -83,9 +83,18 @@ def history(reports: Sequence[str | os.PathLike[str]]) -> History:
         ValueError: If there are fewer than two reports, or their data, splits or tasks differ.
         FileNotFoundError: If one is not a report.
     """
+    return history_of(reports, read_reports(reports))
+
+
+def read_reports(reports: Sequence[str | os.PathLike[str]]) -> list[dict[str, Any]]:
+    """Read the audits of at least two reports."""
     if len(reports) < 2:
         raise ValueError(f"Expected at least two reports, but got {len(reports)}.")
-    audits = [read_audit(report) for report in reports]
+    return [read_audit(report) for report in reports]
+
+
+def history_of(reports: Sequence[str | os.PathLike[str]], audits: Sequence[dict[str, Any]]) -> History:
+    """Put the figures of reports side by side whose audits have been read; see `history`."""
     for report, audit in zip(reports, audits, strict=True):
         for what, one, first in (
             ("split", audit["dataset"]["primary"], audits[0]["dataset"]["primary"]),

@@ -132,7 +132,6 @@ def _headlines(figures: Sequence[FigureHistory]) -> list[FigureHistory]:
 
 
 def _history_table(key: str, title: str, figures: Sequence[FigureHistory], models: Sequence[str]) -> p.Table:
-    sides = {"first": "first", "last": "last", "open": "cannot tell", "": ""}
     return p.Table(
         key=key,
         title=title,
@@ -149,7 +148,7 @@ def _history_table(key: str, title: str, figures: Sequence[FigureHistory], model
                 figure.question,
                 *(None if each is None else p.Amount(each, figure.unit) for each in figure.estimates),
                 None if figure.change is None else p.Amount(figure.change, figure.unit),
-                sides[figure.better],
+                "cannot tell" if figure.better == "open" else figure.better,
             )
             for figure in figures
         ),
@@ -205,10 +204,9 @@ def _answers_section(comparison: Comparison) -> p.SectionResult:
     sides = {"first": comparison.first, "second": comparison.second, "": "cannot tell"}
     better = {side: comparison.better_at(side) for side in ("first", "second", "")}
     told = [f"{sides[side]} is better at {', '.join(better[side])}." for side in ("first", "second") if better[side]]
-    open_figures = len(better[""])
-    summary = " ".join(
-        [*told, f"{open_figures} {'figure is' if open_figures == 1 else 'figures are'} open."] if open_figures else told
-    )
+    if better[""]:
+        told.append(f"{counted(len(better['']), 'figure is', 'figures are')} open.")
+    summary = " ".join(told)
     wins = [side for side in ("first", "second") if better[side]]
     label = "Cannot tell them apart" if not wins else "Each is better at something"
     if len(wins) == 1:

@@ -95,10 +95,7 @@ class CheckList(Builder):
         return dict.fromkeys(SPLITS, files)
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        path = next(iter(files.values()))
-        # Every split is a part of the one file, which takes seconds to read: it is kept while they are built.
-        suite = self._read(path) if self._kept is None or self._kept[0] != path else self._kept[1]
-        self._kept = path, suite
+        suite = self._read(next(iter(files.values())))
         part = SPLITS[split]
         yield from (suite if part is None else suite.split(part)).examples()
 
@@ -111,13 +108,11 @@ class CheckList(Builder):
         return self._read(Path(next(iter(self.files.values()))))
 
     def _read(self, path: Path) -> Suite:
-        return read_checklist(
-            path,
-            self.NAME,
-            self.TEXT_COLUMNS,
-            label_names=self.LABEL_NAMES,
-            paper_labels=self.config.paper_labels,
-        )
+        # Every split is a part of the one file, which takes seconds to read: it is kept for the others.
+        if self._kept is None or self._kept[0] != path:
+            labels = {"label_names": self.LABEL_NAMES, "paper_labels": self.config.paper_labels}
+            self._kept = path, read_checklist(path, self.NAME, self.TEXT_COLUMNS, **labels)
+        return self._kept[1]
 
 
 class CheckListSentiment(CheckList):
