@@ -54,7 +54,7 @@ def cell(text: str) -> str:
 def meaning(text: str) -> str:
     """Return the help of an option without its default, which has a column of its own."""
     text = re.sub(r"(?: Default: |[;,] default )\S+?(?=\.?$|; |\. )", "", text.strip())
-    return cell(text if text.endswith((".", "?")) else f"{text}.")
+    return cell(text if text.endswith("?") else f"{text.rstrip('.')}.")
 
 
 def inputs(module: Any) -> str:

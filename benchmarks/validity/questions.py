@@ -270,7 +270,7 @@ def cue_votes(rng: np.random.Generator, seed: int) -> Outcome:
     words = [f"w{n}" for n in range(12)]
     data = [[" ".join(rng.choice(words, size=4)) for _ in range(2)] for _ in range(40)]
     result = cue_classifier(
-        data, rng.integers(2, size=40), features=("unigram",), n_folds=4, n_permutations=39, resampling=few(seed)
+        data, rng.integers(2, size=40), features=("unigram",), n_folds=4, n_permutations=39, seed=seed
     )
     return {"p_value": result.p_value}
 

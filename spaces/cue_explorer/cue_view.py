@@ -16,13 +16,13 @@ from rightreasons.analysis.cues.extraction import CueTable, extract_cues
 from rightreasons.analysis.cues.statistics import CueStatistics
 from rightreasons.auditing.page.words import percent
 from rightreasons.auditing.questions.cues.plots import CuePoint, cue_productivity
-from rightreasons.auditing.questions.cues.section import MARGIN
 from rightreasons.data.opening.datasets import open_multiple_choice
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.options import listed, one_or_more
 from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_count
 from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
+from rightreasons.measuring.cues import GROUPS
 from rightreasons.widget import figure, table, tiles, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
@@ -261,15 +261,18 @@ def figures(found: Analysis) -> str:
 def _verdict(found: Analysis) -> tuple[str, str]:
     """Say in one sentence what the figures show; returns it and its tone."""
     reached = found.classifier
-    if reached.p_value is None or reached.p_value >= ALPHA or reached.accuracy <= reached.chance:
-        words = "Nothing here shows that the items give answers away: cues alone do no better than chance"
-        if reached.high - reached.chance >= MARGIN:
-            few = counted(len(found.items), "item does", "items do")
-            return f"{words}, but {few} not rule out {MARGIN:.0%} more.", "neutral"
-        return f"{words}.", "good"
+    rates = f"{percent(reached.accuracy)} right without the prompt, where chance is {percent(reached.chance)}"
+    conclusion = found.figures.conclusion
+    if conclusion == "misleads":
+        words = f"Cues alone do worse than chance ({rates}), as they do where items that belong together are apart"
+        return f"{words}: a column {GROUPS} says which do.", "neutral"
+    if conclusion == "cannot tell":
+        too_few = found.figures.too_few
+        return f"Too few items to tell whether they give answers away: {too_few} ({rates}).", "neutral"
+    if conclusion == "no sign":
+        return "Nothing here shows that the items give answers away: cues alone do no better than chance.", "good"
     best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
     word = "" if best is None else f"; “{best.cue}” is right in {best.n_correct} of {best.applicability}"
-    rates = f"{percent(reached.accuracy)} right without the prompt, where chance is {percent(reached.chance)}"
     return f"These items give answers away: {rates}{word}.", "bad"
 
 

@@ -175,7 +175,10 @@ def choice_items():
 def test_choices_bring_the_cues(tmp_path):
     items = choice_items()
     scores = [[0.7, 0.3] if i % 3 else [0.2, 0.8] for i in range(40)]
-    whole = write(tmp_path / "whole.jsonl", [{**item, "probs": p} for item, p in zip(items, scores, strict=True)])
+    # In one file, with a column for each choice.
+    split = [{**item, **{f"choice_{n}": choice for n, choice in enumerate(item["choices"])}} for item in items]
+    split = [{name: value for name, value in item.items() if name != "choices"} for item in split]
+    whole = write(tmp_path / "whole.jsonl", [{**item, "probs": p} for item, p in zip(split, scores, strict=True)])
     made = audit(predictions=whole, questions=["calibration", "cues"], out=tmp_path / "one", **FAST)
     labels = [item["label"] for item in items]
     assert values(made)["ece"] == pytest.approx(calibration_error(scores, labels).ece)

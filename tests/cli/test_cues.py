@@ -33,7 +33,7 @@ class TestCues:
         code, said, _ = run(capsys, "cues", items, "--out", tmp_path / "figures.json", "--n-permutations", 20)
         assert code == 0
         assert "40 items" in said
-        assert "right on 1.000 [1.000, 1.000]" in said
+        assert "right on 1.000 [0.839, 1.000]" in said  # Wilson's low end for 20 of 20 pairs: 20 / (20 + 1.96^2)
         assert "groups of 'source_id' kept together" in said
         assert "the data gives answers away" in said
         figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
@@ -55,8 +55,8 @@ class TestCues:
         assert "60 items offer the same choices as another item" in warned
         assert "--groups-column" in warned
         _, said, warned = run(capsys, "cues", file, "--n-permutations", 50, "--groups-column", "pair")
-        assert "right on 0.500 [0.500, 0.500]" in said
-        assert "shows no sign of giving answers away" in said
+        assert "right on 0.500 [0.377, 0.623]" in said  # Wilson's for 30 of 60
+        assert "shows no sign of giving answers away, but 60 items do not rule out an effect of 10 points" in said
         assert "Warning" not in warned
 
     def test_options(self, items, capsys):
@@ -90,7 +90,8 @@ class TestCues:
         assert row[:3] == ["the", "85", "0.388"]
         again = run(capsys, "cues", "balanced_copa", "--config", "balanced", *words)
         assert again.code == 0
-        assert "right on 0.500 [0.500, 0.500]" in again.out
+        assert "right on 0.500 [0.469, 0.531]" in again.out
+        assert again.out.rstrip().endswith("shows no sign of giving answers away.")
 
 
 class TestSplit:

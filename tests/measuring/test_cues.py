@@ -1,9 +1,12 @@
 """Cues in one place: which items cues alone get right, and how a model does on them and on the others."""
 
+import dataclasses
+
 import datasets
 import numpy as np
 import pytest
 
+from rightreasons.analysis.intervals import wilson
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.cues import ChoiceItems, measure_cues
 from rightreasons.measuring.options import CuesOptions
@@ -88,7 +91,9 @@ def test_without_training_items_groups_stay_in_one_fold():
     figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=19)
     assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
     assert figures.n_train is None
-    assert (figures.accuracy.value, figures.gives_answers_away) == (1.0, True)
+    # Four groups, although all of them right, are too few.
+    assert (figures.accuracy.value, figures.accuracy.high, figures.conclusion) == (1.0, 1.0, "cannot tell")
+    assert figures.accuracy.low == pytest.approx(4 / (4 + 1.959964**2))  # Wilson's, of 4 of 4
     assert [cue.cue for cue in figures.significant] == ["good"]
     assert figures.telling(3)[0].cue == "good"
     with pytest.raises(ValueError, match="at most the number of groups, 4, but got 5"):
@@ -99,3 +104,40 @@ def test_no_gap_where_all_items_are_easy():
     items = ChoiceItems.of(table(items_of(0, 1, 0, good=(0, 1, 0))))
     figures = measure_cues(items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW)
     assert figures.model.gap is None
+
+
+@pytest.mark.parametrize(
+    ("right", "n_items", "conclusion"),
+    [
+        (0, 4, "cannot tell"),
+        (4, 4, "cannot tell"),
+        (19, 19, "cannot tell"),
+        (16, 20, "gives answers away"),  # Wilson's interval begins at 0.584
+        (14, 20, "cannot tell"),  # [0.481, 0.855]
+        (50, 100, "no sign"),  # [0.404, 0.596]
+        (48, 100, "cannot tell"),  # [0.385, 0.577]: 10 points below chance are not ruled out
+        (52, 100, "cannot tell"),
+        (170, 400, "misleads"),  # [0.377, 0.474]
+    ],
+)
+def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
+    # "good" is right wherever the training items have it; of the items, it is in the right choice of so many.
+    train = ChoiceItems(["why"] * 9, [["good", "a"]] * 9, np.zeros(9, dtype=np.int64))
+    labels = (np.arange(n_items) >= right).astype(np.int64)
+    items = ChoiceItems(["why"] * n_items, [["good", "b"]] * n_items, labels)
+    figures = measure_cues(items, train=train, options=OPTIONS, resampling=FEW)
+    ends = wilson(right, n_items)
+    assert (figures.accuracy.value, figures.accuracy.low, figures.accuracy.high) == pytest.approx(
+        (right / n_items, ends.low, ends.high)
+    )
+    assert figures.conclusion == conclusion
+
+
+@pytest.mark.parametrize(("n_items", "conclusion"), [(20, "gives answers away"), (12, "cannot tell")])
+def test_the_permutation_test_has_a_say(n_items, conclusion):
+    items = ChoiceItems(["why"] * n_items, [["true", "false"]] * n_items, np.zeros(n_items, dtype=np.int64))
+    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=49)
+    assert figures.classifier.p_value < 0.05
+    assert figures.conclusion == conclusion
+    doubted = dataclasses.replace(figures, classifier=dataclasses.replace(figures.classifier, p_value=0.2))
+    assert doubted.conclusion == "cannot tell"

@@ -38,7 +38,7 @@ def test_mirrors_balance_every_cue(visit):
     expect(page.locator("#source")).to_contain_text("72 items")
     expect(tile(page, "Cue-only classifier")).to_have_text("0.5000")
     expect(tile(page, "Most telling cue")).to_have_text("none")
-    expect(page.get_by_text("Nothing here shows that the items give answers away")).to_be_visible()
+    expect(page.get_by_text("72 items do not rule out an effect of 10 points")).to_be_visible()
     row = page.locator("#mirrors tr", has_text="was").first
     for value in ("0.8333", "0.1667", "0.5000"):
         expect(row).to_contain_text(value)

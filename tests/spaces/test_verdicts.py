@@ -38,4 +38,18 @@ def test_six_items_do_not_show_that_the_choices_are_clean(view, tmp_path):
     file.write_text("\n".join(["prompt,choice1,choice2,label", *rows]), "utf-8")
     named = {"prompt_column": "prompt", "choices_column": "choice1,choice2", "label_column": "label"}
     said = view("cue_explorer", "cue_view").cues(str(file), **named)["verdict"]
-    assert said.endswith("but 6 items do not rule out 10% more.")
+    assert "Too few items to tell" in said
+    assert "6 items do not rule out an effect of 10 points" in said
+
+
+def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
+    # One word in the right choice of the first two items and in the wrong one of the others: what two items teach is
+    # wrong of the other two, in whatever folds.
+    cue_view = view("cue_explorer", "cue_view")
+    items = cue_view.parse_items(
+        "prompt,choice1,choice2,label\n" + "\n".join(f"Why?,was a{n},b{n},{int(n > 1)}" for n in range(4))
+    )
+    found = cue_view.analyze(items, ["unigram"], 1)
+    assert found.classifier.accuracy == 0
+    assert "rr-good" not in cue_view.figures(found)
+    assert "Too few items to tell" in cue_view.figures(found)

@@ -216,8 +216,12 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     """Tell whether a file has the choices of its items."""
-    named = settings.choices_column is not None or settings.prompt_column is not None
-    return named or (settings.task != "classification" and "choices" in columns)
+    from rightreasons.data.opening.choices import known_form
+
+    if settings.choices_column is not None or settings.prompt_column is not None:
+        return True
+    known = "choices" in columns or known_form({*columns}, settings.label_column) is not None
+    return known and settings.task != "classification"
 
 
 def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Task, datasets.Dataset]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rightreasons.analysis.cues.classifier import CueClassifier, cue_classifier, cue_transfer
 from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.analysis.cues.statistics import Cue, CueStatistics, cue_statistics
-from rightreasons.analysis.intervals import bootstrap_mean
+from rightreasons.analysis.intervals import Interval, cluster_wilson
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds
+from rightreasons.foundations.sentences import checks_kinds, counted
 from rightreasons.foundations.validation import check_ragged
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CuesOptions
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
 GROUPS = "source_id"
 """The column of groups where none is named."""
+
+MIN_ITEMS = 20
+"""With fewer items than this, or fewer groups of them, nothing can be said about cues."""
+
+MARGIN = 0.1
+"""A gain or a loss by cues, or a gap, that is ruled out before it is said that there is no sign of cues."""
+
+Conclusion = Literal["gives answers away", "misleads", "cannot tell", "no sign"]
+"""What cues alone say of the data; see `CueFigures.conclusion`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,11 +120,12 @@ class CueFigures(Result):
     Attributes:
         statistics: The cues of the training items, or of the items themselves.
         n_train: Number of training items; None where the items themselves are counted.
-        accuracy: Accuracy of a classifier that sees cues alone, with its bootstrap interval over groups.
+        accuracy: Accuracy of a classifier that sees cues alone, with its interval over groups (`cluster_wilson`).
         chance: Accuracy of guessing.
         classifier: Cross-validation on the items; None where there are training items.
         easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
         easy_is_given: Whether the data itself says which items are Easy.
+        n_groups: Number of groups of items; without groups, that of the items.
         n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
         model: How a model does on them; None without its scores.
     """
@@ -127,6 +137,7 @@ class CueFigures(Result):
     classifier: CueClassifier | None
     easy: NDArray[np.bool_]
     easy_is_given: bool
+    n_groups: int
     n_twins: int
     model: ModelOnCues | None
 
@@ -136,18 +147,32 @@ class CueFigures(Result):
         return tuple(cue for cue in self.statistics.cues if cue.p_holm < 1 - self.statistics.confidence_level)
 
     @property
-    def gives_answers_away(self) -> bool:
-        """Whether the whole interval of `accuracy` lies above chance."""
-        return self.accuracy.low is not None and self.accuracy.low > self.chance
+    def conclusion(self) -> Conclusion:
+        """What cues alone say of the data.
+
+        Returns:
+            "cannot tell" for fewer than `MIN_ITEMS` groups. "gives answers away" where the whole interval of `accuracy`
+            lies above chance and the permutation test, if there is one, agrees. "misleads" where it lies below: a
+            cross-validated classifier is misled where items that share their choices but not their answer, such as an
+            item and its twin, are in different folds, and the data says nothing of cues until they are grouped.
+            "cannot tell" where the interval reaches `MARGIN` above or below chance; else "no sign".
+        """
+        low, high, classifier = self.accuracy.low, self.accuracy.high, self.classifier
+        if low is None or high is None or self.n_groups < MIN_ITEMS:
+            return "cannot tell"
+        alpha = 1 - self.statistics.confidence_level
+        if low > self.chance and (classifier is None or classifier.p_value is None or classifier.p_value < alpha):
+            return "gives answers away"
+        if high < self.chance:
+            return "misleads"
+        # As decimals: an end that is one margin away in theory reaches it, despite rounding.
+        return "cannot tell" if round(max(high - self.chance, self.chance - low), 9) >= MARGIN else "no sign"
 
     @property
-    def pairs_are_torn(self) -> bool:
-        """Whether a cross-validated classifier is misled: the whole interval of `accuracy` lies below chance.
-
-        It happens where items that share their choices but not their answer, such as an item and its twin, are in
-        different folds. Such data says nothing of cues until the items are grouped.
-        """
-        return self.classifier is not None and self.accuracy.high is not None and self.accuracy.high < self.chance
+    def too_few(self) -> str:
+        """What the items leave open, in words."""
+        n_items = counted(len(self.easy), "item does", "items do")
+        return f"{n_items} not rule out an effect of {100 * MARGIN:.0f} points"
 
     def telling(self, limit: int) -> tuple[Cue, ...]:
         """Return cues for a table: first those that differ from chance, then others, each by applicability."""
@@ -189,8 +214,8 @@ def measure_cues(
     Example:
         >>> items = ChoiceItems(["Why?"] * 20, [["a true one", "a false one"]] * 20, np.zeros(20, dtype=np.int64))
         >>> figures = measure_cues(items, options=CuesOptions(n_folds=5))
-        >>> figures.accuracy.value, figures.chance, figures.gives_answers_away
-        (1.0, 0.5, True)
+        >>> figures.accuracy.value, figures.chance, figures.conclusion
+        (1.0, 0.5, 'gives answers away')
         >>> [cue.cue for cue in figures.significant]
         ['false', 'true']
     """
@@ -216,7 +241,8 @@ def measure_cues(
             n_folds=options.n_folds if "n_folds" in options.changed() else min(options.n_folds, len(set(groups))),
             n_permutations=n_permutations,
             **features,
-            resampling=resampling,
+            confidence_level=resampling.level,
+            seed=resampling.seed,
         )
         credit = np.array(classifier.credits)
     else:
@@ -229,7 +255,7 @@ def measure_cues(
             test_prompts=items.prompts,
             **features,
         )
-    interval = bootstrap_mean(credit, clusters=groups, resampling=resampling)
+    interval = _interval(credit, groups, resampling.level)
     easy = credit == 1.0 if items.easy is None else items.easy
     return CueFigures(
         statistics=statistics,
@@ -239,9 +265,18 @@ def measure_cues(
         classifier=classifier,
         easy=easy,
         easy_is_given=items.easy is not None,
+        n_groups=len(set(groups)),
         n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items.labels, easy, logits, resampling),
     )
+
+
+def _interval(credit: NDArray[np.float64], groups: Sequence[Hashable], level: float) -> Interval:
+    by_group: dict[Hashable, list[float]] = {}
+    for key, value in zip(groups, credit.tolist(), strict=True):
+        by_group.setdefault(key, []).append(value)
+    sums, sizes = zip(*((sum(values), len(values)) for values in by_group.values()), strict=True)
+    return cluster_wilson(sums, sizes, confidence_level=level)
 
 
 def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:

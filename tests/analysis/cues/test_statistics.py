@@ -23,7 +23,6 @@ from rightreasons.analysis.intervals import holm
 from rightreasons.analysis.tokens import words as split_words
 from rightreasons.data.builders.catalog import load_dataset
 from rightreasons.foundations.choices import FEATURES
-from rightreasons.foundations.resampling import Resampling
 
 ITEMS = [
     ["The dog barked.", "A dog slept."],
@@ -335,8 +334,8 @@ class TestClassifier:
 
     def test_seeded(self):
         data, labels = self.planted(100, 0.6)
-        first = cue_classifier(data, labels, n_permutations=20, resampling=Resampling(seed=3))
-        assert first == cue_classifier(data, labels, n_permutations=20, resampling=Resampling(seed=3))
+        first = cue_classifier(data, labels, n_permutations=20, seed=3)
+        assert first == cue_classifier(data, labels, n_permutations=20, seed=3)
         assert first.to_dict()["n_items"] == 100
 
     def test_ragged_choices(self):

@@ -12,6 +12,7 @@ from rightreasons.auditing.questions.calibration import section as calibration
 from rightreasons.auditing.questions.cues import section as cues
 from rightreasons.auditing.questions.probes import section as probes
 from rightreasons.foundations.resampling import Resampling
+from rightreasons.measuring.cues import CueFigures
 from rightreasons.measuring.estimates import Estimate
 from rightreasons.measuring.probes import measure_probes, probe_tables
 
@@ -47,6 +48,21 @@ def test_calibration(low, high, p_value, tone, label):
     assert "consistency resampling, p" in said.summary
 
 
+def cue_figures(accuracy, n_items):
+    return CueFigures(
+        statistics=SimpleNamespace(confidence_level=0.95),
+        n_train=None,
+        accuracy=accuracy,
+        chance=0.5,
+        classifier=SimpleNamespace(p_value=None),
+        easy=np.zeros(n_items, dtype=bool),
+        easy_is_given=False,
+        n_groups=n_items,
+        n_twins=4,
+        model=None,
+    )
+
+
 @pytest.mark.parametrize(
     ("easy", "hard", "alone", "tone", "label"),
     [
@@ -65,13 +81,7 @@ def test_cues(easy, hard, alone, tone, label):
     ends = wilson(alone, n_items)
     answers = SimpleNamespace(
         items=range(n_items),
-        figures=SimpleNamespace(
-            accuracy=Estimate(alone / n_items, ends.low, ends.high),
-            chance=0.5,
-            gives_answers_away=ends.low > 0.5,
-            pairs_are_torn=ends.high < 0.5,
-            n_twins=4,
-        ),
+        figures=cue_figures(Estimate(alone / n_items, ends.low, ends.high), n_items),
         model=SimpleNamespace(
             gap=SimpleNamespace(
                 easy_accuracy=easy[0] / easy[1],

@@ -367,6 +367,8 @@ FORMS = {
     },
     "medqa": {"question": "p", "options": {"B": "b", "A": "a", "C": None}, "answer": "b", "answer_idx": "B"},
     "aqua": {"question": "p", "options": ["a", "b"], "correct": "B"},
+    "counted": {"prompt": "p", "choice_0": "a", "choice_1": "b", "label": 1},
+    "lettered": {"query": "p", "option_b": "b", "option_a": "a", "gold": "B"},
 }
 
 
@@ -377,6 +379,32 @@ def test_the_usual_forms(form):
     item = data[0]
     assert (item["prompt"], item["choices"][:2], item["label"]) == ("p", ["a", "b"], 1)
     assert item["id"] == ("4" if form == "hellaswag" else "0")
+
+
+def test_a_column_for_each_choice(tmp_path):
+    # Ten choices in columns counted from 1, out of order; the second item has two of them, the third three.
+    names = [f"Choice {n}" for n in (10, *range(1, 10))]
+    rows = [
+        ["a trip", "why", *(f"c{n}" for n in (10, *range(1, 10))), "10"],
+        ["a trip", "who", "", "me", "you", *[""] * 7, "1"],
+        ["a trip", "how", "", "well", "so", "ill", *[""] * 6, "2"],
+    ]
+    path = tmp_path / "items.csv"
+    path.write_text("\n".join(",".join(row) for row in (["Context", "Question", *names, "Answer"], *rows)), "utf-8")
+    with pytest.raises(ValueError, match="row 0 holds 10; where they count from 1, say first_label=1"):
+        open_multiple_choice(path)
+    items = open_multiple_choice(path, first_label=1)
+    assert items["prompt"][:] == ["a trip why", "a trip who", "a trip how"]
+    assert items["choices"][:] == [[f"c{n}" for n in range(1, 11)], ["me", "you"], ["well", "so", "ill"]]
+    assert items["label"][:] == [9, 0, 1]
+    with pytest.raises(ValueError, match="Expected texts to classify"):
+        open_dataset(path)
+    # Columns counted from 0 say so of the labels, too.
+    zero = datasets.Dataset.from_list([{"stem": "p", "answer_0": "a", "answer_1": "b", "label": 1, "answer_x": "c"}])
+    assert open_multiple_choice(zero, prompt_column="stem")["label"][:] == [1]
+    gap = zero.rename_column("answer_1", "answer_2")
+    with pytest.raises(ValueError, match="in a known format"):
+        open_multiple_choice(gap)
 
 
 def test_a_right_choice_means_one_thing():

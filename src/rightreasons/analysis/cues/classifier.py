@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from rightreasons.analysis.cues.extraction import CueTable, Tokenizer, extract_cues
 from rightreasons.analysis.cues.statistics import check_answers
-from rightreasons.analysis.intervals import bootstrap_mean
+from rightreasons.analysis.intervals import cluster_wilson
 from rightreasons.foundations import validation
-from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
 
@@ -23,7 +22,7 @@ class CueClassifier(Result):
 
     Attributes:
         accuracy: Share of items that it gets right, in [0, 1]; a tie among t choices that holds the right one is 1/t.
-        low: Lower end of the bootstrap interval of accuracy, over groups.
+        low: Lower end of the interval of accuracy, of `cluster_wilson` over groups.
         high: Upper end of it.
         chance: Mean of 1/m, what guessing gets.
         p_value: Two-sided permutation test of accuracy: twice the smaller of the shares of permuted label sets on which
@@ -62,7 +61,8 @@ def cue_classifier(
     tokenizer: Tokenizer | None = None,
     n_folds: int = 10,
     n_permutations: int = 200,
-    resampling: Resampling = Resampling(),
+    confidence_level: float = 0.95,
+    seed: int = 0,
 ) -> CueClassifier:
     r"""Cross-validate a classifier that scores each choice by its cues alone.
 
@@ -86,7 +86,8 @@ def cue_classifier(
         tokenizer: As in `cue_statistics`.
         n_folds: Folds, at least 2 and at most the number of groups.
         n_permutations: Number of permutations for the p-value, each a cross-validation; default 200, 0 leaves it out.
-        resampling: How the interval is resampled, over groups; its seed is that of folds and permutations too.
+        confidence_level: Of the interval, `cluster_wilson` over groups.
+        seed: Seed of folds and permutations.
 
     Returns:
         `CueClassifier`.
@@ -113,7 +114,7 @@ def cue_classifier(
     if folds > n_groups:
         raise ValueError(f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.")
     rounds = validation.check_count(n_permutations, "n_permutations", minimum=0, maximum=validation.MOST_DRAWS)
-    rng = np.random.default_rng([resampling.seed, 0])
+    rng = np.random.default_rng([validation.check_seed(seed), 0])
     fold = (rng.permutation(n_groups) % folds)[group]
 
     credit, decided = _cross_validate(table, right, fold, folds)
@@ -125,7 +126,8 @@ def cue_classifier(
         permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
         at_most += bool(permuted.mean() <= accuracy + 1e-12)
-    interval = bootstrap_mean(credit, clusters=group, resampling=resampling)
+    sums, sizes = np.bincount(group, weights=credit), np.bincount(group)
+    interval = cluster_wilson(sums, sizes, confidence_level=confidence_level)
     return CueClassifier(
         accuracy=accuracy,
         low=interval.low,
@@ -137,7 +139,7 @@ def cue_classifier(
         n_groups=n_groups,
         n_folds=folds,
         n_permutations=rounds,
-        confidence_level=resampling.level,
+        confidence_level=interval.confidence_level,
         credits=tuple(credit.tolist()),
     )
 

@@ -79,17 +79,20 @@ def _show_classifier(figures: CueFigures, column: str | None) -> None:
     tested = figures.classifier
     if tested is None:
         return
-    if figures.pairs_are_torn:
-        verdict = "misleads the classifier, so this says nothing of cues"
-    else:
-        verdict = "gives answers away" if figures.gives_answers_away else "shows no sign of giving answers away"
+    no_sign = "shows no sign of giving answers away"
+    verdict = {
+        "gives answers away": "gives answers away",
+        "misleads": "misleads the classifier, so this says nothing of cues",
+        "cannot tell": f"{no_sign}, but {figures.too_few}",
+        "no sign": no_sign,
+    }[figures.conclusion]
     p_value = "" if tested.p_value is None else f", p = {tested.p_value:.3g}"
     grouped = f", groups of {column!r} kept together" if column else ""
     typer.echo(
         f"By cues alone a classifier is right on {tested.accuracy:.3f} [{tested.low:.3f}, {tested.high:.3f}] of the "
         f"items where guessing gets {tested.chance:.3f} ({tested.n_folds} folds{grouped}{p_value}): the data {verdict}."
     )
-    if figures.pairs_are_torn:
+    if figures.conclusion == "misleads":
         typer.secho(
             f"Warning: that is below guessing, as it is where items that belong together are in different folds; "
             f"{counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another item: name "

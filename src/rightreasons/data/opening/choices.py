@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import datasets
@@ -67,20 +67,48 @@ KNOWN_FORMS = (
     ChoiceForm(("article", "question"), ("options",), "answer"),  # RACE
 )
 
+# Where no known format fits: a column per choice, counted from 0 or 1 (choice_0, Option 1) or lettered (answer_a).
+_COUNTED = re.compile(r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE)
+_PASSAGES = ("context", "passage", "article", "premise")
+_QUESTIONS = ("prompt", "question", "query", "question_stem", "stem", "goal", "sentence", "text", "input")
+_RIGHT = ("label", "answer", "answerkey", "answer_key", "gold", "target", "correct", "correct_answer", "correct_option")
+
 # COPA's own wording of its questions; the column says "cause" or "effect".
 _COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
 
 def known_form(present: set[str], label_column: str | None) -> ChoiceForm | None:
     """Return the known format that columns have, if any; one whose label is the column named, where one is named."""
-    return next(
-        (
-            form
-            for form in KNOWN_FORMS
-            if present.issuperset((*form.prompt, *form.choices)) and label_column in (None, form.label)
-        ),
-        None,
-    )
+    return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
+
+
+def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm]:
+    """Return the known formats that columns have; `prompt` names the columns of the prompt where it is not empty."""
+    known = [form for form in KNOWN_FORMS if {*present}.issuperset((*form.prompt, *form.choices))]
+    return known or [*filter(None, [_counted_form(present, prompt)])]
+
+
+def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
+    """Return the format of columns that are named like choices and counted."""
+    series: dict[tuple[str, bool], dict[int, str]] = {}
+    for column in sorted(present):
+        match = _COUNTED.fullmatch(column)
+        if match:
+            number = match[2].isdigit()
+            place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
+            series.setdefault((match[1].lower(), number), {})[place] = column
+    by_lower = {column.lower(): column for column in sorted(present)}
+    if not prompt:
+        asked = (next((by_lower[name] for name in names if name in by_lower), "") for names in (_PASSAGES, _QUESTIONS))
+        prompt = tuple(filter(None, asked))
+    for (_, number), places in series.items():
+        first = min(places)
+        if prompt and len(places) > 1 and first <= number and {*places} == {*range(first, first + len(places))}:
+            label = next((by_lower[name] for name in _RIGHT if name in by_lower), None)
+            counts = number and first == 0  # so do labels; where choices count from 1, labels may count from 0
+            choices = tuple(places[place] for place in sorted(places))
+            return ChoiceForm(prompt, choices, label, seen=None if counts else frozenset())
+    return None
 
 
 def choice_form(
@@ -104,7 +132,7 @@ def choice_form(
         usual = columns.usual_column(data, ("label", "answer", "answerkey", "gold", "target"))
         form = dataclasses.replace(form, label=usual, seen=frozenset())
     else:
-        known = (f for f in KNOWN_FORMS if present.issuperset((*f.prompt, *f.choices)))
+        known = _forms(present, () if prompt_column is None else _tuple(prompt_column))
         by_label = sorted(known, key=lambda f: f.label not in present)
         if not by_label:
             raise ValueError(
@@ -172,7 +200,11 @@ def _prompt(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> str:
 
 
 def _choices(item: dict[str, Any], form: ChoiceForm, row: int, name: str) -> list[str]:
-    content = [item[column] for column in form.choices] if len(form.choices) > 1 else item[form.choices[0]]
+    content = item[form.choices[0]]
+    if len(form.choices) > 1:
+        content = [item[column] for column in form.choices]
+        while content and content[-1] in (None, ""):  # this item has fewer choices than others
+            content.pop()
     if isinstance(content, list) and len(content) > 1 and set(map(type, content)) == {str}:  # the usual case
         return [choice.strip() for choice in content]
     lettered = _lettered(content)

@@ -158,7 +158,9 @@ def open_multiple_choice(
 
     It recognizes the usual formats by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI,
     ARC, CommonsenseQA and OpenBookQA (on the hub and as released), SWAG, Winogrande, CosmosQA, ReClor, LogiQA, AGIEval,
-    MedQA, MedMCQA, AQuA-RAT, RACE, MMLU, and a question with columns A, B, C, D and a letter as its answer.
+    MedQA, MedMCQA, AQuA-RAT, RACE, MMLU, a question with columns A, B, C, D and a letter as its answer, and else
+    a question with a column for each choice, counted from 0 or 1 or lettered (choice_0, choice_1, …; option_a, …), of
+    which an item may leave the last ones empty.
 
     Args:
         name_or_path: As in `open_dataset`.

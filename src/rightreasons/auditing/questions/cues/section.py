@@ -14,20 +14,15 @@ from rightreasons.auditing.page.words import level_percent, p_equals, percent, w
 from rightreasons.auditing.questions.cues import plots
 from rightreasons.auditing.questions.cues.finding import finding
 from rightreasons.foundations.sentences import counted
-from rightreasons.measuring.cues import ChoiceItems, CueFigures, ModelOnCues, measure_cues
+from rightreasons.measuring.cues import MARGIN, MIN_ITEMS, ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.options import CuesOptions
-
-MIN_ITEMS = 20
-"""With fewer labeled items than this, nothing can be said about cues."""
 
 SHOWN = 30
 """Cues in the table; half of them, at most, are drawn."""
 
-MARGIN = 0.1
-"""A gap, or a gain by cues, that is ruled out before it is said that there is no sign of cues."""
-
 N_EXAMPLES = 6
+
 
 NIVEN = "Niven & Kao 2019; Kavumba et al. 2019"
 GAP = "Kavumba et al. 2019; approximate randomization: Noreen 1989"
@@ -248,16 +243,10 @@ def _cue_part(answers: CueAnswers) -> p.Part:
 
 
 def _classifier_part(figures: CueFigures, headlines: dict[str, p.Headline]) -> p.Part:
-    if figures.pairs_are_torn:
-        verdict = _torn(figures)
-    else:
-        verdict = (
-            "the data gives answers away" if figures.gives_answers_away else "no sign that the data gives answers away"
-        )
     return p.Part(
         title="How far cues lead by themselves",
         text=f"A classifier that sees nothing but cues is right on {written(figures.accuracy)} of the items, "
-        f"where guessing gets {percent(figures.chance)}: {verdict}.",
+        f"where guessing gets {percent(figures.chance)}: {_concluded(figures)}.",
         headlines=(headlines["cue_only_accuracy"],),
     )
 
@@ -318,27 +307,36 @@ def _verdict(context: AuditContext, answers: CueAnswers) -> p.Verdict:
             return p.Verdict("bad", "Misled where cues mislead", f"{summary} On Hard items it is worse than guessing.")
         unknown = "Easy items may be easier for other reasons too."
         return p.Verdict("warn", "Better where cues help", f"{summary} {unknown}")
-    if figures.gives_answers_away:
+    if figures.conclusion == "gives answers away":
         return p.Verdict("warn", "Cues, but no gap shown", summary)
-    if figures.pairs_are_torn:
-        return p.Verdict("neutral", "Items that belong together are apart", f"{summary} {_torn(figures).capitalize()}.")
-    reached = 1.0 if figures.accuracy.high is None else figures.accuracy.high
-    if max(gap.interval.high, reached - figures.chance) >= MARGIN:
-        return p.Verdict(
-            "neutral",
-            "No sign of cues",
-            f"{summary} {counted(len(answers.items), 'item does', 'items do')} not rule out an effect of "
-            f"{100 * MARGIN:.0f} points.",
-        )
+    if figures.conclusion == "misleads":
+        label = "Cues mislead here" if figures.classifier is None else "Items that belong together are apart"
+        return p.Verdict("neutral", label, f"{summary} {_sentence(_concluded(figures))}")
+    if figures.conclusion == "cannot tell" or gap.interval.high >= MARGIN:
+        return p.Verdict("neutral", "No sign of cues", f"{summary} {_sentence(figures.too_few)}")
     return p.Verdict("good", "No sign of cues", summary)
 
 
-def _torn(figures: CueFigures) -> str:
+def _concluded(figures: CueFigures) -> str:
+    """Say what cues alone say of the data, as the end of a sentence."""
+    match figures.conclusion:
+        case "gives answers away":
+            return "the data gives answers away"
+        case "cannot tell":
+            return f"no sign that the data gives answers away, but {figures.too_few}"
+        case "no sign":
+            return "no sign that the data gives answers away"
+    if figures.classifier is None:
+        return "what cues say of the training split is wrong of these items"
     return (
         "the classifier is misled, as it is where items that belong together are in different folds "
         f"({counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another): "
         "--cues-groups-column says which do"
     )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _limits(figures: CueFigures) -> tuple[str, ...]:
