@@ -157,16 +157,23 @@ class CueFigures(Result):
             item and its twin, are in different folds, and the data says nothing of cues until they are grouped.
             "cannot tell" where the interval reaches `MARGIN` above or below chance; else "no sign".
         """
-        low, high, classifier = self.accuracy.low, self.accuracy.high, self.classifier
+        low, high = self.accuracy.low, self.accuracy.high
         if low is None or high is None or self.n_groups < MIN_ITEMS:
             return "cannot tell"
-        alpha = 1 - self.statistics.confidence_level
-        if low > self.chance and (classifier is None or classifier.p_value is None or classifier.p_value < alpha):
+        if low > self.chance and not self._is_by_chance:
             return "gives answers away"
         if high < self.chance:
             return "misleads"
         # As decimals: an end that is one margin away in theory reaches it, despite rounding.
         return "cannot tell" if round(max(high - self.chance, self.chance - low), 9) >= MARGIN else "no sign"
+
+    @property
+    def _is_by_chance(self) -> bool:
+        """Whether the permutation test, if it has permutations enough, does not tell the classifier from chance."""
+        if self.classifier is None or self.classifier.p_value is None:
+            return False
+        smallest = 2 / (1 + self.classifier.n_permutations)
+        return smallest < 1 - self.statistics.confidence_level <= self.classifier.p_value
 
     @property
     def too_few(self) -> str:
