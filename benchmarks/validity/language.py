@@ -41,6 +41,12 @@ def scales(rng: np.random.Generator, seed: int) -> Outcome:
     return compared({"p": sigmoid(2 * one), "said": 0.8 + 0.1 * sigmoid(two)}, right, ("auroc", "aurc"), 0, seed)
 
 
+def handful(rng: np.random.Generator, seed: int) -> Outcome:
+    """Twenty confidences that rank nothing, and one that is the same for all."""
+    right = rng.permutation(20) < 14
+    return compared({"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc", "aurc"), 0, seed)
+
+
 def models(rng: np.random.Generator, seed: int) -> Outcome:
     """Two overconfident models that are exchangeable item by item, each with answers of its own."""
     ability = rng.normal(0.5, 1, 150)
@@ -118,6 +124,7 @@ _MEANS = np.array([_DRAWN[np.digitize(_DRAWN, _ENDS) == k].mean() for k in range
 
 SCENARIOS = (
     Scenario("compare_confidence", "rankings alike on other scales, 150 items", scales, conservative=True),
+    Scenario("compare_confidence", "6 of 20 wrong, one confidence alike for all", handful, conservative=True),
     Scenario("compare_confidence", "two overconfident models that are alike, 150 items", models, conservative=True),
     Scenario(
         "compare_confidence",

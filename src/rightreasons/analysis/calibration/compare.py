@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from rightreasons.analysis.binning import finished_error, raw_error, uniform_edges
 from rightreasons.analysis.intervals import Interval, PairedTest, holm, paired_means
@@ -25,6 +26,12 @@ COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "brier", "au
 MAX_CELLS = 5_000_000
 """Resamples times items that a comparison may cost; with more items there are fewer resamples."""
 
+MIN_OF_EACH = 5
+"""With fewer right or fewer wrong answers than this, resampling does not show how little is known of their ranking."""
+
+RANKED = ("auroc", "aurc")
+"""The figures of `COMPARED` that are about the ranking of right above wrong answers."""
+
 _BLOCK = 2_000_000
 """Resampling weights held in memory at once."""
 
@@ -40,7 +47,8 @@ class ConfidencePair(Result):
         first: The name of the first.
         second: The name of the second.
         differences: Figure of `COMPARED` -> first minus second, with p-value and interval; only what is defined for
-            both, and "accuracy" only where the two are about different answers.
+            both, "accuracy" only where the two are about different answers, and `RANKED` only with `MIN_OF_EACH` right
+            and as many wrong answers of both.
         p_holm: Figure -> its p-value, corrected by Holm's method over all pairs.
     """
 
@@ -82,13 +90,18 @@ def compare_confidence(
     values 0.9 and 0.95 may be compared with one that takes all. Accuracies are compared by McNemar's exact test, with
     the interval of `bounded_mean`.
 
+    The resamples of few items scatter less than the truth: by the factor \((n-1)/n\) in the variance, with the tails
+    of a normal distribution rather than of Student's t. So both quantiles are multiplied by
+    \(\sqrt{n/(n-1)}\, t_{n-1} / z\), and the p-value is that of Student's t at \(z_p \sqrt{(n-1)/n}\), where n is the
+    number of items; for the ranking of right above wrong answers, the smaller of the numbers of both. The interval
+    holds 0 where the p-value exceeds 1 - level. A single item gives no test.
+
     The error (ECE) is biased upward, and less so for confidences in few bins. So its interval and its p-value are about
     the debiased errors: in the place of \(\hat d\) stands the difference of the debiased errors of the items, and
     in the place of \(d^* - \hat d\) that of the debiased errors of a resample less that of the plain errors of the
     items, which are the truth of their resamples. Where both confidences may be calibrated, so that neither error can
     fall below its truth, that rejects too often. So the p-value is at least that of the same difference among draws in
-    which both are calibrated, and the interval holds 0 where that p-value exceeds 1 - level; unless one of the two
-    errors is larger than in all draws in which it is calibrated.
+    which both are calibrated, unless one of the two errors is larger than in all draws in which it is calibrated.
 
     Args:
         confidences: Name of a source -> (N,) confidences in [0, 1], in the same order of the items; at least one.
@@ -105,12 +118,15 @@ def compare_confidence(
 
     References:
         Davison, Hinkley (1997), Bootstrap Methods and their Application, sections 4.4 and 5.2.
+        Hesterberg (2015), What Teachers Should Know About the Bootstrap, section 4 (why intervals are too
+            narrow).
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5 (the debiased error).
 
     Example:
-        The first ranks both right answers above both wrong ones; for the second all four are alike.
+        The first ranks the right answers above the wrong ones; for the second all are alike.
 
-        >>> compared = compare_confidence({"p": [0.9, 0.8, 0.4, 0.3], "said": [0.7, 0.7, 0.7, 0.7]}, [1, 1, 0, 0])
+        >>> p = [0.9, 0.8, 0.8, 0.7, 0.9, 0.4, 0.3, 0.2, 0.4, 0.1]
+        >>> compared = compare_confidence({"p": p, "said": [0.7] * 10}, [1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
         >>> compared.figures["p"]["auroc"], compared.figures["said"]["auroc"]
         (1.0, 0.5)
         >>> compared.pairs[0].differences["auroc"].difference
@@ -127,10 +143,11 @@ def compare_confidence(
     for first, second in itertools.combinations(sides, 2):
         tests = {}
         for key in COMPARED:
-            if np.isfinite(whole[first][key]) and np.isfinite(whole[second][key]) and drawn is not None:
-                tests[key] = drawn.test(key, first, second, whole)
+            known = min(side.n_known(key) for side in (sides[first], sides[second]))
+            if known and np.isfinite(whole[first][key]) and np.isfinite(whole[second][key]) and drawn is not None:
+                tests[key] = drawn.test(key, first, second, whole, known)
         if np.array_equal(sides[first].correct, sides[second].correct):
-            del tests["accuracy"]
+            tests.pop("accuracy", None)
         else:
             tests["accuracy"] = paired_means(sides[first].correct, sides[second].correct, resampling=fewer)
         pairs.append((first, second, tests))
@@ -163,6 +180,13 @@ class _Ranked:
         edges = uniform_edges(n_bins)[::-1][1:].copy()
         edges[-1] = -1.0
         self.bins = np.searchsorted(-self.confidence, -edges, side="left")
+
+    def n_known(self, key: str) -> int:
+        """Return from how many items a figure is known, for its test; 0 where that is too few for one."""
+        if key not in RANKED:
+            return len(self.order) if len(self.order) > 1 else 0
+        fewer = int(min(self.correct.sum(), (~self.correct).sum()))
+        return fewer if fewer >= MIN_OF_EACH else 0
 
     def figures(self, weights: Floats) -> dict[str, Floats]:
         """Compute every figure for (R, N) weights of the items, whole numbers in the order of the input."""
@@ -237,16 +261,26 @@ class _Draws:
             for name in sides
         }
 
-    def test(self, key: str, first: str, second: str, whole: Mapping[str, Mapping[str, float]]) -> PairedTest:
-        """Test whether two sources have the same figure; `whole` has the figures of the items themselves."""
+    def test(
+        self, key: str, first: str, second: str, whole: Mapping[str, Mapping[str, float]], known: int
+    ) -> PairedTest:
+        """Test whether two sources have the same figure.
+
+        `whole` has the figures of the items themselves, and the figure is known from so many items.
+        """
         scale = "ece_debiased" if key == "ece" else key
         one, two = self.figures[first], self.figures[second]
         plain, center = (whole[first][each] - whole[second][each] for each in (key, scale))
         # The resamples scatter around `plain` as `center` does around the truth.
         noise = one[scale] - two[scale] - plain
         noise = noise[np.isfinite(noise)]
-        p_value = _two_sided(noise, center)
-        high, low = np.quantile(noise, ((1 - self.level) / 2, (1 + self.level) / 2))
+        spread, freedom = np.sqrt(known / (known - 1)), known - 1
+        # A p-value of 1 has the normal quantile 0, also where rounding says otherwise.
+        place = stats.norm.isf(min(_two_sided(noise, center), 1.0) / 2)
+        p_value = float(2 * stats.t.sf(place / spread, freedom))
+        tail = (1 - self.level) / 2
+        wider = spread * stats.t.isf(tail, freedom) / stats.norm.isf(tail)
+        high, low = wider * np.quantile(noise, (tail, 1 - tail))
         low, high = center - low, center - high
         if key == "ece" and all(
             whole[name][scale] <= self.figures[name]["ece_if_calibrated"].max() for name in (first, second)
@@ -254,8 +288,8 @@ class _Draws:
             calibrated = np.abs(one["ece_if_calibrated"] - two["ece_if_calibrated"])
             both = (np.count_nonzero(calibrated >= abs(center) - _TINY) + 1) / (len(calibrated) + 1)
             p_value = max(p_value, float(both))
-            if both > 1 - self.level:
-                low, high = min(low, 0.0), max(high, 0.0)
+        if p_value > 1 - self.level:
+            low, high = min(low, 0.0), max(high, 0.0)
         bound = 2.0 if key == "confidence_gap" else 1.0
         method = "basic bootstrap of debiased errors" if key == "ece" else "basic bootstrap"
         interval = Interval(max(-bound, float(low)), min(bound, float(high)), self.level, method, len(noise))
