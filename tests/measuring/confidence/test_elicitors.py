@@ -1,11 +1,13 @@
 """How sure a model is of its answers: every way by hand with an engine that is told, and with a real small model."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 from rightreasons.analysis.calibration.meaning import meaning_clusters, semantic_entropy
+from rightreasons.data import read_confidence
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.measuring import measure_confidence
@@ -104,9 +106,39 @@ def test_every_source_by_hand(every):
     # Shares of 1/2, 1/4, 1/4; and of 3/4, 1/4.
     assert every.entropy[0] == pytest.approx(1.5 * math.log(2))
     assert every.entropy[2] == pytest.approx(-0.75 * math.log(0.75) - 0.25 * math.log(0.25))
-    assert every.said["verbalized"][1] == "No idea."
+    assert every.said["verbalized"]["two"] == "No idea."
     measured = measure_confidence(table)
     assert {one.name: one.n_confident for one in measured.sources}["verbalized"] == 2
+
+
+def test_a_letter_means_what_it_stands_for(monkeypatch):
+    import rightreasons.models
+
+    monkeypatch.setattr(rightreasons.models, "predict", lambda nli, texts, **more: nli.predict(texts, **more))
+    monkeypatch.setitem(DRAWN, "good", ["B", "(A)", "no", "great"])
+    scorer = Prompted(Prompt(scoring="sum", style="letters"), Told())
+    rows = {"id": ["one"], "prompt": ["good film?"], "choices": [["no", "fine"]], "label": [1]}
+    found = elicit_confidence(scorer, rows, options=ElicitOptions(("meaning",), n_samples=4), nli=Inference())
+    # The answer is (B), "fine": "B" is it, "great" means it, and "(A)" and "no" are the other.
+    assert found.answers.tolist() == [1]
+    assert found.table.confidence["meaning"] == pytest.approx([0.5])
+    assert found.entropy == pytest.approx([math.log(2)])
+
+
+def test_rows_are_a_table_again(every, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    rows = every.rows()
+    assert rows[1] == {
+        "item": "two", "answer": 0, "correct": 0, "group": "a", "confidence_probability": pytest.approx(0.75),
+        "confidence_p_true": pytest.approx(0.5), "confidence_verbalized": None, "confidence_samples": 1.0,
+        "confidence_meaning": 1.0, "said_verbalized": "No idea.", "said_samples": DRAWN["bad"],
+    }  # fmt: skip
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = read_confidence(file)
+    assert list(table.confidence) == list(SOURCES)
+    assert table.correct["samples"].tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(table.confidence["verbalized"], every.table.confidence["verbalized"])
+    assert table.groups == every.table.groups
 
 
 def test_questions_follow_the_answer(every):
@@ -126,6 +158,7 @@ def test_items_without_an_answer_have_no_confidence():
     found = elicit_confidence(scorer, ROWS, options=ElicitOptions(("p_true",)))
     assert found.table.correct["p_true"].tolist() == [1, -1, 0]
     assert np.isnan(found.table.confidence["p_true"][1])
+    assert [row["item"] for row in found.rows()] == ["one", "three"]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +168,7 @@ def test_items_without_an_answer_have_no_confidence():
         (("verbalized",), {"abilities": frozenset(("likelihoods",))}, "verbalized needs text, which told cannot give"),
         (("p_true",), {"abilities": frozenset(("text",))}, "p_true needs next words"),
         (("probability",), {"abilities": frozenset(("text",))}, "this model's are generated"),
+        (("verbalized", "samples"), {"draws": False}, "a server that draws answers for samples, but told repeats one"),
     ],
 )
 def test_what_cannot_be_asked(sources, change, sentence):
@@ -145,6 +179,7 @@ def test_what_cannot_be_asked(sources, change, sentence):
     scorer = Prompted(Prompt(), engine, LABELS)
     with pytest.raises(ValueError, match=sentence):
         elicit_confidence(scorer, ROWS, options=ElicitOptions(sources))
+    assert not engine.asked  # it is known before anything is asked
 
 
 def test_options_and_labels():

@@ -145,6 +145,35 @@ def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server)
         engine.generate([request], n=3, temperature=1.0, progress=False)
 
 
+def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(server, tmp_path, capsys):
+    """`transformers serve` takes the likeliest token at any temperature unless it is told to draw, and refuses `n`."""
+
+    def stuck(number, body):
+        if "n" in body:
+            return 422, {}, '{"error": {"message": "Unsupported fields in the request: n"}}'
+        if "do_sample" not in body.get("generation_config", ""):
+            body["temperature"] = 0.0
+        return None
+
+    server.faults = stuck
+    engine = opened(server)
+    assert finding(engine, "chats: drawn answers").words == "Three draws differ with generation_config."
+    requests = [Request(name, ({"role": "user", "content": "Which?"},)) for name in "abc"]
+    server.bodies.clear()
+    drawn = engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path)
+    assert not drawn.failures
+    assert [len(texts) for texts in drawn.texts] == [3, 3, 3]
+    # Neither the answers of an item nor those of different items are drawn with one seed.
+    assert len({body["seed"] for body in server.bodies}) == 9
+    assert "9 requests" in capsys.readouterr().err
+    assert engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path).texts == drawn.texts
+    assert "requests" not in capsys.readouterr().err
+    # A greedy answer is not drawn.
+    server.bodies.clear()
+    engine.generate(requests[:1], progress=False)
+    assert "generation_config" not in server.bodies[0]
+
+
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)

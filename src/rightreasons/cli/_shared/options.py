@@ -10,7 +10,8 @@ import typer
 from rightreasons.measuring.options import SUITE_HELP, TEXT_COLUMNS_HELP
 
 
-def _writable(file: Path | None) -> Path | None:
+def writable(file: Path | None) -> Path | None:
+    """Check the file that a command writes before it begins."""
     from rightreasons.foundations.atomic_write import check_file
 
     return None if file is None else check_file(file)
@@ -65,4 +66,4 @@ SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show
 TextColumns = Annotated[str | None, typer.Option(help=TEXT_COLUMNS_HELP)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
-FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=_writable)]
+FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import completes, declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Limit, Resamples, Seed, Split
+from rightreasons.cli._shared.options import ConfidenceLevel, Limit, Resamples, Seed, Split, writable
 from rightreasons.data.opening.options import ConfidenceOptions, SourceOptions
 from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.sentences import counted
@@ -21,6 +23,15 @@ if TYPE_CHECKING:
     from rightreasons.measuring.confidence.elicitors import Elicited
     from rightreasons.measuring.confidence.options import ElicitOptions
     from rightreasons.measuring.confidence.sources import ConfidenceMeasurement
+
+ElicitedFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for all figures, as JSON; with --elicit, what the model answers is kept beside it, and the same "
+        "command goes on from there.",
+        callback=writable,
+    ),
+]
 
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
@@ -70,7 +81,7 @@ def confidence(
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: FiguresFile = None,
+    out: ElicitedFile = None,
     *,
     options: ConfidenceOptions,
     source: SourceOptions,
@@ -80,6 +91,7 @@ def confidence(
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.judged.confidence import read_confidence
+    from rightreasons.foundations.atomic_write import write_text
     from rightreasons.foundations.options import listed
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.measuring.confidence.options import ElicitOptions
@@ -103,8 +115,12 @@ def confidence(
         given = {"task": task, "split": split, "limit": limit, "seed": seed}
         known = {name: value for name, value in given.items() if value is not None}
         settings = AuditOptions.read({**source.changed(), **known}, "an audit")
-        elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked)
+        kept = None if out is None else out.with_name(f"{out.stem}-answers")
+        elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked, out=kept)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
+        if kept is not None:
+            rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in elicited.rows())
+            typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', rows)}")
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
     typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
     show(measured)
@@ -120,8 +136,12 @@ def _elicited(
     *,
     nli: str | None,
     options: ElicitOptions,
+    out: Path | None,
 ) -> Elicited:
-    """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it."""
+    """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it.
+
+    What it answers is kept in the folder `out`, so that the same command goes on from there.
+    """
     from rightreasons.auditing.asking import is_asked, open_asked
     from rightreasons.data import choose_split, labeled_items
     from rightreasons.data.opening.splits import TEST_SPLITS, limited
@@ -135,7 +155,7 @@ def _elicited(
     items = limited(labeled_items(splits[name]), settings.limit, options.seed)
     rows = {column: items[column][:] for column in items.column_names}
     inference = None if nli is None else load_classifier(nli)
-    return elicit_confidence(scorer, rows, options=options, nli=inference)
+    return elicit_confidence(scorer, rows, options=options, nli=inference, out=out)
 
 
 def show(measured: ConfidenceMeasurement) -> None:
@@ -147,6 +167,8 @@ def show(measured: ConfidenceMeasurement) -> None:
     if len(compared) > 1:
         typer.echo(f"Figures are about the {measured.n_shared:,} items that have a confidence from each source.")
     for one in measured.sources:
+        if one.n_answered < measured.n_items:
+            typer.echo(f"{one.name}: {one.n_answered:,} of {counted(measured.n_items, 'item')} have an answer")
         if one.n_confident < one.n_answered:
             share = 0.0 if one.confident is None else one.confident.value or 0.0
             told = "" if one.figures else ": not compared"

@@ -7,6 +7,7 @@ same answers and can be compared.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from rightreasons.measuring.confidence.options import ElicitOptions
 from rightreasons.models.prompting.parsing import parse_answer
 from rightreasons.models.prompting.prompted import Prompted
 from rightreasons.models.prompting.rendering import Item
-from rightreasons.models.protocol import Ability, Message, Request, Scorer, lacking
+from rightreasons.models.protocol import Ability, Engine, Message, Request, Scorer, lacking
 
 P_TRUE = "Proposed answer: {answer}\nIs the proposed answer:\n (A) True\n (B) False\n"
 """The question of P(True), as Kadavath et al. (2022, section 3.1) word it."""
@@ -49,15 +50,34 @@ class Elicited:
         table: The confidence of each source in the answers, and whether these are right; for `measure_confidence`.
         answers: (N,) the answers: classes or choices; -1 for an item without one.
         prompts: Source -> what was asked about the first item, verbatim.
-        said: Source -> N texts, or lists of texts, that the model wrote.
+        said: Source -> item -> the text, or list of texts, that the model wrote.
         entropy: (N,) semantic entropy in nats of the drawn answers; None unless "meaning" is asked.
     """
 
     table: ConfidenceTable
     answers: NDArray[np.int64]
     prompts: Mapping[str, str]
-    said: Mapping[str, Sequence[Any]]
+    said: Mapping[str, Mapping[str, Any]]
     entropy: NDArray[np.float64] | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per item with an answer: its confidence by source, whether it is right, what the model wrote.
+
+        As a file, these rows are a table that `rightreasons.data.read_confidence` reads.
+        """
+        table = self.table
+        right = next(iter(table.correct.values()))
+        rows = []
+        for place in np.flatnonzero(self.answers >= 0).tolist():
+            item = table.items[place]
+            row: dict[str, Any] = {"item": item, "answer": int(self.answers[place]), "correct": int(right[place])}
+            if table.groups is not None:
+                row["group"] = table.groups[place]
+            for source, values in table.confidence.items():
+                row[f"confidence_{source}"] = float(values[place]) if np.isfinite(values[place]) else None
+            row |= {f"said_{source}": said[item] for source, said in self.said.items() if item in said}
+            rows.append(row)
+        return rows
 
 
 @takes(ElicitOptions)
@@ -111,6 +131,8 @@ def elicit_confidence(
         )
     if "meaning" in options.sources and nli is None:
         raise ValueError("Expected a classifier of inference (`nli`) for meaning, but got none.")
+    for reason in () if prompted is None else lacking_sources(prompted, options).values():
+        raise ValueError(reason)
     folder = None if out is None else Path(out)
     labels = np.asarray(rows["label"], dtype=np.int64)
     names = [str(name) for name in rows["id"]]
@@ -131,14 +153,9 @@ def elicit_confidence(
     answers[places] = scores.predicted
     confidence: dict[str, NDArray[np.float64]] = {}
     prompts: dict[str, str] = {}
-    said: dict[str, Sequence[Any]] = {}
+    said: dict[str, Mapping[str, Any]] = {}
     entropy = None
     if "probability" in options.sources:
-        if prompted is not None and prompted.rendering.scoring == "generated" and prompted.prompt.samples == 1:
-            raise ValueError(
-                "Expected scored answers for the probability of an answer, but this model's are generated: leave "
-                "probability out, or ask it by another scoring."
-            )
         confidence["probability"] = _spread(scores.confidence, places, len(names))
     if prompted is not None:
         prompts["probability"] = str(prompted.describe()["example"])
@@ -146,11 +163,13 @@ def elicit_confidence(
         asking = _Asking(prompted, asked, answers[places], options, progress=progress)
         for source in options.sources:
             if source in ("p_true", "verbalized"):
-                values, prompts[source], said[source] = getattr(asking, source)(_part(folder, source))
+                values, prompts[source], texts = getattr(asking, source)(_part(folder, source))
+                if texts:
+                    said[source] = dict(zip(scores.ids, texts, strict=True))
                 confidence[source] = _spread(values, places, len(names))
         if {"samples", "meaning"} & set(options.sources):
             prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
-            said["samples"] = drawn
+            said["samples"] = dict(zip(scores.ids, drawn, strict=True))
             if "samples" in options.sources:
                 confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
             if "meaning" in options.sources:
@@ -166,6 +185,31 @@ def elicit_confidence(
         used=f"asked of {scorer.name}",
     )
     return Elicited(table, answers, prompts, said, entropy)
+
+
+def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
+    """Return the sources that a prompted model cannot be asked for, with the reason of each.
+
+    They are found before anything is asked.
+    """
+    reasons = {}
+    engine = scorer.engine
+    for source in options.sources:
+        if source == "probability":
+            if scorer.rendering.scoring == "generated" and scorer.prompt.samples == 1:
+                reasons[source] = (
+                    "Expected scored answers for the probability of an answer, but this model's are generated: leave "
+                    "probability out, or ask it by another scoring."
+                )
+        else:
+            reason = lacking(engine, _ability(engine) if source == "p_true" else "text", source)
+            if not reason and source in ("samples", "meaning") and options.n_samples > 1:
+                # A server that takes the likeliest token at any temperature; engines here draw.
+                repeats = f"Expected a server that draws answers for {source}, but {engine.name} repeats one."
+                reason = "" if getattr(engine, "draws", True) else repeats
+            if reason:
+                reasons[source] = reason
+    return reasons
 
 
 def parse_probability(text: str) -> float | None:
@@ -210,15 +254,13 @@ class _Asking:
     def p_true(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
         """Return the probability that the model calls its answer true."""
         engine = self.scorer.engine
-        able: Ability = "likelihoods" if "likelihoods" in engine.abilities else "next_words"
-        self._check(able, "p_true")
         chat = self.scorer.rendering.chat
         end = "Answer with A or B alone." if chat else "The proposed answer is: ("
         requests = [
             dataclasses.replace(request, continuations=("A", "B"))
             for request in self._follow(lambda words: P_TRUE.format(answer=words) + end)
         ]
-        ask = engine.likelihoods if able == "likelihoods" else engine.next_words
+        ask = engine.likelihoods if _ability(engine) == "likelihoods" else engine.next_words
         found = ask(requests, progress=self.progress, out=out)
         values = np.array(
             [
@@ -230,7 +272,6 @@ class _Asking:
 
     def verbalized(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
         """Return the probability that the model says; NaN where none can be read."""
-        self._check("text", "verbalized")
         end = "" if self.scorer.rendering.chat else "\n\nProbability:"
         requests = self._follow(lambda words: VERBALIZED + end)
         found = self.scorer.engine.generate(
@@ -248,7 +289,6 @@ class _Asking:
 
     def draw(self, out: Path | None) -> tuple[str, list[list[str]]]:
         """Return answers that are drawn at a temperature."""
-        self._check("text", "samples")
         asked = self._drawing
         requests = [
             dataclasses.replace(asked.rendering.request(item, self.scorer.shots(item)), continuations=())
@@ -267,22 +307,25 @@ class _Asking:
 
     def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """Return the share of drawn answers that are the answer; NaN where none can be read."""
-        asked = self._drawing.rendering
         shares = []
         for item, answer, texts in zip(self.items, self.answers.tolist(), drawn, strict=True):
-            own = asked.answers(item)
-            others = () if asked.style == "words" else asked.texts(item)
-            read = [parse_answer(text, own, others=others, pattern=self.scorer.prompt.pattern) for text in texts]
-            known = [each for each in read if each >= 0]
+            known = [each for each in self._read(item, texts) if each >= 0]
             shares.append(known.count(answer) / len(known) if known else np.nan)
         return np.array(shares)
 
     def meaning(self, drawn: Sequence[Sequence[str]], nli: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones."""
+        """Return the share of drawn answers that mean the same as the answer, and the entropy of the drawn ones.
+
+        A letter or number means what it stands for.
+        """
         shares, entropies = [], []
         entails = _Inference(nli)
+        marked = self._drawing.rendering.style != "words"
         for item, answer, texts in zip(self.items, self.words, drawn, strict=True):
             question = str(item.fields.get("prompt") or item.fields.get("text") or "")
+            if marked:
+                own = self._drawing.rendering.texts(item)
+                texts = [own[n] if n >= 0 else text for n, text in zip(self._read(item, texts), texts, strict=True)]
             spoken = [text.strip() for text in texts if text.strip()]
             if not spoken:
                 shares.append(np.nan)
@@ -293,7 +336,13 @@ class _Asking:
             entropies.append(semantic_entropy(meaning_clusters(entails.table(question, spoken))))
         return np.array(shares), np.array(entropies)
 
-    @property
+    def _read(self, item: Item, texts: Sequence[str]) -> list[int]:
+        """Return which answers some texts give; negative where none can be read."""
+        asked = self._drawing.rendering
+        own, others = asked.answers(item), () if asked.style == "words" else asked.texts(item)
+        return [parse_answer(text, own, others=others, pattern=self.scorer.prompt.pattern) for text in texts]
+
+    @functools.cached_property
     def _drawing(self) -> Prompted:
         scorer = self.scorer
         prompt = dataclasses.replace(scorer.prompt, scoring="generated", samples=1)
@@ -308,10 +357,10 @@ class _Asking:
     def _render(self, requests: Sequence[Request]) -> str:
         return self.scorer.engine.render(requests[0].prompt) if requests else ""
 
-    def _check(self, ability: Ability, source: str) -> None:
-        reason = lacking(self.scorer.engine, ability, source)
-        if reason:
-            raise ValueError(reason)
+
+def _ability(engine: Engine) -> Ability:
+    """Return how the probabilities of (A) and (B) are asked for."""
+    return "likelihoods" if "likelihoods" in engine.abilities else "next_words"
 
 
 class _Inference:

@@ -30,6 +30,7 @@ class Endpoint:
         path: The path, `CHAT` or `TEXT`.
         works: Whether it generates text.
         draws: Whether answers at a temperature above 0 differ.
+        drawing: What it wants beside a temperature above 0 before it draws.
         refused: Parameters that it refuses.
         renamed: Parameters that it knows by another name.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
@@ -41,6 +42,7 @@ class Endpoint:
     path: str
     works: bool = False
     draws: bool = False
+    drawing: dict[str, Any] = dataclasses.field(default_factory=dict)
     refused: set[str] = dataclasses.field(default_factory=set)
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
     top: int = 0
@@ -104,7 +106,8 @@ class Endpoint:
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
         known = {name: value for name, value in parameters.items() if name not in self.refused}
-        return {**body, **{self.renamed.get(name, name): value for name, value in known.items()}}
+        drawing = self.drawing if known.get("temperature") else {}
+        return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
 
 
 def as_text(prompt: str | Sequence[Message]) -> str:

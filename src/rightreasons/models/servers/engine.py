@@ -16,6 +16,7 @@ import numpy as np
 
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.sentences import escaped
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
@@ -111,6 +112,11 @@ class ServerEngine:
     def abilities(self) -> frozenset[Ability]:
         """What passed the trial, of the way that the server is asked."""
         return (self.trial.chat if self.chat else self.trial.text).abilities
+
+    @property
+    def draws(self) -> bool:
+        """Whether answers at a temperature above 0 differ, of the way that the server is asked."""
+        return (self.trial.chat if self.chat else self.trial.text).draws
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -244,18 +250,21 @@ class ServerEngine:
         Raises:
             ValueError: If several answers are drawn from a server that draws only one, or `out` belongs to another run.
         """
-        if n > 1 and temperature > 0 and not all(self._endpoint(request).draws for request in requests):
+        if n > 1 and temperature > 0 and not self.draws:
             raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
         settings: dict[str, Any] = {"temperature": float(temperature), "max_tokens": max_new_tokens}
         settings |= {"stop": list(stop)} if stop else {}
+        repeats = n if any("n" in self._endpoint(request).refused for request in requests) else 1
 
         def ask(request: Request) -> Row:
             answers: list[Completion] = []
+            # Drawn answers of different items are independent, as those of an engine here are.
+            first = int(item_rng(seed, request.name).integers(2**31 - n)) if temperature > 0 else seed
             # A server that gives fewer answers than it is asked for is asked again.
             while len(answers) < n:
                 left = n - len(answers)
                 several = {"n": left} if left > 1 else {}
-                asked = {**settings, **several, "seed": seed + len(answers)}
+                asked = {**settings, **several, "seed": first + len(answers)}
                 answers += self._endpoint(request).ask(request.prompt, **asked)[:left]
             return {
                 "texts": json.dumps([one.text for one in answers]),
@@ -267,7 +276,8 @@ class ServerEngine:
             requests,
             ask,
             settings={**settings, "n": n, "seed": seed},
-            new_tokens=n * max_new_tokens,
+            new_tokens=n * max_new_tokens // repeats,
+            repeats=repeats,
             progress=progress,
             out=out,
         )
@@ -290,6 +300,7 @@ class ServerEngine:
         *,
         settings: Mapping[str, Any] | None = None,
         new_tokens: int = 1,
+        repeats: int = 1,
         progress: bool,
         out: str | os.PathLike[str] | None,
     ) -> Flown:
@@ -303,8 +314,12 @@ class ServerEngine:
                     f"failed: {trouble}"
                 )
         usage, options = self.client.usage, self.client.options
-        if progress and requests:
-            print(f"Asking {self.name}: {estimate(self.client, requests, kind, new_tokens)}", file=sys.stderr)
+
+        def begin(left: Sequence[Request]) -> None:
+            if progress and left:
+                told = estimate(self.client, left, kind, new_tokens, repeats)
+                print(f"Asking {self.name}: {told}", file=sys.stderr)
+
         before = dataclasses.replace(usage)
         flown = fly(
             self.client,
@@ -312,12 +327,13 @@ class ServerEngine:
             ask,
             _pack,
             run={"kind": kind, "model": self.fingerprint, **(settings or {})},
+            begin=begin,
             progress=progress,
             out=out,
         )
         self.earlier += flown.earlier
         self._served.update(np.asarray(flown.chunk.columns["served"]).tolist() if len(flown.chunk) else ())
-        if progress and requests:
+        if progress and usage.requests > before.requests:
             print(f"Asked {self.name}: {(usage - before).sentence(options)}", file=sys.stderr)
         return flown
 

@@ -54,6 +54,7 @@ def fly(
     pack: Callable[[Sequence[Row]], dict[str, Column]],
     *,
     run: Mapping[str, Any],
+    begin: Callable[[Sequence[Request]], None],
     progress: bool,
     out: str | os.PathLike[str] | None,
 ) -> Flown:
@@ -69,6 +70,7 @@ def fly(
         ask: Asks a request, and returns its row.
         pack: Makes columns of rows.
         run: What the answers depend on beside the requests.
+        begin: Told the requests that are still to be asked.
         progress: Whether to show a progress bar.
         out: A folder for the answers; None keeps them in memory.
 
@@ -84,6 +86,7 @@ def fly(
     failures: dict[str, str] = {}
     computed: list[Chunk] = []
     client.begin()
+    begin([requests[item] for item in waiting])
 
     def one(item: int) -> Row:
         counted = client.item()

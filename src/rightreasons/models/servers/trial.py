@@ -38,6 +38,7 @@ TOPS = (20, 10, 5)
 _NEW_TOKENS = 12
 _RETRIES = 2
 _FEWEST_TOKENS = 8
+_DRAWING = {"generation_config": '{"do_sample": true}'}
 _OPTIONAL = ("logprobs", "seed", "temperature")
 
 
@@ -76,7 +77,8 @@ def try_server(client: Client, model: str) -> Trial:
 
     - It generates: a chat, and the continuation of a text.
     - Greedy answers: two equal requests have one answer.
-    - Drawn answers: three requests at a high temperature have more than one.
+    - Drawn answers: three requests at a high temperature have more than one, perhaps only with the parameter with which
+      `transformers serve` draws; and whether several may be asked for at once.
     - The likeliest next tokens: their probabilities sum to at most 1, and the likeliest is the one that a greedy answer
       begins with.
     - Log-probabilities of given texts: those of generated tokens are the same when the text is echoed as they were
@@ -140,13 +142,34 @@ class _Attempt:
     def draws(self) -> None:
         """Draw answers at a high temperature, which a server that draws gives but once."""
         part = f"{self._what}: drawn answers"
+        words = "Three draws differ."
+        self.endpoint.draws = self._draws_differ()
+        if not self.endpoint.draws:
+            self.endpoint.drawing = _DRAWING
+            try:
+                self.endpoint.draws = self._draws_differ()
+            except RequestError as failure:
+                if failure.ends:
+                    raise
+            words = f"Three draws differ with {', '.join(_DRAWING)}."
+        if self.endpoint.draws:
+            try:
+                self.endpoint.ask(self._prompts[1], max_tokens=1, temperature=1.0, n=2)
+            except RequestError as failure:
+                if failure.ends:
+                    raise
+                self.endpoint.refused.add("n")
+        else:
+            self.endpoint.drawing = {}
+            words = "Three draws at temperature 1.5 have one answer."
+        self._find(part, self.endpoint.draws, words)
+
+    def _draws_differ(self) -> bool:
         answers = {
             self.endpoint.ask(self._prompts[1], max_tokens=_NEW_TOKENS, temperature=1.5, seed=seed)[0].text
             for seed in range(3)
         }
-        self.endpoint.draws = len(answers) > 1
-        words = "Three draws differ." if self.endpoint.draws else "Three draws at temperature 1.5 have one answer."
-        self._find(part, self.endpoint.draws, words)
+        return len(answers) > 1
 
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""

@@ -95,19 +95,20 @@ def priced(options: ServerOptions, prompt_tokens: float, answer_tokens: float) -
     return "" if cost is None else f", at a price of {cost:,.4f}"
 
 
-def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens: int) -> str:
+def estimate(client: Client, requests: Sequence[Request], kind: str, new_tokens: int, repeats: int) -> str:
     """Say what a run will about cost, by the characters of its prompts and the tokens per character so far.
 
     Args:
         client: The server, with what it counted so far.
         requests: What is asked.
         kind: "likelihoods", where each continuation is echoed with its prompt, or another.
-        new_tokens: Maximum generated tokens per request.
+        new_tokens: Maximum generated tokens each time.
+        repeats: How often a request of another kind is sent.
     """
     usage, options = client.usage, client.options
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else 1
+        len(request.continuations) + (not isinstance(request.prompt, str)) if kind == "likelihoods" else repeats
         for request in requests
     ]
     calls = sum(times)

@@ -44,12 +44,14 @@ class ElicitedItems:
         elicited: What was asked and said.
         measured: The sources with enough confidences, compared; None where there is none.
         rare: Source -> how many answers have a confidence, of those that have too few.
+        lacking: Source -> why the model cannot be asked for it.
         n_items: How many items were asked about.
     """
 
     elicited: Elicited
     measured: ConfidenceMeasurement | None
     rare: dict[str, int]
+    lacking: dict[str, str]
     n_items: int
 
 
@@ -57,13 +59,14 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
     """Ask the model for the sources of confidence that the options name; None where they name none.
 
     Raises:
-        ValueError: If the model is no prompted language model, or cannot be asked for a source.
+        ValueError: If the model is no prompted language model, or cannot be asked for any source.
     """
     if not options.elicit:
         return None
     if context.prompted is None:
         raise ValueError(f"Expected a language model to ask how sure it is, but {context.model_name} is none.")
-    from rightreasons.measuring.confidence.elicitors import elicit_confidence
+    from rightreasons.measuring.confidence.elicitors import elicit_confidence, lacking_sources
+    from rightreasons.measuring.confidence.options import ElicitOptions
     from rightreasons.measuring.confidence.sources import measure_confidence
 
     split = context.primary
@@ -72,11 +75,15 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
     if items.text_pairs is not None:
         columns["text_pair"] = items.text_pairs
     first = () if context.prompted.answers_once else ("probability",)
+    sources = (*first, *(name for name in dict.fromkeys(options.elicit) if name not in first))
+    asked = ElicitOptions(sources, seed=context.seed)
+    lacking = lacking_sources(context.prompted, asked)
+    if len(lacking) == len(sources):
+        raise ValueError(" ".join(lacking.values()))
     elicited = elicit_confidence(
         context.prompted,
         {"id": items.ids, "label": items.labels.tolist(), **columns},
-        sources=(*first, *(name for name in dict.fromkeys(options.elicit) if name not in first)),
-        seed=context.seed,
+        options=dataclasses.replace(asked, sources=tuple(name for name in sources if name not in lacking)),
         progress=context.progress,
         out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
     )
@@ -94,6 +101,7 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
         elicited=elicited,
         measured=measure_confidence(enough, options=options, resampling=context.resampling) if known else None,
         rare={name: count for name, count in counts.items() if name not in known},
+        lacking=lacking,
         n_items=len(items),
     )
 
@@ -106,6 +114,8 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
         "A language model has several confidences in one answer, which differ by more than most calibration figures "
         f"are apart. All are about the same answers. {' '.join(asked)}"
     )
+    for name, reason in items.lacking.items():
+        text += f"\n\n{NAMES[name]}: {reason}"
     for name, count in items.rare.items():
         text += f"\n\n{NAMES[name]}: only {count:,} of {items.n_items:,} answers have one that can be read."
     tables: tuple[p.Table, ...] = ()
