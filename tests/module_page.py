@@ -12,6 +12,11 @@ def compute(page: Page) -> None:
     page.get_by_role("button", name="Compute").click()
 
 
+def unfold(page: Page, which: str = "#options") -> None:
+    """Open what is folded: the options, the card ("#about") or all figures ("#all")."""
+    page.locator(f"{which} button").first.click()
+
+
 def edit(page: Page, row: int, column: int, text: str) -> None:
     """Type into a cell of the table of inputs.
 

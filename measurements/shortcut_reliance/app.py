@@ -1,12 +1,15 @@
 """The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import evaluate
 import gradio as gr
 
 from rightreasons.analysis.shortcuts.reliance import RANKINGS
 from rightreasons.analysis.tokens import PIECE_STYLES
+from rightreasons.auditing.page.plots import Bar, dot_rows
 from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
@@ -30,6 +33,22 @@ EXAMPLE = {
 }
 
 
+def draw(result: Mapping[str, Any]) -> str:
+    """Draw the share of cued predictions, among all, right and wrong ones, and what blind picks of tokens give."""
+    found = {
+        "all predictions": {"rate": result["shortcut_reliance"], "interval": result["interval"]},
+        "right ones": result["correct"],
+        "wrong ones": result["wrong"],
+        **{f"blind picks, {name}": {"rate": null["rate"]} for name, null in result["null"].items()},
+    }
+    rows = [
+        Bar(name, (each["rate"],), *(((each.get("interval") or {}).get(end),) for end in ("low", "high")))
+        for name, each in found.items()
+        if each["rate"] is not None
+    ]
+    return dot_rows("reliance", rows=rows, series=["shortcut-cued"], xlabel="").svg
+
+
 def build() -> gr.Blocks:
     return module_demo(
         # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
@@ -38,6 +57,7 @@ def build() -> gr.Blocks:
         example=EXAMPLE,
         choices={"rank_by": RANKINGS, "piece_style": PIECE_STYLES},
         options={"heads": {"0": ["copper", "dull"], "1": ["marble", "warm"]}, "top_n": 2, "n_bins": 5},
+        draw=draw,
     )
 
 

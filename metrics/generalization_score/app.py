@@ -1,10 +1,13 @@
 """The demo of this metric: type pass rates by setting, see the G scores."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import evaluate
 import gradio as gr
 
+from rightreasons.auditing.page.plots import Bar, dot_rows
 from rightreasons.widget import launch, module_demo
 
 HERE = Path(__file__).resolve().parent
@@ -18,6 +21,13 @@ EXAMPLE = {
 }
 
 
+def draw(result: Mapping[str, Any]) -> str:
+    """Draw the pass rates and the G scores of the settings."""
+    tables = (result["suite_scores"], result["scores"])
+    rows = [Bar(name, tuple(each[name] for each in tables), (None,) * 2, (None,) * 2) for name in result["scores"]]
+    return dot_rows("generalization", rows=rows, series=["mean pass rate", "G score"], xlabel="").svg
+
+
 def build() -> gr.Blocks:
     return module_demo(
         # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
@@ -25,6 +35,7 @@ def build() -> gr.Blocks:
         HERE / "README.md",
         example=EXAMPLE,
         options={"iid_score": 0.92},
+        draw=draw,
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from module_page import compute, edit
+from module_page import compute, edit, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +26,7 @@ def test_cue_statistics(visit):
     # "down" is in exactly one choice of every item, and that choice is right each time.
     expect(row).to_contain_text("6")
     expect(row).to_contain_text("1.0000")
+    unfold(page)
     page.get_by_label("classifier").check()
     page.locator("#option-n_folds input").fill("99")
     compute(page)

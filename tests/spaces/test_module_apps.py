@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from module_page import compute, edit
+from module_page import compute, edit, unfold
 from rightreasons.modules import available_modules, module_path
 
 pytestmark = pytest.mark.browser
 
 
-DRAWINGS = {"ece", "cue_statistics", "easy_hard_gap", "behavioral_pass_rate"}
+TABLES = {"dist_ce", "fim_difficulty", "lmi", "prior_bias"}
+"""The modules whose result is a table, or one figure; all others draw it."""
 
 
 @pytest.mark.parametrize("name", available_modules())
@@ -23,7 +24,7 @@ def test_the_example_of_every_module_computes(build, name):
     rows, *options = (control.value for control in compute.inputs)
     headline, result = compute.fn(rows["data"], *options)
     assert 'role="alert"' not in headline
-    assert headline.count("<svg") == (name in DRAWINGS)
+    assert headline.count("<svg") == (name not in TABLES)
     assert "rr-tiles" in headline or "<table" in headline
     assert result
     assert compute.outputs[0].value == headline
@@ -32,6 +33,11 @@ def test_the_example_of_every_module_computes(build, name):
 def test_example_computes_and_the_card_is_there(visit):
     page = visit("metrics/ece")
     expect(page.get_by_role("heading", name="Expected Calibration Error")).to_be_visible()
+    # The result and its diagram first, the rest folded: on a phone the page has three screens.
+    expect(page.locator("#headline svg")).to_be_in_viewport()
+    for folded in ("#card", "#result", "#option-n_bins"):
+        expect(page.locator(folded)).not_to_be_visible()
+    unfold(page, "#about")
     expect(page.get_by_role("heading", name="Limitations and Bias")).to_be_visible()
     compute(page)
     # The six toy items of METHODS 1.5 at ten bins.
@@ -40,11 +46,14 @@ def test_example_computes_and_the_card_is_there(visit):
         "Top-label ECE: mean over the items of |accuracy - mean confidence|"
     )
     expect(page.locator("#headline table").get_by_text("0.6350")).to_be_visible()
+    expect(page.locator("#headline details")).to_contain_text("overconfidence")
+    unfold(page, "#all")
     expect(page.locator("#result")).to_contain_text('"overconfidence"')
 
 
 def test_edited_cells_and_options_change_the_result(visit):
     page = visit("metrics/ece")
+    unfold(page)
     edit(page, 1, 1, "0")
     page.locator("#option-n_bins input").fill("1")
     compute(page)
@@ -58,6 +67,7 @@ def test_edited_cells_and_options_change_the_result(visit):
 
 def test_mistakes_are_answered_in_place(visit):
     page = visit("metrics/ece")
+    unfold(page)
     alert = page.get_by_role("alert")
     edit(page, 0, 0, "[0.5, 0.33]")
     compute(page)
@@ -71,7 +81,7 @@ def test_mistakes_are_answered_in_place(visit):
     page.locator("#option-n_bins input").fill("2.5")
     compute(page)
     expect(alert).to_have_text("Expected `n_bins` to be a whole number, but got 2.5 (float).")
-    expect(page.locator("#result")).not_to_contain_text("ece")
+    expect(page.locator("#headline")).not_to_contain_text("0.2883")
     page.locator("#option-n_bins input").fill("10")
     compute(page)
     expect(alert).to_have_count(0)

@@ -12,7 +12,7 @@ import html
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,14 @@ from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_BINS, MAX_PAGE_DRAWS, MAX_PAGE_ROWS
 from rightreasons.foundations.validation import check_count, check_number, check_options
 from rightreasons.modules import argument_help
-from rightreasons.widget.elements import MISTAKES, figure, is_number, problem, table, tiles
+from rightreasons.widget.elements import MISTAKES, figure, is_number, problem, table, tiles, verdict
 from rightreasons.widget.pages import public_page, typed_text
 
 MIN_CELL = 12
 """Width in characters of the narrowest column of the inputs; the widest has three times as many."""
+
+PHONE = 4 * MIN_CELL
+"""Width in characters of what a phone shows of a table that wraps."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
@@ -86,6 +89,10 @@ def module_demo(
     with public_page(title) as demo:
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
+            with gr.Column(scale=4, min_width=320):
+                headline = gr.HTML(start[0], elem_id="headline")
+                with gr.Accordion("All figures, as JSON", open=False, elem_id="all"):
+                    result = gr.JSON(start[1], show_label=False, elem_id="result", max_height=560)
             with gr.Column(scale=5, min_width=320):
                 table_of_inputs = gr.Dataframe(
                     value=cells,
@@ -95,19 +102,17 @@ def module_demo(
                     type="array",
                     interactive=True,
                     wrap=True,
+                    max_height=420,
                     label="Inputs, one item per row (counted from 0): edit a cell, right-click to add a row",
                     elem_id="inputs",
                 )
                 button = gr.Button("Compute", variant="primary", elem_id="compute")
-                with gr.Accordion("Options", open=True), gr.Row(elem_classes="rr-options"):
+                with gr.Accordion("Options", open=False, elem_id="options"), gr.Row(elem_classes="rr-options"):
                     controls = [
                         _control(name, defaults[name], (choices or {}).get(name), _first_sentence(help_texts.get(name)))
                         for name in defaults
                     ]
-            with gr.Column(scale=4, min_width=320):
-                headline = gr.HTML(start[0], elem_id="headline")
-                result = gr.JSON(start[1], label="Result", open=False, elem_id="result", max_height=560)
-        with gr.Accordion("About this module", open=True):
+        with gr.Accordion("About this module", open=False, elem_id="about"):
             gr.Markdown(card, elem_id="card")
 
         def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
@@ -196,12 +201,19 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
 
 
 def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Divide the width by what the columns hold, so that a long one does not push the others off the page."""
+    """Divide the width by what the columns hold; where they hold much, the table scrolls within itself.
+
+    Example:
+        >>> _column_widths(["text", "label"], [["A long sentence here.", "1"]])
+        ['64%', '36%']
+    """
     needs = [
-        min(max(len(name) + 2, *(len(row[number]) for row in rows)), 3 * MIN_CELL)
+        max(MIN_CELL, len(name) + 2, min(max(len(row[number]) for row in rows), 3 * MIN_CELL))
         for number, name in enumerate(columns)
     ]
-    return [f"{100 * max(need, MIN_CELL) / sum(max(need, MIN_CELL) for need in needs):.0f}%" for need in needs]
+    if sum(needs) > PHONE:
+        return [f"{9 * need}px" for need in needs]
+    return [f"{100 * need / sum(needs):.0f}%" for need in needs]
 
 
 def _is_json(value: Any) -> bool:
@@ -282,7 +294,7 @@ def _limited(value: Any, name: str) -> Any:
 
 
 def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str, Any]], str] | None) -> str:
-    """Write the primary figure with its interval and its definition, the diagram, and the tables of the result."""
+    """Write the primary figure with its interval, the texts, the diagram, the tables and the further figures."""
     parts = []
     primary = results.get(name)
     if name in results and not isinstance(primary, (list, dict)):
@@ -292,19 +304,47 @@ def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str
             level = f"{float(interval['confidence_level']):.0%}"
             limits = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
         parts.append(tiles([(name, figure(primary), limits)]))
-    for key in ("definition", "warning"):
-        if results.get(key):
-            parts.append(f'<p class="rr-{key}">{html.escape(str(results[key]))}</p>')
+    texts = {key: value for key, value in results.items() if isinstance(value, str) and value}
+    if "conclusion" in texts:
+        words = ": ".join(texts.pop(key) for key in ("conclusion", "reason") if key in texts)
+        parts.append(verdict(f"{words[0].upper()}{words[1:]}"))
+    for key, value in texts.items():
+        parts.append(f'<p class="rr-{"warning" if key == "warning" else "definition"}">{html.escape(value)}</p>')
     if draw is not None:
         parts.append(f'<figure class="rr-figure">{draw(results)}</figure>')
     if isinstance(primary, list) and primary and not isinstance(primary[0], (list, dict)):
         parts.append(table(_by_item(results, len(primary)), caption="item by item"))
-    for key, value in results.items():
-        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            columns = [column for column in value[0] if _is_flat([row.get(column) for row in value])]
-            headings = {column: column.replace("_", " ") for column in columns}
-            parts.append(table(value, headings, caption=key.replace("_", " ")))
+    for title, rows in _tables(results):
+        columns = [column for column in rows[0] if _is_flat([row.get(column) for row in rows])]
+        if columns and len({_cell(row[columns[0]]) for row in rows}) < len(rows):  # the first column names no row
+            rows, columns = [{"item": item, **row} for item, row in enumerate(rows)], ["item", *columns]
+        shown = [{column: _cell(row.get(column)) for column in columns} for row in rows]
+        parts.append(table(shown, {column: column.replace("_", " ") for column in columns}, caption=title))
+    figures = [row for row in _figures(results) if row["figure"] != name.replace("_", " ")]
+    if figures:
+        parts.append(f'<details class="rr-more"><summary>Further figures</summary>{table(figures)}</details>')
     return "".join(parts) or '<p class="rr-waiting">Done: the result is below.</p>'
+
+
+def _tables(results: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """Give the lists of rows of a result with their titles; also those of a mapping, such as one for each label."""
+    for key, value in results.items():
+        lists = {f"{key}, {name}": rows for name, rows in value.items()} if isinstance(value, Mapping) else {key: value}
+        for title, rows in lists.items():
+            if isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows):
+                yield title.replace("_", " "), rows
+
+
+def _figures(results: Mapping[str, Any], path: str = "") -> Iterator[dict[str, Any]]:
+    """Give the single figures of a result, with their intervals, as rows."""
+    for key, value in results.items():
+        name = f"{path}{key}".replace("_", " ")
+        interval = results.get(f"{key}_interval") or (results.get("interval") if key in ("rate", "mean") else None)
+        ends = f"{figure(interval['low'])} to {figure(interval['high'])}" if interval else ""
+        if isinstance(value, bool) or is_number(value):
+            yield {"figure": name, "value": figure(value), "interval": ends}
+        elif isinstance(value, Mapping) and "low" not in value:
+            yield from _figures(value, f"{name}, ")
 
 
 def _by_item(results: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
@@ -318,5 +358,13 @@ def _by_item(results: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
 
 
 def _is_flat(column: Sequence[Any]) -> bool:
-    """Return whether a column has something to show, and single values only."""
-    return any(value is not None for value in column) and not any(isinstance(value, (list, dict)) for value in column)
+    """Return whether a column has something to show: single values, or lists of texts."""
+    cells = [_cell(value) for value in column]
+    return any(cell is not None for cell in cells) and not any(isinstance(cell, (list, dict)) for cell in cells)
+
+
+def _cell(value: Any) -> Any:
+    """Return a list of texts as one text, and else the value."""
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return ", ".join(value) or None
+    return value
