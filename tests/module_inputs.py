@@ -107,5 +107,6 @@ def loaded(name):
         from rightreasons.models.cnn import build_cnn
         from rightreasons.models.loading import load_classifier
 
-        options["model"] = load_classifier(build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=4))
+        with tempfile.TemporaryDirectory() as folder:
+            options["model"] = load_classifier(build_cnn(TEXTS, folder, n_filters=4))
     return rightreasons.load(module, **options)

@@ -30,6 +30,8 @@ from tiny_models import (
 )
 from tiny_suites import behavior_suite
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
 KEYS = {"accuracy", "macro_f1", "mean_confidence", "ece", "smooth_ece", "macro_ce", "brier", "nll", "aurc", "auroc"}
 

@@ -11,6 +11,8 @@ from rightreasons.auditing.runner import audit
 from rightreasons.measuring.options import QUESTIONS
 from tiny_models import save_tiny_classifier, tiny_texts
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 
 class Split(list):
     """Items with a name."""

@@ -16,6 +16,8 @@ from tiny_causal import save_tiny_causal
 from tiny_models import NEGATIVE, POSITIVE, tiny_texts
 from tiny_suites import behavior_suite, functionality
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 QUALITIES = (*POSITIVE, *NEGATIVE)
 TEMPLATE = "what was {{ text }} so"
 

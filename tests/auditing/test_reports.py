@@ -20,6 +20,8 @@ from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models.running.store import Chunk, Store
 from tiny_models import save_tiny_classifier, tiny_texts
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):

@@ -22,6 +22,8 @@ from rightreasons.measuring.requests import StoredAnswers, request_rows
 from rightreasons.models import Prompt
 from rightreasons.models.prompting.rendering import Rendering
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 SUBJECTS = ["cat", "dog", "cook", "pilot", "nurse", "king", "poet", "clerk", "diver", "judge", "smith", "baker"]
 
 

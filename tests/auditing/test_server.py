@@ -7,6 +7,8 @@ import pytest
 from command_line import run
 from fake_server import serving
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 SECRET = "sk-secret-of-this-test"
 
 

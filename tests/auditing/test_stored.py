@@ -11,6 +11,8 @@ import rightreasons
 from rightreasons.analysis import calibration_error, calibration_summary, human_calibration
 from rightreasons.auditing.runner import audit
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 RNG = np.random.default_rng(5)
 N = 60
 LOGITS = RNG.normal(size=(N, 3)) * 2

@@ -14,6 +14,8 @@ from rightreasons.cli import main
 from tiny_causal import tiny_causal_tokenizer
 from tiny_models import save_tiny_classifier, save_tiny_encoder, tiny_texts
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 NAMES = {0: "negative", 1: "positive"}
 QUICK = ("--n-resamples", "20", "--questions", "calibration")
 
@@ -52,10 +54,11 @@ def test_a_model_without_gradients_is_asked_by_left_out_words(capsys, reviews, t
     for name in ("train", "test"):
         shutil.copy(reviews, tmp_path / "data" / f"{name}.csv")
 
-    def refuse(model):
+    def refuse(*_):
         raise ValueError("Expected a model that this can follow.")
 
-    monkeypatch.setattr("rightreasons.models.gradients.embedding_input.EmbeddingInput", refuse)
+    # In the class: whoever imports it for the first time meanwhile keeps the class.
+    monkeypatch.setattr("rightreasons.models.gradients.embedding_input.EmbeddingInput.__init__", refuse)
     columns = ("--text-column", "review", "--label-column", "verdict", "--n-resamples", "20")
     asked = ("--questions", "calibration,shortcuts,difficulty")
     code, _, _ = run(

@@ -18,6 +18,8 @@ from rightreasons.measuring.options import QUESTIONS
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 from tiny_suites import behavior_suite
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

@@ -14,6 +14,8 @@ from rightreasons.models.items import Items
 from rightreasons.models.running.store import Store
 from tiny_models import save_tiny_classifier, tiny_texts
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 QUICK = ("--questions", "calibration", "--n-resamples", "20", "--batch-size", "4")
 
 

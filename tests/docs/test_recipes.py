@@ -11,6 +11,8 @@ import pytest
 
 from command_line import run
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECIPES = sorted(DOCS.glob("recipes/*.md"))
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)

@@ -53,14 +53,7 @@ class _Commands(typer.core.TyperGroup):
         return [name.replace("_", "-") for name in _files()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        folder = _files().get(cmd_name.replace("-", "_"))
-        if folder is None:
-            return None
-        module = import_module(f"{__name__}.{folder}.{cmd_name.replace('-', '_')}")
-        command = typer.main.get_command(module.app)
-        command.name = cmd_name
-        _add_examples(command, f"rightreasons {cmd_name}", getattr(module, "EXAMPLES", ()))
-        return command
+        return _command(cmd_name) if cmd_name.replace("-", "_") in _files() else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under the headings of their folders."""
@@ -182,6 +175,17 @@ def _files() -> dict[str, str]:
         for module in pkgutil.iter_modules([os.path.join(path, folder) for path in __path__])
         if not module.name.startswith("_")
     }
+
+
+@functools.cache
+def _command(name: str) -> Any:
+    """Return the command, or the group of commands, of a file."""
+    file = name.replace("-", "_")
+    module = import_module(f"{__name__}.{_files()[file]}.{file}")
+    command = typer.main.get_command(module.app)
+    command.name = name
+    _add_examples(command, f"rightreasons {name}", getattr(module, "EXAMPLES", ()))
+    return command
 
 
 def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:

@@ -17,6 +17,8 @@ from rightreasons.cli import main
 from rightreasons.foundations.resampling import Resampling
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
 
 

@@ -13,6 +13,8 @@ from rightreasons.auditing.page.parts import SectionResult, Verdict
 from rightreasons.auditing.page.report import Outcome
 from small_audits import figure, small_audit
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 
 def report(folder, name, accuracy, rate, **more):
     figures = (

@@ -38,10 +38,13 @@ def commands():
     return dict(leaves())
 
 
+WORLD = tempfile.TemporaryDirectory(prefix="world-")
+
+
 @functools.cache
 def world():
-    """A folder of models, data, suites, stored outputs and things that are none of these."""
-    folder = Path(tempfile.mkdtemp(prefix="world-"))
+    """A folder of models, data, suites, stored outputs and things that are none of these, gone at the end."""
+    folder = Path(WORLD.name)
     save_tiny_classifier(folder / "classifier")
     save_tiny_multiple_choice(folder / "chooser")
     save_tiny_encoder(folder / "encoder")

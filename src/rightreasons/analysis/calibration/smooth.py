@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 CELLS = 2**14
 """Cells of the grid on [0, 1] on which residuals are smoothed: bandwidths down to some 1e-4 are resolved."""
 
+NARROWEST = 1e-9
+"""The narrowest bandwidth tried, and how exactly the bandwidth that equals its error is found."""
+
 CURVE_POINTS = 101
 """Points of the smooth reliability curve in a result: confidence 0, 0.01, … 1."""
 
@@ -280,9 +283,17 @@ def _error_at(sigma: float, residuals: Floats) -> float:
 
 
 def _fixed_point(residuals: Floats) -> float:
-    low, high = 1e-9, 1.0
-    if _error_at(low, residuals) <= low:
+    """Return the bandwidth that is its own error: the error falls with it, so it is between the errors at both ends."""
+    low, high = _error_at(1.0, residuals), _error_at(NARROWEST, residuals)
+    if high <= NARROWEST:
         return 0.0
-    if _error_at(high, residuals) >= high:
+    if low >= 1.0:
         return 1.0
-    return float(optimize.brentq(lambda sigma: _error_at(sigma, residuals) - sigma, low, high, xtol=1e-9))
+    return float(
+        optimize.brentq(
+            lambda sigma: _error_at(sigma, residuals) - sigma,
+            max(low - NARROWEST, NARROWEST),
+            min(high + NARROWEST, 1.0),
+            xtol=NARROWEST,
+        )
+    )

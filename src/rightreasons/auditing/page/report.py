@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import csv
 import dataclasses
+import functools
 import io
 import re
 from collections.abc import Sequence
@@ -151,6 +152,7 @@ def scale_of(headline: Headline) -> dict[str, Any] | None:
     }
 
 
+@functools.cache
 def _template() -> Any:
     import jinja2
     import markupsafe as markup
