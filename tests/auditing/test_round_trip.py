@@ -183,6 +183,31 @@ def test_a_task_of_inspect_is_python_that_names_its_rows(capsys, tmp_path):
     assert all(row["options"] == list("ABCDEFGHIJKL"[: len(row["choices"])]) for row in rows)
 
 
+def test_letters_that_a_model_wrote_come_back_as_picks(capsys, tmp_path):
+    """A log of inspect_ai without log-probabilities: the first letter each time, and once no letter."""
+    export(capsys, tmp_path, "--to", "inspect", "--parts", "probes,orders")
+    rows = [json.loads(line) for line in (tmp_path / "task" / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    samples = [
+        {"id": row["id"], "target": "A", "metadata": row, "output": {}, "scores": {"answer_scorer": {"answer": "A"}}}
+        for row in rows
+    ]
+    unread = next(one for one in samples if one["metadata"]["asked"] == "no_question")
+    unread["scores"]["answer_scorer"]["answer"] = ""
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"version": 2, "status": "success", "eval": {}, "samples": samples}))
+    figures = answered(tmp_path, log)["picks"]
+    # Of 12 items with three choices under all 6 orders, none keeps an answer that is always the first choice.
+    assert (figures["orders"], figures["n_orders"], figures["consistency"]["value"]) == ("all", 6, 0)
+    probe = figures["probes"]["no_question"]
+    assert (probe["n_items"], probe["n_unanswered"]) == (11, 1)
+    # Labels go round three choices, so of the other 11 items 3 or 4 have the first as their answer.
+    first = unread["metadata"]["id"].split("/")[0].endswith(("-0", "-3", "-6", "-9"))
+    assert probe["rate"]["value"] == pytest.approx((4 - first) / 11)
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "keeps its answer in 0.0% of the items under all 6 orders of the choices" in page
+    assert "generated answers" in page
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

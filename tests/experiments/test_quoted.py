@@ -266,13 +266,31 @@ def test_language_models():
         return np.bincount(picks).max() / len(picks)
 
     counts = [sum(favorite(name, key[place]) >= 0.9 for name, *key in pairs) for place in (0, 1)]
-    n_sure = sum(int(row[3]) for row in rows if len(row) == 6 and row[1] == "4" and row[2] == sure)
+    many = [row for row in rows if len(row) == 6 and row[1] == "4"]
+    n_sure, n_unsure, n_able = (
+        sum(int(row[place]) for row in many if row[2] == what) for place, what in ((3, sure), (4, sure), (3, able))
+    )
     assert (
         f"left in {counts[1]} of {len(pairs)} ways, where the same ways without examples have it in {counts[0]};"
         in page
     )
-    assert f"(p > 0.05 in {len(pairs)} comparisons), and it is shown to be too sure of itself in {n_sure}." in page
+    sets = sum(row[2] == able and row[3] != "0" for row in many)
+    assert (n_able, sets) == (5, 3)
+    assert f"too sure of itself in {n_sure}, its opposite in {n_unsure}, both of PIQA by the mean" in page
+    assert [row[4] for row in many if row[0] == "piqa" and row[2] == sure] == ["2"]
     letters = [f"{favorite(name, f'chat/{n}/letters/sum'):.0%}" for name in ("sst2", "socialiqa") for n in (0, 4)]
     assert "from {} to {} of the items on SST-2, and from {} to {} on SocialIQA".format(*letters) in page
     tested = [row for row in rows if row[0] == "4 examples, none"]
-    assert (len(tested), min(float(row[3]) for row in tested) > 0.05) == (len(pairs), True)
+    differing = [row for row in tested if float(row[3]) < 0.05]
+    assert f"in {len(differing)} of {len(tested)} comparisons" in page
+    assert [(row[1], f"{100 * float(row[2].split()[0]):.1f}") for row in differing] == [
+        ("chat, words, mean", "25.0"), ("chat, words, unconditional", "37.5"),
+    ]  # fmt: skip
+    # Contextual calibration of the words of TREC, beside their sum, without and with the template.
+    start, end = (next(n for n, row in enumerate(rows) if len(row) == 8 and row[4].startswith(figure))
+                  for figure in ("0.200 [0.118", "0.600 [0.474"))  # fmt: skip
+    trec = {tuple(row[:4]): row[4].split()[0] for row in rows[start:end] if len(row) == 8}
+    for score in ("calibrated", "sum"):
+        for shots in "04":
+            told = [trec[template, shots, "words", score] for template in ("off", "on")]
+            assert " and ".join(told) in page, told

@@ -38,6 +38,7 @@ from rightreasons.auditing.questions import load_sections
 from rightreasons.auditing.reports import FIGURES_FILE, OWN, PAGE, Report
 from rightreasons.auditing.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit
 from rightreasons.auditing.stored import StoredModel, open_stored
+from rightreasons.data.opening.logs.models import logged_model
 from rightreasons.foundations.atomic_write import check_folder
 from rightreasons.foundations.options import Options
 from rightreasons.foundations.sentences import checks_kinds, ends_all, in_one_sentence
@@ -404,7 +405,7 @@ def _environment() -> dict[str, str]:
 def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outcome], command: str) -> str:
     model, data = context.model_name, context.dataset_name
     primary = context.primary
-    shown = short_name(model)
+    shown = short_name((context.stored is not None and logged_model(model)) or model)
     items = f"{len(primary):,}" + (f" of {primary.n_available:,}" if len(primary) < primary.n_available else "")
     environment = ", ".join(f"{package} {version}" for package, version in record["environment"].items())
     if context.stored is not None:
@@ -453,7 +454,9 @@ def _page(context: AuditContext, record: dict[str, Any], outcomes: Sequence[Outc
             ("items", items),
             *([("right", f"{int(primary.labels.sum()):,} of {len(primary):,}")] if _only_right(context) else []),
             *([("left out", f"{len(primary.left_out):,}, named below")] if primary.left_out else []),
-            ("classes", str(len(context.label_names))) if context.label_names else ("task", _TASKS[context.task]),
+            ("classes", str(len(context.label_names)))
+            if context.label_names
+            else ("task", "generated answers" if _only_right(context) else _TASKS[context.task]),
             ("made", record["created"][:10]),
         ],
         outcomes=outcomes,

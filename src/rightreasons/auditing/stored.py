@@ -69,6 +69,7 @@ class StoredModel:
         answers: The scores of all requests of a log, for questions that change the items and ask again; None where the
             file has only the items.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
+        items: Of such a log with `answers`: the items {id, prompt, choices, label}.
     """
 
     name: str
@@ -79,6 +80,7 @@ class StoredModel:
     used: str
     answers: StoredAnswers | None = None
     answers_once: bool = False
+    items: datasets.Dataset | None = None
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
@@ -161,7 +163,10 @@ def open_stored(stored: StoredOptions, settings: AuditOptions, dataset: Any = No
     match = f"; labels matched {read.label_match}" if read.label_match else ""
     fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
     used = read.used + match
-    model = StoredModel(path, task, names, tables, fingerprint, used, answers, answers_once=read.answers_once)
+    rows = None
+    if read.answers_once and answers is not None:
+        rows = _as_dataset({name: read.columns[name] for name in ("id", "prompt", "choices", "label")})
+    model = StoredModel(path, task, names, tables, fingerprint, used, answers, read.answers_once, rows)
     return StoredSource(model, data, name, spare)
 
 
@@ -203,15 +208,26 @@ def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | N
     twice = next((name for name, count in Counter(ids).items() if count > 1), None)
     if twice is not None:
         raise ValueError(f"Expected distinct ids in {path}, but {twice!r} comes twice.")
-    if read.answers_once:
+    if read.answers_once and "options" not in columns:
         return read.take(rows), None
-    logits = check_logits(read.predictions, scores=read.scores or "probabilities")
+    logits = (
+        _picks(columns) if read.answers_once else check_logits(read.predictions, scores=read.scores or "probabilities")
+    )
     rest = None
     if len(rows) < len(ids):
         prompts, choices = list(columns["prompt"]), list(columns["choices"])
         joint = list(columns.get("options", choices)) != choices  # letters in their place
         rest = StoredAnswers(Path(path).name, ids, prompts, choices, logits, joint=joint)
     return read.take(rows), rest
+
+
+def _picks(columns: Mapping[str, Any]) -> Ragged:
+    """Return answers that are letters, numbers or words as scores: NaN where none can be read."""
+    rows = []
+    for answer, options in zip(columns["answer"], columns["options"], strict=True):
+        picked = np.array([option == answer for option in options])
+        rows.append(np.where(picked, 0.0, -np.inf) if picked.any() else np.full(len(options), np.nan))
+    return Ragged.of(np.concatenate(rows), list(map(len, rows)))
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:

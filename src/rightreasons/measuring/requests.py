@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.foundations.ragged import Ragged
+from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.asking.distractors import added_choices
@@ -289,6 +290,17 @@ class StoredAnswers:
                 )
         scores = [np.asarray(self._logits[row], dtype=np.float64) for row in rows]
         return Ragged.of(np.concatenate(scores), [len(one) for one in scores])
+
+    def picks(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
+        """Return the scores of the requests that have an answer; those of the others are NaN, and among `failures`."""
+        table = self(prompts, choices, ids)
+        able = [place for place in range(len(ids)) if not np.isnan(table[place]).any()]
+        known = [np.asarray(table[place]) for place in able]
+        return Scores(
+            tuple(ids[place] for place in able),
+            Ragged.of(np.concatenate([np.empty(0), *known]), [len(one) for one in known]),
+            failures={ids[place]: "no answer in the log" for place in sorted(set(range(len(ids))) - set(able))},
+        )
 
 
 def _plain(name: str) -> str:

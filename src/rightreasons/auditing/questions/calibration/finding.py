@@ -42,7 +42,10 @@ def finding(
     apart = shown and abs(gap) >= 0.005
     too = "too sure" if gap > 0 else "not sure enough"
     claim = f"gets {percent(right)} of “{split}” right and is {percent(sure)} sure on average"
-    claim += f": {too} by {100 * abs(gap):.1f} points" if apart else ""
+    # A calibration error can be shown where the mean difference is not: too sure here, not sure enough there.
+    low, high = (getattr(figures["confidence_gap"].estimate, end) for end in ("low", "high"))
+    directed = low is not None and high is not None and not low <= 0 <= high
+    claim += (f": {too} by {100 * abs(gap):.1f} points" if directed else ": miscalibrated in parts") if apart else ""
     read = [Action("Read the errors that it is most sure of: some labels may be wrong.", link="#items")]
     actions = [
         *(read if right < 1 else []),

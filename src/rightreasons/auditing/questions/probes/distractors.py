@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import p_equals, percent, written
@@ -14,9 +16,11 @@ from rightreasons.measuring.probes import near_choices_name
 SOURCE = "Elhady et al. 2025; comparison of this package"
 
 
-def asked(context: AuditContext, options: ProbesOptions) -> tuple[tuple[int, ...], int | None, bool]:
+def asked(
+    context: AuditContext, options: ProbesOptions, choices: Sequence[Sequence[str]]
+) -> tuple[tuple[int, ...], int | None, bool]:
     """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" is."""
-    ks, near, none = added_choices(context.primary.choices or [], options.ks)
+    ks, near, none = added_choices(choices, options.ks)
     stored = None if context.stored is None else context.stored.answers
     unasked = stored is not None and f"{context.primary.ids[0]}/{near_choices_name(near)}" not in stored
     return (ks, None, False) if unasked or not options.distractors else (ks, near, none)

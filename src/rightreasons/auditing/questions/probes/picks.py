@@ -12,12 +12,17 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.probes import distractors, templates
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN
+from rightreasons.auditing.questions.probes.finding import WITHOUT
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.picks import PickFigures, ask_for_orders, ask_for_picks, measure_picks
 from rightreasons.measuring.estimates import Estimate
+from rightreasons.measuring.option_order import stored_orders
 from rightreasons.measuring.options import ProbesOptions
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_QUESTION, probe_tables
+
+ORDER = "The order decides"
+_SCORED = "rightreasons audit MODEL DATASET --scoring next_words"
 
 STEADY = 0.9
 """Share of items that keep their answer under every order of the choices, below which the order decides some."""
@@ -36,10 +41,16 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
     """Ask for the picks, and report them."""
     from rightreasons.models.scoring.choices import choose
 
-    ks, near, none = distractors.asked(context, options)
-    tables = probe_tables(context.primary.data, ks=ks, near=near, none=none, seed=context.seed)
+    logged = None if context.stored is None else context.stored.answers
+    items = context.primary.data if context.stored is None else context.stored.items
+    if items is None:
+        raise ValueError("Expected items with choices, but there are none.")
+    ks, near, none = distractors.asked(context, options, items["choices"][:])
+    tables = probe_tables(items, ks=ks, near=near, none=none, seed=context.seed)
 
     def ask(part: str) -> Any:
+        if logged is not None:
+            return logged.picks
         folder = context.folder(part, context.primary.fingerprint, str(context.seed), f"{ks} {near} {none}")
 
         def answer(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
@@ -49,12 +60,14 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         return answer
 
     picked = ask_for_picks(tables, ask("probes"))
-    orders = ask_for_orders(tables, ask("orders"), options.orders, seed=context.seed)
+    which: str | None = options.orders
+    if logged is not None:
+        which = stored_orders(logged, items["id"][0], len(items["choices"][0]), options.orders)
+    orders = None if which is None else ask_for_orders(tables, ask("orders"), which, seed=context.seed)
     figures = measure_picks(tables, picked, orders=orders, resampling=context.resampling)
     ways = templates.compare(context, options, tables, picked)
     level, alpha = level_percent(context.resampling.level), 1 - context.resampling.level
     verdict = _verdict(figures, alpha)
-    telling = _telling(figures)
     unanswered = [name for name, each in figures.probes.items() if each.n_unanswered]
     return p.SectionResult(
         verdict=verdict,
@@ -63,8 +76,8 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         limits=(
             (
                 "Generated answers have no confidence: prior bias, which is a variance of confidences, and the drop of "
-                "confidence among more choices are not known. `--scoring next_words` asks for the letter alone, where "
-                "the model tells its probability."
+                "confidence among more choices are not known. The probability of each letter shows them, where the "
+                "model gives it."
             ),
             "Choices of other items are wrong as a rule, not by proof: a borrowed choice may fit by chance.",
             *(
@@ -78,21 +91,44 @@ def result(context: AuditContext, options: ProbesOptions) -> p.SectionResult:
             "templates": None if ways is None else ways.to_dict(),
             "n_left_out": tables.n_dropped,
         },
-        finding=p.Finding(
-            claim=f"picks the right choice in {percent(telling[1].rate.value or 0.0)} of the items "
-            f"{_name(telling[0]).lower()}, where chance gives {percent(telling[1].reference or 0.0)}"
-            if telling is not None and telling[1].rate is not None
-            else "was asked without its questions",
-            evidence=f"Generated answers to {counted(figures.n_items, 'item')}.",
-            actions=(
-                p.Action("Read the items that it answers without the question.", link="#probes"),
-                p.Action("Ask for the probability of each letter: `--scoring next_words`.", link="#probes"),
-            ),
-        ),
+        finding=_finding(figures, verdict, logged=logged is not None),
     )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _finding(figures: PickFigures, verdict: p.Verdict, *, logged: bool) -> p.Finding:
+    """Say that the order decides, where it does, else what is picked without the question."""
+    telling, steady = _telling(figures), figures.consistency or Estimate(None)
+    command = "inspect eval TASK.py --logprobs --top-logprobs 20" if logged else _SCORED
+    actions = (
+        p.Action("Read what it picks without the question, and under other orders.", link="#probes"),
+        p.Action("Ask for the probability of each letter: it shows how sure each pick is.", command),
+    )
+    about = f"{counted(figures.n_items, 'item')}, generated answers"
+    if steady.value is not None and (telling is None or verdict.label.startswith(ORDER)):
+        return p.Finding(
+            claim=f"keeps its answer in {percent(steady.value)} of the items under {figures.in_words} of the choices",
+            evidence=f"{about}.",
+            figure="order_consistency",
+            size=1 - steady.value,
+            actions=actions,
+        )
+    if telling is None:
+        return p.Finding(claim="was asked without its questions", evidence=f"{about}.", actions=actions)
+    name, each = telling
+    return p.Finding(
+        claim=f"picks the right choice in {percent(each.rate.value or 0.0)} of the items {WITHOUT[name]}, where chance "
+        f"gives {percent(each.reference or 0.0)}",
+        evidence=f"Exact test, p {p_equals(each.p_value)}, {about}.",
+        figure=f"pseudo_correct_{name}",
+        actions=actions,
+    )
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _name(probe: str) -> str:
@@ -120,8 +156,8 @@ def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline,
             (
                 f"pseudo_correct_{telling[0]}",
                 p.FigureText(
-                    f"Old answer picked, {_name(telling[0]).lower()}",
-                    "Share of answered items whose once right choice is still picked; picking at random gets "
+                    f"Old answer picked {WITHOUT[telling[0]]}",
+                    "Share of answered items whose right choice is still picked; picking at random gets "
                     f"{percent(telling[1].reference or 0.0)}.",
                     SHEN,
                     better="lower",
@@ -206,8 +242,9 @@ def _verdict(figures: PickFigures, alpha: float) -> p.Verdict:
         # The clearer of two tests, by Bonferroni.
         knows = (each.rate.value or 0.0) > (each.reference or 0.0) and each.p_value < alpha / len(WITHOUT_QUESTION)
         sentences.append(
-            f"{_name(name)}, it picks the old answer in {written(each.rate)} of the items, where chance gives "
-            f"{percent(each.reference or 0.0)} (exact test, p {p_equals(each.p_value)}; the clearer of two probes)."
+            f"{_capital(WITHOUT[name])}, it picks the choice that is right with it in {written(each.rate)} of the "
+            f"items, where chance gives {percent(each.reference or 0.0)} (exact test, "
+            f"p {p_equals(each.p_value)}; the clearer of two probes)."
         )
     consistency = figures.consistency or Estimate(None)
     if consistency.value is not None:
@@ -217,9 +254,9 @@ def _verdict(figures: PickFigures, alpha: float) -> p.Verdict:
         sentences.append(f"On average {percent(float(np.mean(rates)))} of the items have no answer under a probe.")
     summary = " ".join(sentences)
     if consistency.high is not None and consistency.high < 0.5:
-        return p.Verdict("bad", "The order decides", summary)
+        return p.Verdict("bad", ORDER, summary)
     if consistency.high is not None and consistency.high < STEADY:
-        return p.Verdict("warn", "The order decides some", summary)
+        return p.Verdict("warn", f"{ORDER} some", summary)
     if knows:
         return p.Verdict("warn", "Picks the answer unasked", summary)
     if consistency.low is not None and consistency.low >= STEADY:

@@ -92,7 +92,10 @@ class Probes:
     def applies(self, context: AuditContext, options: ProbesOptions) -> p.Applicability:
         """Ask for a multiple-choice task with enough labeled items that texts can be borrowed from."""
         split = context.primary
-        if split.choices is None:
+        choices, texts = split.choices, split.texts
+        if context.stored is not None and context.stored.items is not None:
+            choices, texts = (context.stored.items[name][:] for name in ("choices", "prompt"))
+        if choices is None:
             return p.applies_not("Confusion probes are a question about multiple-choice data.")
         if context.stored is not None and context.stored.answers is None:
             return p.applies_not(
@@ -102,15 +105,16 @@ class Probes:
         labeled = int(split.labeled.sum())
         if labeled < MIN_ITEMS:
             return p.applies_not(f"It takes at least {MIN_ITEMS} items with a label, but there are {labeled}.")
-        if len({text.strip().casefold() for text in split.texts}) < 2:
+        if len({text.strip().casefold() for text in texts}) < 2:
             return p.applies_not("All items have one prompt, so no other can replace it.")
-        if spare_choices(split.choices) < 1:
+        if spare_choices(choices) < 1:
             return p.applies_not("All items have the same choices, so none can be borrowed from another.")
         return p.APPLIES
 
     def run(self, context: AuditContext, options: ProbesOptions) -> p.SectionResult:
         """Answer the question."""
-        if context.prompted is not None and context.prompted.rendering.scoring == "generated":
+        generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
+        if generated or (context.stored is not None and context.stored.items is not None):
             return picks.result(context, options)
         answers = _answers(context, options)
         headlines, of_orders = _headlines(context, answers), _order_headlines(context, answers.orders)
@@ -168,7 +172,8 @@ def _by_item(answers: ProbeAnswers) -> tuple[p.ItemFigure, ...]:
 
 def _answers(context: AuditContext, options: ProbesOptions) -> ProbeAnswers:
     split = context.primary
-    wanted, (ks, near, none) = tuple(dict.fromkeys(options.ks)), distractors.asked(context, options)
+    wanted = tuple(dict.fromkeys(options.ks))
+    ks, near, none = distractors.asked(context, options, split.choices or [])
     stored = None if context.stored is None else context.stored.answers
     score, joint = _model(context) if stored is None else (lambda *_: stored, stored.joint)
     tables = probe_tables(split.data, ks=ks, near=near, none=none, seed=context.seed)
