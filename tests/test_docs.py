@@ -1,7 +1,9 @@
 """What the documents name exists: every dotted name of the package, and every command."""
 
 import doctest
+import gzip
 import importlib
+import json
 import re
 import shlex
 import subprocess
@@ -15,9 +17,13 @@ import pytest
 import typer.main
 
 import rightreasons.cli
+from rightreasons.auditing import gate
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "docs/**/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
+BUNDLED_AUDITS = sorted(
+    path for name in ("*.audit.json", "example.json.gz") for path in ROOT.glob(f"spaces/*/bundled/{name}")
+)
 SUITE_FORMAT = "rightreasons.suite"
 """What the header of a suite file names its format; not a module."""
 
@@ -157,6 +163,35 @@ def test_the_examples_of_the_commands_are_commands():
 def examples_of(folder: str, name: str) -> tuple[str, ...]:
     """Return the example command lines of a file of commands."""
     return importlib.import_module(f"rightreasons.cli.{folder}.{name}").EXAMPLES
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(each)
+
+
+@pytest.mark.parametrize("path", BUNDLED_AUDITS, ids=lambda path: path.parts[-3] + "/" + path.name)
+def test_what_a_bundled_audit_advises_are_commands(path, tmp_path):
+    written = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    record = json.loads(written)
+    record = record.get("record", record)
+    lines = [shlex.split(text)[1:] for text in texts_in(record) if text.startswith("rightreasons ")]
+    assert lines
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(record), "utf-8")
+    for words in lines:
+        assert not command_of(words)[1]
+        command: Any = typer.main.get_command(rightreasons.cli._app)
+        rest = list(words)
+        while hasattr(command, "get_command"):
+            command = command.get_command(None, rest.pop(0))
+        command.make_context("rightreasons", rest)  # raises for a missing or a wrong word
+        if words[0] == "gate":
+            gate(file, [words[place + 1] for place, word in enumerate(words) if word == "--fail-if"])
 
 
 def test_names_and_commands_are_found_in_a_document():

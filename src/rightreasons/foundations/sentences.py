@@ -175,11 +175,8 @@ def checks_kinds(function: F) -> F:
         except TypeError:  # Python says it when the function is called
             bound = {}
         for name, hint in hints().items():
-            if name in bound and not _is_kind(bound[name], hint):
-                raise TypeError(
-                    f"Expected `{name}` to be {_kind(hint)}, but got {one_line(bound[name])} "
-                    f"({type(bound[name]).__name__})."
-                )
+            if name in bound:
+                check_kind(bound[name], name, hint)
         try:
             return function(*arguments, **keywords)
         except EXPECTED as error:
@@ -191,6 +188,19 @@ def checks_kinds(function: F) -> F:
             raise
 
     return cast(F, call)
+
+
+def check_kind(value: object, name: str, hint: Any) -> None:
+    """Refuse a value whose kind is not that of an annotation, as `checks_kinds` does.
+
+    Example:
+        >>> check_kind(None, "split", str)
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected `split` to be a text, but got None (NoneType).
+    """
+    if not _is_kind(value, hint):
+        raise TypeError(f"Expected `{name}` to be {_kind(hint)}, but got {one_line(value)} ({type(value).__name__}).")
 
 
 def one_line(value: object, longest: int = 80) -> str:

@@ -123,6 +123,9 @@ def module_demo(
                 return problem(error), None
 
         compute.is_endpoint = True  # type: ignore[attr-defined]
+        # By its signature gradio names what a script sends.
+        sent = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("rows", *defaults)]
+        compute.__signature__ = inspect.Signature(sent)  # type: ignore[attr-defined]
         button.click(
             compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
         )

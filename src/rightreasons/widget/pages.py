@@ -11,11 +11,12 @@ import re
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import quote
 
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES
+from rightreasons.foundations.sentences import check_kind
 from rightreasons.foundations.validation import check_count
 from rightreasons.widget.elements import MISTAKES, problem
 from rightreasons.widget.working import Step, work
@@ -209,7 +210,7 @@ def endpoint(function: Callable[..., Any], *, files: Sequence[str] = (), **limit
     """
     import gradio as gr
 
-    signature = inspect.signature(function)
+    signature, hints = inspect.signature(function), get_type_hints(function)
 
     @functools.wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Generator[Any, None, None]:
@@ -218,8 +219,11 @@ def endpoint(function: Callable[..., Any], *, files: Sequence[str] = (), **limit
             try:
                 for name in files:
                     sent = call.arguments.get(name)
-                    if sent is not None:
+                    if sent is not None or signature.parameters[name].default is inspect.Parameter.empty:
                         call.arguments[name] = stack.enter_context(consumed(sent_path(sent, name)))
+                for name, value in call.arguments.items():
+                    if name not in files:
+                        check_kind(value, name, hints.get(name, Any))
                 steps = work(function, *call.args, **limits, **call.kwargs)
                 yield (yield from waiting(steps, 0))
             except MISTAKES as error:
