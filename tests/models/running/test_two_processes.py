@@ -1,45 +1,25 @@
 """Two processes of one launch, joined by gloo: each returns what one process alone does, in the order of the items."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import shared_kernels
+from launching import run_two
 
 
 @pytest.fixture(scope="module")
 def answers(classifier_folder, choice_folder, tmp_path_factory):
-    """What this process alone says, and each of two that are started as torchrun and `accelerate launch` do."""
-    out = tmp_path_factory.mktemp("both")
-    command = [sys.executable, shared_kernels.__file__, str(classifier_folder), str(choice_folder), str(out)]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    alone_on_a_core = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    workers = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **launch, **alone_on_a_core, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
-    alone = shared_kernels.compute(classifier_folder, choice_folder, tmp_path_factory.mktemp("alone"))
-    try:
-        told = [worker.communicate(timeout=240)[1] for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(told)[-3000:]
-    both = [json.loads((out / f"{rank}_of_2.json").read_text("utf-8")) for rank in (0, 1)]
-    return [json.loads(json.dumps(alone)), *both]
+    """What this process alone says, and each of two."""
+    out, alone = tmp_path_factory.mktemp("both"), tmp_path_factory.mktemp("alone")
+    answers = []
+
+    def ask():
+        answers.append(json.loads(json.dumps(shared_kernels.compute(classifier_folder, choice_folder, alone))))
+
+    run_two(shared_kernels.__file__, classifier_folder, choice_folder, out, meanwhile=ask)
+    return answers + [json.loads((out / f"{rank}_of_2.json").read_text("utf-8")) for rank in (0, 1)]
 
 
 def flat(rows):
