@@ -101,21 +101,29 @@ def test_fim():
     assert f"{100 * groups['easy']['single_rate']:.1f} % on the easiest" in text
 
 
-def test_fim_seeds():
+@pytest.mark.parametrize(("model", "words", "bound"), [("cnn", "CNNs", 1e-6), ("encoder", "encoders", 0.05)])
+def test_fim_seeds(model, words, bound):
     folder = ROOT / "experiments" / "fim"
-    seeds = json.loads((folder / "seeds.json").read_text("utf-8"))["cnn"].values()
+    seeds = json.loads((folder / "seeds.json").read_text("utf-8"))[model].values()
     assert len(seeds) == 3
-    sets = [row for seed in seeds for row in seed["sets"].values()]
-    shifts = [-row["mean"] / row["std"] for row in sets]
-    hardest = [100 * seed["hardest"] for seed in seeds]
-    half = stats.t.ppf(0.975, 2) * np.std(hardest, ddof=1) / np.sqrt(3)
+    shifts = np.array([[-row["mean"] / row["std"] for row in seed["sets"].values()] for seed in seeds])
+    assert (-shifts.mean(axis=0) + half_width(shifts) < 0).all()
+    hardest = np.array([100 * seed["hardest"] for seed in seeds])
+    half = half_width(hardest)
     rhos = [round(seed["margin"], 2) for seed in seeds]
-    quoted = [round(value, 2) for value in (min(shifts), max(shifts))]
+    quoted = [round(value, 2) for value in (shifts.min(), shifts.max())]
+    largest_p = max(row["p_value"] for seed in seeds for row in seed["sets"].values())
+    assert largest_p < bound
+    quoted += [round(largest_p, 3)] * (model == "encoder")
     quoted += [round(value, 1) for value in (np.mean(hardest), np.mean(hardest) - half, np.mean(hardest) + half)]
     quoted += [round(max(100 * seed["easiest"] for seed in seeds), 1), min(rhos), max(rhos)]
-    assert max(row["p_value"] for row in sets) < 1e-6
     page = (folder / "README.md").read_text("utf-8")
-    assert numbers(page.partition("Three CNNs agree")[2].partition("## ")[0]) == quoted
+    assert numbers(page.partition(f"Three {words} agree")[2].partition("\n\n")[0]) == quoted
+
+
+def half_width(over_seeds):
+    """Half of Student's interval of a mean over three seeds."""
+    return stats.t.ppf(0.975, 2) * np.std(over_seeds, axis=0, ddof=1) / np.sqrt(3)
 
 
 def steps(task, first, second):
