@@ -121,6 +121,9 @@ def confidence(
         if kept is not None:
             rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in elicited.rows())
             typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', rows)}")
+        for what, failures in elicited.failures.items():
+            item, reason = next(iter(failures.items()))
+            typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")
     measured = measure_confidence(table, options=CalibrationOptions(n_bins=n_bins), resampling=resampling)
     typer.secho(f"{', '.join(files)}: {counted(measured.n_items, 'item')} ({table.used})", bold=True)
     show(measured)

@@ -52,6 +52,7 @@ class Elicited:
         prompts: Source -> what was asked about the first item, verbatim.
         said: Source -> item -> the text, or list of texts, that the model wrote.
         entropy: (N,) semantic entropy in nats of the drawn answers; None unless "meaning" is asked.
+        failures: What was asked ("answers", or a source) -> item -> why it has none.
     """
 
     table: ConfidenceTable
@@ -59,6 +60,7 @@ class Elicited:
     prompts: Mapping[str, str]
     said: Mapping[str, Mapping[str, Any]]
     entropy: NDArray[np.float64] | None = None
+    failures: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per item with an answer: its confidence by source, whether it is right, what the model wrote.
@@ -114,7 +116,8 @@ def elicit_confidence(
 
     Raises:
         TypeError: If the scorer is no scorer.
-        ValueError: If a source needs what the model cannot do, or there is no label, or no model of inference.
+        ValueError: If a source needs what the model cannot do, or there is no label, or no model of inference; or if a
+            server ends before all is asked.
 
     References:
         Kadavath et al. (2022), Language Models (Mostly) Know What They Know, section 3. Tian et al. (2023), Just Ask
@@ -147,6 +150,8 @@ def elicit_confidence(
         scores = scorer.predict(
             rows["text"], text_pairs=pairs, ids=names, labels=labels, progress=progress, out=_part(folder, "answers")
         )
+    engine = None if prompted is None else prompted.engine
+    _check_there(engine, folder)
     answers = np.full(len(names), -1)
     place_of = {name: place for place, name in enumerate(names)}
     places = np.array([place_of[name] for name in scores.ids], dtype=np.int64)
@@ -155,6 +160,7 @@ def elicit_confidence(
     prompts: dict[str, str] = {}
     said: dict[str, Mapping[str, Any]] = {}
     entropy = None
+    failures: dict[str, Mapping[str, str]] = {"answers": scores.failures}
     if "probability" in options.sources:
         confidence["probability"] = _spread(scores.confidence, places, len(names))
     if prompted is not None:
@@ -164,11 +170,13 @@ def elicit_confidence(
         for source in options.sources:
             if source in ("p_true", "verbalized"):
                 values, prompts[source], texts = getattr(asking, source)(_part(folder, source))
+                _check_there(engine, folder)
                 if texts:
                     said[source] = dict(zip(scores.ids, texts, strict=True))
                 confidence[source] = _spread(values, places, len(names))
         if {"samples", "meaning"} & set(options.sources):
             prompts["samples"], drawn = asking.draw(_part(folder, "samples"))
+            _check_there(engine, folder)
             said["samples"] = dict(zip(scores.ids, drawn, strict=True))
             if "samples" in options.sources:
                 confidence["samples"] = _spread(asking.agreement(drawn), places, len(names))
@@ -176,6 +184,7 @@ def elicit_confidence(
                 values, of_items = asking.meaning(drawn, nli)
                 confidence["meaning"] = _spread(values, places, len(names))
                 entropy = _spread(of_items, places, len(names))
+        failures |= asking.failures
     right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
     table = ConfidenceTable(
         items=tuple(names),
@@ -184,7 +193,7 @@ def elicit_confidence(
         groups=tuple(map(str, rows["group"])) if "group" in rows else None,
         used=f"asked of {scorer.name}",
     )
-    return Elicited(table, answers, prompts, said, entropy)
+    return Elicited(table, answers, prompts, said, entropy, {name: each for name, each in failures.items() if each})
 
 
 def lacking_sources(scorer: Prompted, options: ElicitOptions) -> dict[str, str]:
@@ -250,6 +259,7 @@ class _Asking:
         self.requests = [asked.request(item, scorer.shots(item)) for item in items]
         self.words = [asked.texts(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
         self.given = [asked.answers(item)[answer] for item, answer in zip(items, answers.tolist(), strict=True)]
+        self.failures: dict[str, Mapping[str, str]] = {}
 
     def p_true(self, out: Path | None) -> tuple[NDArray[np.float64], str, list[str]]:
         """Return the probability that the model calls its answer true."""
@@ -262,6 +272,7 @@ class _Asking:
         ]
         ask = engine.likelihoods if _ability(engine) == "likelihoods" else engine.next_words
         found = ask(requests, progress=self.progress, out=out)
+        self.failures["p_true"] = found.failures
         values = np.array(
             [
                 np.nan if request.name in found.failures else 1 / (1 + np.exp(min(row[1] - row[0], 700.0)))
@@ -281,6 +292,7 @@ class _Asking:
             progress=self.progress,
             out=out,
         )
+        self.failures["verbalized"] = found.failures
         texts = [own[0] if own else "" for own in found.texts]
         # Outside a chat the model goes on writing: the first line that says something is its answer.
         lines = texts if self.scorer.rendering.chat else [text.strip().split("\n")[0] for text in texts]
@@ -303,6 +315,7 @@ class _Asking:
             progress=self.progress,
             out=out,
         )
+        self.failures["samples"] = found.failures
         return self._render(requests), [list(own) for own in found.texts]
 
     def agreement(self, drawn: Sequence[Sequence[str]]) -> NDArray[np.float64]:
@@ -356,6 +369,17 @@ class _Asking:
 
     def _render(self, requests: Sequence[Request]) -> str:
         return self.scorer.engine.render(requests[0].prompt) if requests else ""
+
+
+def _check_there(engine: Engine | None, folder: Path | None) -> None:
+    """Ask a server that ended nothing more: what it has answered waits for the next call."""
+    ended = getattr(engine, "ended", "")
+    if engine is not None and ended:
+        kept = "with `out`, what it answers is kept" if folder is None else "what it answered is kept"
+        raise ValueError(
+            f"Expected {engine.name} to answer everything, but it failed on the way: {ended}; {kept}, and the same "
+            "call goes on from there."
+        )
 
 
 def _ability(engine: Engine) -> Ability:

@@ -70,6 +70,10 @@ class _Here(threading.local):
         self.item = Item()
 
 
+NOT_ASKED = "not asked, as the server had failed before: "
+"""What is said of a request that is not sent, before the reason."""
+
+
 class Client:
     """One server, asked from several threads.
 
@@ -162,7 +166,7 @@ class Client:
 
     def end(self, reason: str) -> None:
         """Send no more requests; each further one fails at once for this reason."""
-        self.ended = self.ended or f"not asked, as the server had failed before: {reason}"
+        self.ended = self.ended or f"{NOT_ASKED}{reason}"
         self._stop.set()
 
     def _repeat(self, send: Callable[[], Any], read: Callable[[Any], T]) -> T:

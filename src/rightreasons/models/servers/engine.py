@@ -21,7 +21,7 @@ from rightreasons.foundations.sentences import escaped
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Likelihoods, Message, Request
 from rightreasons.models.running.store import Chunk, Column
-from rightreasons.models.servers.client import Client, RequestError
+from rightreasons.models.servers.client import NOT_ASKED, Client, RequestError
 from rightreasons.models.servers.endpoints import CHAT, Endpoint, as_text
 from rightreasons.models.servers.flight import Flown, Row, fly
 from rightreasons.models.servers.options import ServerOptions
@@ -117,6 +117,11 @@ class ServerEngine:
     def draws(self) -> bool:
         """Whether answers at a temperature above 0 differ, of the way that the server is asked."""
         return (self.trial.chat if self.chat else self.trial.text).draws
+
+    @property
+    def ended(self) -> str:
+        """Why the last run ended before all was asked: the server was gone or refused the key; "" where it did not."""
+        return self.client.ended.removeprefix(NOT_ASKED)
 
     @functools.cached_property
     def fingerprint(self) -> str:
