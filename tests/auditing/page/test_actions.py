@@ -7,6 +7,8 @@ import pytest
 
 from command_line import run
 from rightreasons.auditing.page.actions import ask
+from rightreasons.auditing.page.first_screen import _here
+from rightreasons.auditing.page.parts import Action
 
 
 def test_an_advised_command_asks_as_the_audit_did():
@@ -30,3 +32,11 @@ def test_an_advised_command_asks_as_the_audit_did():
 def test_the_options_of_advised_commands_are_known(capsys, flag):
     _, out, _ = run(capsys, "audit", "--help")
     assert flag in re.sub(r"\s+", " ", out)
+
+
+def test_a_question_that_the_page_answers_is_pointed_at():
+    command = "rightreasons audit MODEL DATASET --limit 20 --questions cues"
+    assert _here(Action("See.", command), {"cues"}) == Action("See.", link="#cues")
+    assert _here(Action("See.", command), {"probes"}) == Action("See.", command)
+    more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
+    assert _here(Action("See.", more), {"cues"}).command == more

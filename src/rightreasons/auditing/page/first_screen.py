@@ -100,8 +100,9 @@ def first_screen(subject: str, outcomes: Sequence[Outcome]) -> FirstScreen | Non
         return None
     first = answered[0].result
     lead = finding_of(first)
+    asked = {outcome.question for outcome in answered}
     actions = [
-        (outcome.question, action)
+        (outcome.question, _here(action, asked - {outcome.question}))
         for place, outcome in enumerate(answered)
         if outcome.result is not None and outcome.result.verdict.tone != "good"
         for action in finding_of(outcome.result).actions[: None if place == 0 else MOST_ACTIONS]
@@ -133,6 +134,12 @@ def _badness(outcome: Outcome) -> tuple[int, float]:
     if outcome.result is None:
         raise ValueError(f"Expected an answered question, but {outcome.question} is not.")
     return TONES.index(outcome.result.verdict.tone), -finding_of(outcome.result).size
+
+
+def _here(action: Action, asked: set[str]) -> Action:
+    """Point to the section of a question that the page answers, in the place of the command that asks it."""
+    _, _, question = action.command.rpartition(" --questions ")
+    return Action(action.text, link=f"#{question}") if question in asked else action
 
 
 def _row(outcome: Outcome, result: SectionResult) -> Row:

@@ -51,8 +51,8 @@ def part(figures: DistractorFigures, joint: bool, level: str) -> p.Part:
             f"right choice taken out, so that it is right, in {written(hits)}. "
         )
         text += (
-            f"By striking the right choice out of the first scores alone it would be {percent(none.expected)} "
-            f"(McNemar's test of the difference, p {p_equals(none.p_value)})."
+            f"If taking it out changed no other score, it would be {percent(none.expected)} (McNemar's test of the "
+            f"difference, p {p_equals(none.p_value)})."
             if joint
             else "This scorer looks at one choice at a time, and cannot know that the right one is gone: the "
             "difference is arithmetic."

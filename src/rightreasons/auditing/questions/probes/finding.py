@@ -24,7 +24,7 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     )
     if orders is not None and "order" in verdict.label:
         return Finding(
-            claim=f"keeps its answer in {percent(orders.consistency)} of the items whatever the order of the choices",
+            claim=f"changes its answer with the order of the choices in {percent(1 - orders.consistency)} of the items",
             evidence=f"{orders.in_words.capitalize()} of the choices, {counted(figures.n_items, 'item')}.",
             figure="order_consistency",
             size=1 - orders.consistency,

@@ -109,7 +109,7 @@ def _finding(figures: PickFigures, verdict: p.Verdict, *, logged: bool) -> p.Fin
     about = f"{counted(figures.n_items, 'item')}, generated answers"
     if steady.value is not None and (telling is None or verdict.label.startswith(ORDER)):
         return p.Finding(
-            claim=f"keeps its answer in {percent(steady.value)} of the items under {figures.in_words} of the choices",
+            claim=f"changes its answer with the order of the choices in {percent(1 - steady.value)} of the items",
             evidence=f"{about}.",
             figure="order_consistency",
             size=1 - steady.value,

@@ -250,7 +250,7 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
         ),
         (
             f"restricted_drop_{k}",
-            "Of it, beyond dilution",
+            "Of this drop, beyond dilution",
             f"{drop}, both taken among the item's own choices alone; mean over items.",
             estimate_of(paralysis.restricted_drop.mean, paralysis.restricted_drop.interval),
         ),
@@ -307,6 +307,8 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
         for name, test in tests
         if test is not None
     )
+    has_null = any(one.null is not None for one in figures.prior_bias.values())
+    shuffled = ", the null in which scores are shuffled between items" if has_null else ""
     right, after = scores.right(), scores.right(extra_choices_name(k))
     means = "; ".join(f"{name.lower()} {percent(float(scores.top(key).mean()))}" for key, name in NAMES.items())
     panels = [
@@ -318,8 +320,8 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
         text="Three probes leave an item without a right choice: "
         + "; ".join(f"{NAMES[name].lower()} ({DONE[name]})" for name in WITHOUT_ANSWER)
         + ". A scorer without preferences would spread its confidence evenly. A variance is never negative, so what "
-        "counts is its size compared with that of the unchanged items, the null in which scores are shuffled between "
-        f"items, and whether the choice that was right is still picked.\n\n{picked.capitalize()}.",
+        f"counts is its size compared with that of the unchanged items{shuffled}, and whether the choice that was "
+        f"right is still picked.\n\n{picked.capitalize()}.",
         headlines=headlines,
         plots=(
             plots.confidence_panels("probe_confidence", panels=panels, xlabel="confidence").plot(
@@ -343,16 +345,17 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
                     p.Column("normalized", "Normalized", "share", "The same divided by its maximum, in [0, 1]."),
                     p.Column("divergence", "KL to uniform", "number", "Divided by the log of the number of choices."),
                     p.Column("top", "Top confidence", "share", "Mean confidence in the picked choice."),
-                    p.Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
-                    p.Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
+                    *(_SHUFFLED if has_null else ()),
                     p.Column("pseudo", f"Old answer picked [{level}]", "share", "Share of the items that have it."),
                     p.Column("chance", "Chance", "share", "Share when picking at random."),
                     p.Column("pseudo_p", "p", "p_value", "Two-sided exact test of that share against chance."),
                 ),
                 rows=(
-                    _bias_row(NAMES[ORIGINAL], figures.original, None),
+                    _bias_row(NAMES[ORIGINAL], figures.original, None, has_null),
                     *(
-                        _bias_row(NAMES[name], figures.prior_bias[name], figures.pseudo_correct_intervals.get(name))
+                        _bias_row(
+                            NAMES[name], figures.prior_bias[name], figures.pseudo_correct_intervals.get(name), has_null
+                        )
                         for name in WITHOUT_ANSWER
                     ),
                 ),
@@ -367,7 +370,13 @@ def _count(k: int, what: str) -> str:
     return f"{k} {what}{'' if k == 1 else 's'}"
 
 
-def _bias_row(name: str, bias: PriorBias, interval: Interval | None) -> tuple[Any, ...]:
+_SHUFFLED = (
+    p.Column("null", "Shuffled", "number", "Prior bias when scores are shuffled between items."),
+    p.Column("null_p", "p", "p_value", "How often shuffled scores show as much bias."),
+)
+
+
+def _bias_row(name: str, bias: PriorBias, interval: Interval | None, has_null: bool) -> tuple[Any, ...]:
     null, pseudo = bias.null, bias.pseudo_correct
     return (
         name,
@@ -375,7 +384,7 @@ def _bias_row(name: str, bias: PriorBias, interval: Interval | None) -> tuple[An
         bias.normalized_prior_bias,
         bias.normalized_divergence,
         bias.mean_top_confidence,
-        *((None, None) if null is None else (null.mean, null.p_value)),
+        *(() if not has_null else (None, None) if null is None else (null.mean, null.p_value)),
         *((None,) * 3 if pseudo is None else (estimate_of(pseudo.rate, interval), pseudo.chance, pseudo.p_value)),
     )
 
@@ -493,9 +502,10 @@ def _order_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level:
         prior = map(estimate_of, orders.prior, orders.prior_intervals)
         text += (
             f"\n\nUnder {orders.in_words} of the choices the same content is picked in "
-            f"{written(same)} of the items. Its prior over positions is "
-            f"{', '.join(written(one) for one in prior)} (PriDe, from {counted(orders.n_estimation, 'item')}), and for "
-            f"inputs without content {', '.join(map(percent, orders.content_free))}."
+            f"{written(same)} of the items. Whatever stands there, it gives the positions "
+            f"{', '.join(written(one) for one in prior)} (PriDe, from {counted(orders.n_estimation, 'item')}), and "
+            f"where nothing does, {', '.join(map(percent, orders.content_free))}; without a preference each has "
+            f"{percent(1 / len(orders.prior))}."
         )
         drawn.append(
             plots.position_prior(
