@@ -117,7 +117,7 @@ def show_comparison(comparison: Comparison) -> None:
         typer.echo(
             textwrap.fill(
                 f"{f'Pass rate, {one.group}' if one.group else one.name}: {values}; first - second "
-                f"{written(one.difference, one.unit)} on {one.n_items:,} (p {p_value(one.p_value)}, Holm "
+                f"{written(one.difference, one.unit)} on {one.n_items:,} (p {p_equals(one.p_value)}, Holm "
                 f"{p_value(one.holm_p_value)}): {sides[one.winner]}",
                 WIDTH,
                 initial_indent="  ",
@@ -201,6 +201,12 @@ def figure_cell(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return _number(estimate.value)
     return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"
+
+
+def p_equals(value: float) -> str:
+    """Write what follows "p": "= 0.042" or "< 0.001"."""
+    text = p_value(value)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def p_value(value: float) -> str:

@@ -163,7 +163,7 @@ def _elicited(
 
 def show(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
-    from rightreasons.cli._shared.show import figure_cell, p_value
+    from rightreasons.cli._shared.show import figure_cell, p_equals, p_value
     from rightreasons.measuring.calibration import FIGURES
 
     compared = [one for one in measured.sources if one.figures]
@@ -191,7 +191,7 @@ def show(measured: ConfidenceMeasurement) -> None:
             name = FIGURES["brier_of_answers" if key == "brier" else key].name
             typer.echo(
                 f"  {_short(name):<18} {test.difference:+.3f} [{test.interval.low:+.3f}, {test.interval.high:+.3f}]  "
-                f"p = {p_value(test.p_value)}, corrected for all pairs {p_value(pair.p_holm[key])}"
+                f"p {p_equals(test.p_value)}, corrected for all pairs {p_value(pair.p_holm[key])}"
             )
     for group, (n_items, figures) in measured.groups.items():
         typer.echo(f"\n{group or '(no group)'} ({counted(n_items, 'item')})")

@@ -75,9 +75,9 @@ def judges(
 
 
 def _figure(figure: Preference) -> str:
-    from rightreasons.cli._shared.show import p_value
+    from rightreasons.cli._shared.show import p_equals
 
-    tested = "" if figure.p_value is None else f"  p = {p_value(figure.p_value)}"
+    tested = "" if figure.p_value is None else f"  p {p_equals(figure.p_value)}"
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"
     about = f"{counted(figure.n_pairs, 'pair')} of {counted(figure.n_items, 'item')}"
     return f"{figure.value:+.3f} {ends}{tested}  ({about})"
