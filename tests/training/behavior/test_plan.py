@@ -258,6 +258,34 @@ def test_training_runs_with_a_grid(task, tmp_path):
         assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
 
 
+@pytest.mark.parametrize("method", ["vanilla", "lp"])
+def test_a_run_is_asked_what_it_held_out(task, tmp_path, monkeypatch, method):
+    runs = plan_runs(task.suite, configurations=("IID->T",), methods=(method,), partitions=("seen", "type"))
+    runs = [run for run in runs if run.held in ("", "DIR")]
+    told = {}
+    for name, asked in (("held out", behavior_runner.only_functionalities), ("all", lambda suite, _: suite)):
+        plan = Plan.create(tmp_path / name, runs, task.settings())
+        with monkeypatch.context() as patch:
+            patch.setattr(behavior_runner, "only_functionalities", asked)
+            if name == "all":
+                patch.setattr(
+                    behavior_runner.Runner, "_asked", lambda runner, _, answers: (runner.parts["test"], answers)
+                )
+            run_plan(plan, task, progress=False)
+        told[name] = {result["held"]: result for result in plan.results()}
+    suite = task.suite.split("test")
+    cases = [functionality.name for functionality in suite.functionalities for _ in functionality.cases]
+    (names,) = {run.held_out for run in runs if run.held}
+    assert 0 < len(names) < len(suite.functionalities)
+    whole, part = told["all"]["DIR"], told["held out"]["DIR"]
+    assert part["pass_rates"] == {name: whole["pass_rates"][name] for name in names}
+    assert part["passed"] == "".join(
+        letter if name in names else "." for letter, name in zip(whole["passed"], cases, strict=True)
+    )
+    assert part["iid_right"] == whole["iid_right"]
+    assert told["held out"][""] == {**told["all"][""], "seconds": told["held out"][""]["seconds"]}
+
+
 def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path):
     runs = plan_runs(task.suite, configurations=("IID",))
     sizes = []

@@ -94,7 +94,7 @@ class DegenerateRun(Result):
         held: What was held out.
         called_class_0: Share of the independent items that it calls class 0.
         iid_accuracy: Its accuracy on them.
-        mean_confidence: Its mean confidence on the suite.
+        mean_confidence: Its mean confidence on what was held out, or on the whole suite.
         pass_rate: Mean pass rate of what was held out, or of the whole suite; None where nothing applies.
     """
 
@@ -258,13 +258,13 @@ class _Row:
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:
-    """Read outcomes as a runner writes them: 1, 0, and - for undefined.
+    """Read outcomes as a runner writes them: 1, 0, - for undefined, and . for a case that the run was not asked.
 
     Example:
-        >>> outcomes("1-0").tolist()
-        [1.0, nan, 0.0]
+        >>> outcomes("1-0.").tolist()
+        [1.0, nan, 0.0, nan]
     """
-    return np.array([np.nan if letter == "-" else float(letter) for letter in letters])
+    return np.array([float(letter) if letter in "01" else np.nan for letter in letters])
 
 
 def _case_places(plan: Plan) -> dict[str, slice]:

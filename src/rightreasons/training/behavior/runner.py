@@ -142,7 +142,7 @@ class Runner:
         began = time.perf_counter()
         first = runs[0]
         if first.configuration == "IID":
-            results = [self._score(self._iid_model(first.seed), {})]
+            results = [self._score(self._iid_model(first.seed), first, {})]
         elif first.method == "lp":
             results = self._probe(runs)
         else:
@@ -222,7 +222,7 @@ class Runner:
                 value = validation_objective(self.kind.pass_rates(answers.outputs, part))
             if value > best[0]:
                 best = (value, candidate, options)
-        return self._score(best[1], best[2])
+        return self._score(best[1], run, best[2])
 
     def _probe(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
         """Train the heads of all runs in one pass over the batches, by each alternative, and keep the best of each."""
@@ -252,7 +252,7 @@ class Runner:
                 scored = zip(values, answer_test(heads), answer_iid(heads), strict=True)
                 for number, (value, on_test, on_iid) in enumerate(scored):
                     if value > best[number][0]:
-                        best[number] = (value, self._result(on_test, on_iid, options))
+                        best[number] = (value, self._result(self._asked(runs[number], on_test), on_iid, options))
         return [result for _, result in best]
 
     def _value(self, run: PlannedRun, answers: Answers) -> float:
@@ -264,22 +264,43 @@ class Runner:
         part = drop_functionalities(whole, run.held_out)
         return validation_objective(self.kind.pass_rates(answers.outputs[keep], part))
 
-    def _score(self, classifier: Classifier, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _score(self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
         length = self._length(classifier)
-        on_test = self.kind.answer(classifier, self.test_texts, length)
-        return self._result(on_test, self.kind.answer(classifier, self.iid_texts, length), options)
+        part = only_functionalities(self.parts["test"], run.held_out)
+        on_test = self.kind.answer(classifier, self.kind.texts_of(part), length)
+        return self._result((part, on_test), self.kind.answer(classifier, self.iid_texts, length), options)
 
-    def _result(self, on_test: Answers, on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
-        rates = self.kind.pass_rates(on_test.outputs, self.parts["test"])
+    def _asked(self, run: PlannedRun, on_test: Answers) -> tuple[Suite, Answers]:
+        """Take what a run is there for from the answers to the whole test part."""
+        whole = self.parts["test"]
+        if not run.held_out:
+            return whole, on_test
+        rows = np.array([row["functionality"] in run.held_out for row in whole.examples()])
+        return only_functionalities(whole, run.held_out), Answers(on_test.outputs[rows], on_test.confidence[rows])
+
+    def _result(self, on_test: tuple[Suite, Answers], on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
+        part, answers = on_test
+        rates = self.kind.pass_rates(answers.outputs, part)
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
+        passed = iter(encode_outcomes(rates.passed))
+        asked = {functionality.name for functionality in part.functionalities}
         return {
             "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
             **figures,
-            "mean_confidence": float(on_test.confidence.mean()),
-            "passed": encode_outcomes(rates.passed),
+            "mean_confidence": float(answers.confidence.mean()),
+            "passed": "".join(
+                next(passed) if functionality.name in asked else NOT_ASKED
+                for functionality in self.parts["test"].functionalities
+                for _ in functionality.cases
+            ),
             "iid_right": encode_outcomes(right),
             "options": dict(options),
         }
+
+
+NOT_ASKED = "."
+"""What stands for a case that a run was not asked, in the place of its outcome."""
 
 
 def validation_objective(result: BehavioralPassRate) -> float:
@@ -299,6 +320,13 @@ def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
         '1-0'
     """
     return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
+
+
+def only_functionalities(suite: Suite, names: Sequence[str]) -> Suite:
+    """Return a suite with some of its functionalities alone; with all where none is named."""
+    return dataclasses.replace(
+        suite, functionalities=tuple(f for f in suite.functionalities if f.name in names or not names)
+    )
 
 
 def drop_functionalities(suite: Suite, names: Sequence[str]) -> Suite:
