@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 from audit_view import (
     COLUMNS,
+    FILTER,
     GIGABYTES,
     MOST_ITEMS,
     SECONDS,
@@ -98,6 +99,7 @@ def build() -> gr.Blocks:
                     )
                     limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
                     split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")
+                    log_filter = gr.Textbox(label=FILTER, placeholder="where it has several", elem_id="filter")
                     gr.Markdown(WHAT)
                 with gr.Row():
                     go = gr.Button("Audit", variant="primary", elem_id="audit")
@@ -150,6 +152,7 @@ def build() -> gr.Blocks:
             questions: list[str],
             limit: int,
             split: str,
+            log_filter: str,
         ) -> Iterator[Any]:
             paths = {name: str(file.path) for name, file in files.items()}
             source = Source(
@@ -160,6 +163,7 @@ def build() -> gr.Blocks:
                 paths.get("answers"),
                 split or "",
                 columns,
+                log_filter or "",
             )
             limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
             try:
@@ -176,7 +180,7 @@ def build() -> gr.Blocks:
         def stopped() -> list[Any]:
             return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]
 
-        sizes = [questions, limit, split]
+        sizes = [questions, limit, split, log_filter]
         quiet: dict[str, Any] = {"show_progress": "hidden"}
         running = [
             go.click(start_audit, [model, dataset, answers, items, *sizes], whole, **quiet),

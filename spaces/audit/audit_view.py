@@ -25,6 +25,7 @@ from rightreasons.widget import tiles, typed_hub_id, typed_text, verdict
 EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
 MOST_ITEMS = 500
 SECONDS, GIGABYTES = 900.0, 12.0
+FILTER = "Filter of a log"
 COLUMNS = ("text_column", "prompt_column", "choices_column", "label_column")
 
 
@@ -39,6 +40,7 @@ class Source:
         predictions: A file of stored predictions instead of a model; None without one.
         split: The split; "" for the first that is for tests.
         columns: Option -> column, of `COLUMNS`; those whose names say what they are may be left out.
+        log_filter: The filter or scorer of a log; "" where it has one.
     """
 
     model: str = ""
@@ -47,6 +49,7 @@ class Source:
     predictions: str | None = None
     split: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    log_filter: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +79,8 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
     settings: dict[str, Any] = {name: value for name, value in source.columns if value}
     if source.split.strip():
         settings["split"] = typed_text(source.split, "Split").strip()
+    if source.log_filter.strip():
+        settings["log_filter"] = typed_text(source.log_filter, FILTER).strip()
     model, data, names = None, None, {}
     if source.predictions is not None:
         file = check_upload(source.predictions)
@@ -107,7 +112,7 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
             told = str(error)
             for path, name in names.items():
                 told = told.replace(path, name)
-            raise ValueError(told) from None
+            raise ValueError(told.replace("name one with `log_filter`", f"name one under “{FILTER}”")) from None
 
 
 def finished(result: AuditResult, title: str, files: Sequence[str] | None = None) -> Finished:
@@ -146,6 +151,7 @@ def report(
     questions: list[str] | None = None,
     split: str = "",
     limit: int = 100,
+    log_filter: str = "",
 ) -> dict[str, Any]:
     """Audit a model on a data set, or stored predictions.
 
@@ -157,11 +163,13 @@ def report(
         questions: Names of questions; None for all that apply.
         split: The split; "" for the first that is for tests.
         limit: Items, at most 500.
+        log_filter: The filter or scorer of a log that has several.
 
     Returns:
         What audit.json holds.
     """
-    source = Source(typed_text(model, "model"), typed_text(dataset, "dataset"), data_file, predictions, split)
+    texts = typed_text(model, "model"), typed_text(dataset, "dataset")
+    source = Source(*texts, data_file, predictions, split, log_filter=log_filter)
     return run(source, questions or [], limit).record
 
 

@@ -1,6 +1,7 @@
 """What the pages conclude from a handful of items: that they cannot tell."""
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,28 @@ def test_the_leaderboard_has_an_answer_to_each_question(view):
         if cell["tone"]
     }
     assert answered == set(QUESTIONS)
+
+
+def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tmp_path):
+    audit_view = view("audit", "audit_view")
+    log = tmp_path / "samples.jsonl"
+    rows = [
+        {
+            "doc_id": 0,
+            "doc": {},
+            "target": "Paris",
+            "arguments": {"gen_args_0": {"arg_0": "Capital?", "arg_1": {"until": []}}},
+            "resps": [[answer]],
+            "filtered_resps": [answer],
+            "filter": name,
+            "metrics": ["exact_match"],
+            "exact_match": right,
+            "doc_hash": "d",
+        }
+        for name, answer, right in (("strict", "[invalid]", 0.0), ("loose", "Paris", 1.0))
+    ]
+    log.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    with pytest.raises(ValueError, match=r"those of loose, strict; name one under “Filter of a log”\."):
+        audit_view.run(audit_view.Source(predictions=str(log)), [], 10)
+    with pytest.raises(ValueError, match="Did you mean 'loose'"):
+        audit_view.run(audit_view.Source(predictions=str(log), log_filter="lose"), [], 10)
