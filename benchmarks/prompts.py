@@ -24,9 +24,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 import transformers
-from servers import weights
 
-from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, load_causal
+from rightreasons.models import Examples, LocalEngine, Prompt, Prompted, demo_language_model, load_causal
 from rightreasons.models.prompting.rendering import Item
 from rightreasons.models.running.batching import length_batches
 from rightreasons.models.scoring.prefix import longest_common
@@ -142,7 +141,7 @@ def main() -> None:
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
     print(f"{platform.machine()}, one thread, torch {torch.__version__}, transformers {transformers.__version__}")
-    model = load_causal(weights())
+    model = load_causal(demo_language_model())
     for shots in options.shots.split(","):
         measure(model, sentences(options.items, 0), int(shots), options.repeats)
 

@@ -27,4 +27,20 @@ def test_imported_names_exist(path):
                         importlib.import_module(f"{node.module}.{alias.name}")
                     except ModuleNotFoundError:
                         missing.append(f"{node.module}.{alias.name}")
+        elif isinstance(node, ast.ImportFrom) and (path.parent / f"{node.module}.py").is_file():
+            known = names(path.parent / f"{node.module}.py")
+            missing += [f"{node.module}.{alias.name}" for alias in node.names if alias.name not in known]
     assert not missing
+
+
+def names(path):
+    """Return what a script defines or imports; another script beside it may import that."""
+    known = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            known.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            known.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            known |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    return known
