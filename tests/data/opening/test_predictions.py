@@ -431,6 +431,7 @@ def test_predicted_classes_are_no_scores():
         ("p_0,p_1,label\n.9,.1,0,7\n", r"3 cells \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 cells .* but row 1 has 2"),
         ("p_0,p_0,label\n.9,.1,0\n", "distinct columns in the text, but 'p_0' comes twice: p_0, p_0, label"),
+        ("p_0;p_1;label\n.9;.1;0\n", "commas between the columns of the text, but its first line has semicolons"),
         ('p_0,p_1,label\n.9,.1,"0\n', "cannot be read: unexpected end of data"),
     ],
 )

@@ -104,6 +104,18 @@ def read_batches(path: Path, size: int) -> Iterator[pa.Table]:
             yield read_file(file)
 
 
+def check_separator(headings: Sequence[str], tabs: bool, where: object) -> None:
+    """Refuse a table whose only heading holds what separates columns elsewhere, as in what spreadsheets write."""
+    expected, others = (
+        ("tabs", {"commas": ",", "semicolons": ";"}) if tabs else ("commas", {"semicolons": ";", "tabs": "\t"})
+    )
+    for name, separator in others.items():
+        if len(headings) == 1 and separator in headings[0]:
+            raise ValueError(
+                f"Expected {expected} between the columns of {where}, but its first line has {name}: {headings[0]!r}."
+            )
+
+
 def dataset_of(table: pa.Table, path: Path, split: str | None = None) -> datasets.Dataset:
     """Make a Dataset of what `read_file` returned.
 
@@ -179,25 +191,13 @@ def _column_names(path: Path, tabs: bool, column_names: Sequence[str] | None) ->
     with _utf8(path) as stream:
         first = next(_rows(_lines(stream, path), tabs, path), [])
     names = list(first if column_names is None else column_names)
-    if column_names is None and len(first) == 1:
-        _check_separator(first[0], tabs, path)
+    if column_names is None:
+        check_separator(first, tabs, path)
     if len(set(names)) < len(names):
         raise ValueError(f"Expected distinct column names in {path}, but got {listed(names)}.")
     if max(len(names), len(first)) > MAX_COLUMNS:
         raise ValueError(f"Expected at most {MAX_COLUMNS:,} columns in {path}, but it has {len(first):,}.")
     return names if first else []
-
-
-def _check_separator(heading: str, tabs: bool, path: Path) -> None:
-    """Refuse a table whose only heading holds what separates the columns of other tables, as spreadsheets write them."""
-    expected, others = (
-        ("tabs", {"commas": ",", "semicolons": ";"}) if tabs else ("commas", {"semicolons": ";", "tabs": "\t"})
-    )
-    for name, separator in others.items():
-        if separator in heading:
-            raise ValueError(
-                f"Expected {expected} between the columns of {path}, but its first line has {name}: {heading!r}."
-            )
 
 
 def _separated(path: Path, tabs: bool, column_names: Sequence[str] | None) -> pa.Table:

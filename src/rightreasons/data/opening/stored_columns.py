@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.data.opening.compressed import data_type, unpacked
-from rightreasons.data.opening.files import dataset_of, read_parquet
+from rightreasons.data.opening.files import check_separator, dataset_of, read_parquet
 from rightreasons.data.opening.logs.inspect import inspect_columns, is_inspect, read_archive
 from rightreasons.data.opening.logs.lm_eval import is_lm_eval, lm_eval_columns
 from rightreasons.foundations.arrays import class_column, columns_of, ingest, is_tensor, kind_of
@@ -238,6 +238,7 @@ def _separated(text: str, separator: str, where: str) -> Columns:
     if not rows:
         raise ValueError(f"Expected a table with headings in {where}, but it is empty.")
     names, body = [name.strip() for name in rows[0]], rows[1:]
+    check_separator(names, separator == "\t", where)
     twice = next((name for position, name in enumerate(names) if name in names[:position]), None)
     if twice is not None:
         raise ValueError(f"Expected distinct columns in {where}, but {twice!r} comes twice: {', '.join(names)}.")
