@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import ctypes
 import functools
 import html
 import inspect
@@ -80,6 +81,7 @@ def public_page(title: str) -> Iterator[Any]:
 
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
+            _give_back()
 
         forget.__annotations__["request"] = gr.Request  # by which gradio knows what to pass
         demo.unload(forget)
@@ -91,6 +93,12 @@ def public_page(title: str) -> Iterator[Any]:
             handler.trigger_mode = "always_last"
     # One at a time for each handler: a module and a model hold the state of the call that they answer.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
+
+
+def _give_back() -> None:
+    """Return memory that is free to the system; the C library of Linux keeps what large uploads took."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another system
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def launch(demo: Any) -> None:
