@@ -502,7 +502,7 @@ def _order_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level:
         prior = map(estimate_of, orders.prior, orders.prior_intervals)
         text += (
             f"\n\nUnder {orders.in_words} of the choices the same content is picked in "
-            f"{written(same)} of the items. Whatever stands there, it gives the positions "
+            f"{written(same)} of the items. Whatever text is there, it gives the positions "
             f"{', '.join(written(one) for one in prior)} (PriDe, from {counted(orders.n_estimation, 'item')}), and "
             f"where nothing does, {', '.join(map(percent, orders.content_free))}; without a preference each has "
             f"{percent(1 / len(orders.prior))}."
