@@ -26,12 +26,12 @@ NAMES = {
     "probability": "Probability of the answer",
     "p_true": "P(True)",
     "verbalized": "Verbalized",
-    "samples": "Share of drawn answers",
+    "samples": "Agreement of drawn answers",
 }
 ASKED = {
     "p_true": "the probability of (A) where it is asked whether its answer is (A) true or (B) false",
     "verbalized": "the number that it says",
-    "samples": "the share of drawn answers that give the answer again",
+    "samples": "the share of several answers, drawn at random, that agree with it",
 }
 COLUMNS = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
 
@@ -112,7 +112,7 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
     asked = [f"{NAMES[name]} is {ASKED[name]}." for name in items.elicited.table.confidence if name in ASKED]
     text = (
         "A language model has several confidences in one answer, which differ by more than most calibration figures "
-        f"are apart. All are about the same answers. {' '.join(asked)}"
+        f"are apart. All are about the same answers. {' '.join(asked)} What was asked stands below."
     )
     for name, reason in items.lacking.items():
         text += f"\n\n{NAMES[name]}: {reason}"
@@ -127,23 +127,42 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
                 title="Sources of confidence",
                 columns=(
                     p.Column("source", "Source", "text"),
-                    p.Column("confident", f"Answers with one [{level}]", "share"),
-                    *(_column(key, level) for key in COLUMNS),
+                    p.Column("confident", f"Answers with it [{level}]", "share", "Share that have this confidence."),
+                    *(_column(key, measured.n_bins, level) for key in COLUMNS),
                 ),
                 rows=tuple(
                     (NAMES[one.name], one.confident, *(one.figures.get(key) for key in COLUMNS))
                     for one in measured.sources
                 ),
-                note="Paired tests of each two: audit.json, and `rightreasons confidence MODEL DATASET --elicit …`.",
+                note="Paired tests of each two are in audit.json, and what `rightreasons confidence` prints.",
                 source=SOURCE,
             ),
         )
-    questions = [
-        f"{NAMES[name]}: {items.elicited.prompts[name]}" for name in items.elicited.prompts if name != "probability"
-    ]
-    if questions:
-        text += "\n\nWhat was asked about the first item, verbatim:\n\n" + "\n\n".join(questions)
-    return p.Part(title="Where its confidence comes from", text=text, tables=tables)
+    return p.Part(title="Where its confidence comes from", text=text, tables=tables, examples=_asked(context, items))
+
+
+def _asked(context: AuditContext, items: ElicitedItems) -> tuple[p.ExampleList, ...]:
+    """Quote what was asked about the first item that has an answer."""
+    elicited, names = items.elicited, [name for name in items.elicited.prompts if name != "probability"]
+    answered = np.flatnonzero(elicited.answers >= 0)
+    if not names or not len(answered):
+        return ()
+    place = int(answered[0])
+    examples = []
+    for name in names:
+        confidence = elicited.table.confidence[name][place] if name in elicited.table.confidence else np.nan
+        examples.append(
+            p.Example(
+                id=elicited.table.items[place],
+                text=elicited.prompts[name],
+                label="",
+                prediction=context.label_name(int(elicited.answers[place])),
+                confidence=float(confidence) if np.isfinite(confidence) else None,
+                note=NAMES[name],
+            )
+        )
+    note = "Verbatim, with its answer, and with the confidence in it, where one can be read."
+    return (p.ExampleList("confidence_prompts", "What was asked about one item", note, tuple(examples)),)
 
 
 def result(context: AuditContext, items: ElicitedItems) -> p.SectionResult:
@@ -185,6 +204,6 @@ def data(items: ElicitedItems) -> dict[str, object]:
     return {"sources": None if items.measured is None else items.measured.to_dict(), "rare": items.rare}
 
 
-def _column(key: str, level: str) -> p.Column:
-    text = FIGURES[key]
+def _column(key: str, n_bins: int, level: str) -> p.Column:
+    text = FIGURES[key].defined(n_bins, "confidence")
     return p.Column(key, f"{text.name} [{level}]", "share" if text.unit == "fraction" else "number", text.definition)
