@@ -112,7 +112,7 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
     asked = [f"{NAMES[name]} is {ASKED[name]}." for name in items.elicited.table.confidence if name in ASKED]
     text = (
         "A language model has several confidences in one answer, which differ by more than most calibration figures "
-        f"are apart. All are about the same answers. {' '.join(asked)} What was asked stands below."
+        f"are apart. All are about the same answers. {' '.join(asked)} The questions are quoted below."
     )
     for name, reason in items.lacking.items():
         text += f"\n\n{NAMES[name]}: {reason}"
@@ -134,7 +134,7 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
                     (NAMES[one.name], one.confident, *(one.figures.get(key) for key in COLUMNS))
                     for one in measured.sources
                 ),
-                note="Paired tests of each two are in audit.json, and what `rightreasons confidence` prints.",
+                note="The command “confidence” prints paired tests of each two; they are in audit.json too.",
                 source=SOURCE,
             ),
         )
