@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rightreasons.analysis.shortcuts.causal import MIN_ITEMS
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import ask, compare, gate
 from rightreasons.auditing.page.parts import Action, Example, Finding, Verdict
@@ -50,9 +51,10 @@ def finding(
             actions=actions if words else (),
         )
     effect, how, control = effects.removal, "taken out", "taken out"
-    if effects.insertion is not None and effects.insertion.excess > effect.excess:
-        effect, how, control = effects.insertion, "put in", "put in"
-    begins = "changes" if verdict.tone in ("bad", "warn") else "hardly changes its mind: it changes"
+    put_in = effects.insertion
+    if put_in is not None and put_in.n_items >= MIN_ITEMS and put_in.excess > effect.excess:
+        effect, how, control = put_in, "put in", "put in"
+    begins = "hardly changes its mind: it changes" if verdict.tone == "good" else "changes"
     return Finding(
         claim=f"{begins} {percent(effect.rate)} of its predictions when one word such as {named} is {how}, and "
         f"{percent(effect.control_rate)} when a control word is {control}",
