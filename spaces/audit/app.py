@@ -8,7 +8,6 @@ from typing import Any
 import gradio as gr
 from audit_view import (
     COLUMNS,
-    FILTER,
     GIGABYTES,
     MOST_ITEMS,
     SECONDS,
@@ -34,6 +33,7 @@ from rightreasons.widget import (
     download_text,
     endpoint,
     example_files,
+    filter_field,
     launch,
     page_css,
     page_links,
@@ -99,7 +99,7 @@ def build() -> gr.Blocks:
                     )
                     limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
                     split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")
-                    log_filter = gr.Textbox(label=FILTER, placeholder="where it has several", elem_id="filter")
+                    log_filter = filter_field()
                     gr.Markdown(WHAT)
                 with gr.Row():
                     go = gr.Button("Audit", variant="primary", elem_id="audit")

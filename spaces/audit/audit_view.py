@@ -20,12 +20,11 @@ from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.validation import check_count, check_one_of
 from rightreasons.measuring.estimates import Estimate
 from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import tiles, typed_hub_id, typed_text, verdict
+from rightreasons.widget import FILTER, tiles, typed_hub_id, typed_text, verdict
 
 EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
 MOST_ITEMS = 500
 SECONDS, GIGABYTES = 900.0, 12.0
-FILTER = "Filter of a log"
 COLUMNS = ("text_column", "prompt_column", "choices_column", "label_column")
 
 
@@ -112,7 +111,7 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
             told = str(error)
             for path, name in names.items():
                 told = told.replace(path, name)
-            raise ValueError(told.replace("name one with `log_filter`", f"name one under “{FILTER}”")) from None
+            raise ValueError(told) from None
 
 
 def finished(result: AuditResult, title: str, files: Sequence[str] | None = None) -> Finished:

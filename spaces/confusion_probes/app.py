@@ -29,6 +29,7 @@ from rightreasons.widget import (
     consumed,
     endpoint,
     example_files,
+    filter_field,
     launch,
     page_css,
     page_links,
@@ -107,6 +108,7 @@ def build() -> gr.Blocks:
                     gr.HTML(example_files([ITEMS], "The items"))
             with gr.Tab("A log of a whole set"):
                 gr.Markdown(LOG)
+                log_filter = filter_field()
                 log = upload_file(label="Log", file_types=[".jsonl", ".json", ".eval", ".gz"], elem_id="log")
                 measured = gr.HTML(elem_id="measured")
         page_links("confusion_probes", "probes", {name: WORKS[name] for name in ("Shen & Kejriwal 2022",)})
@@ -146,12 +148,12 @@ def build() -> gr.Blocks:
                 return
             yield [head, _grid(body), gr.skip(), gr.skip()]
 
-        def measure(path: str | None) -> Iterator[Any]:
+        def measure(path: str | None, name: str) -> Iterator[Any]:
             if path is None:
                 return
             with consumed(path) as file:
                 try:
-                    yield (yield from waiting(work(of_a_log, str(file)), 1))
+                    yield (yield from waiting(work(of_a_log, str(file), name), 1))
                 except MISTAKES as error:
                     yield problem(error)
 
@@ -165,7 +167,7 @@ def build() -> gr.Blocks:
             show_progress="hidden",
         )
         show.click(apply, controls, outputs)
-        log.upload(measure, log, measured)
+        log.upload(measure, [log, log_filter], measured)
     return demo
 
 

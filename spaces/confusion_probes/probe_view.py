@@ -26,7 +26,7 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
 from rightreasons.models.packaged import demo_language_model
-from rightreasons.widget import figure, tiles, typed_count, typed_text, verdict
+from rightreasons.widget import FILTER, figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 FIRST = Path(__file__).resolve().parent / "first.json"
@@ -219,16 +219,17 @@ def probes(
     }
 
 
-def of_a_log(path: str) -> str:
+def of_a_log(path: str, log_filter: str = "") -> str:
     """Measure the probes of a whole set of items whose forms a harness has asked, as `rightreasons probes` does."""
     from rightreasons.auditing import audit
     from rightreasons.auditing.page.words import written as figure_of
     from rightreasons.measuring.estimates import Estimate
 
     file = check_upload(path)
+    settings = {"log_filter": name} if (name := typed_text(log_filter, FILTER).strip()) else {}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False).audit
+            record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
         except (TypeError, ValueError) as error:
             # A visitor knows the file by its name, not by its path on the server.
             raise ValueError(str(error).replace(str(file), file.name)) from None

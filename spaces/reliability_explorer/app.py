@@ -31,6 +31,7 @@ from rightreasons.widget import (
     Held,
     endpoint,
     example_files,
+    filter_field,
     launch,
     page_links,
     problem,
@@ -84,6 +85,7 @@ def build() -> gr.Blocks:
                             label="Predictions", file_types=[*SUFFIXES, ".gz"], elem_id="upload", file_count="single"
                         )
                         picker = ColumnPicker({LABELS: False, SCORES: True})
+                        log_filter = filter_field()
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
                         pasted = gr.Textbox(PASTED, label="Predictions", lines=7, max_lines=14, elem_id="pasted")
@@ -144,14 +146,16 @@ def build() -> gr.Blocks:
         def open_bundled(title: str, *values: Any) -> Iterator[Any]:
             yield (yield from show_run(bundled_run(title), title, bundled()[title]["about"], values))
 
-        def open_upload(path: str | None, *values: Any) -> Iterator[Any]:
+        def open_upload(path: str | None, name: str, *values: Any) -> Iterator[Any]:
             if path is not None:
-                yield from read(Held(path), {}, values)
+                yield from read(Held(path), {"log_filter": name}, values)
 
-        def open_picked(held: Held | None, labels: str | None, scores: list[str], *values: Any) -> Iterator[Any]:
+        def open_picked(
+            held: Held | None, labels: str | None, scores: list[str], name: str, *values: Any
+        ) -> Iterator[Any]:
             if held is not None:
                 picked = {"label_column": labels or None, "score_columns": ",".join(scores or ()) or None}
-                yield from read(held, picked, values)
+                yield from read(held, {**picked, "log_filter": name}, values)
 
         def read(held: Held, picked: dict[str, Any], values: tuple[Any, ...]) -> Iterator[Any]:
             path = str(held.path)
@@ -173,9 +177,10 @@ def build() -> gr.Blocks:
         # In one line, so that the last file asked for is the one that stays.
         opening = {**settings, "concurrency_id": "open"}
         choice.input(open_bundled, [choice, *controls], whole, **opening)
-        upload.upload(open_upload, [upload, *controls], whole, **{**opening, "show_progress": "minimal"})
+        upload.upload(open_upload, [upload, log_filter, *controls], whole, **{**opening, "show_progress": "minimal"})
         upload.clear(open_bundled, [choice, *controls], whole, **opening)
-        picker.button.click(open_picked, [held, *picker.lists, *controls], whole, **opening)
+        for event in (picker.button.click, log_filter.submit):
+            event(open_picked, [held, *picker.lists, log_filter, *controls], whole, **opening)
         show.click(open_pasted, [pasted, *controls], whole, **opening)
         kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]

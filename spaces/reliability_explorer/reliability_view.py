@@ -26,7 +26,7 @@ from rightreasons.foundations.bounds import MAX_PAGE_BINS
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_count, check_scores, is_ragged
-from rightreasons.widget import figure, table, tiles, typed_text, verdict
+from rightreasons.widget import FILTER, figure, table, tiles, typed_text, verdict
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05
@@ -95,9 +95,14 @@ def bundled_run(title: str) -> Predictions:
     return read_predictions(RUNS / bundled()[title]["file"])
 
 
-def open_file(path: str, label_column: str | None = None, score_columns: str | None = None) -> Predictions:
+def open_file(
+    path: str, label_column: str | None = None, score_columns: str | None = None, log_filter: str | None = None
+) -> Predictions:
     """Read an uploaded table, or a log of a harness."""
-    return read_predictions(check_upload(path), label_column=label_column, score_columns=score_columns)
+    columns = {"label_column": label_column, "score_columns": score_columns}
+    return read_predictions(
+        check_upload(path), **columns, log_filter=typed_text(log_filter or "", FILTER).strip() or None
+    )
 
 
 def open_text(text: str) -> Predictions:
@@ -116,6 +121,7 @@ def analyze(
     temperature: float = 1.0,
     label_column: str | None = None,
     score_columns: str | None = None,
+    log_filter: str | None = None,
 ) -> dict[str, Any]:
     """Compute the calibration error of a file of predictions.
 
@@ -130,12 +136,13 @@ def analyze(
         temperature: Logits are divided by it.
         label_column: The column of the labels; None where its name says it.
         score_columns: Comma-separated columns of the scores; None where their names say it.
+        log_filter: The filter or scorer of a log that has several.
 
     Returns:
         What `CalibrationResult.to_dict` gives, and "verdict", the sentence of the page.
     """
     check_count(n_bins, "n_bins", minimum=1, maximum=MAX_PAGE_BINS)
-    run = open_file(predictions, label_column, score_columns)
+    run = open_file(predictions, label_column, score_columns, log_filter)
     kind = "confidence" if run.kind == "confidence" else kind
     settings = Settings(n_bins, strategy, kind, norm, scores or run.scores or "probabilities", debias, temperature)
     result, shown, _, _ = _computed(run, settings)

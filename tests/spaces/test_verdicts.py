@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rightreasons.measuring.options import QUESTIONS
+from rightreasons.widget import problem
 
 SPACES = Path(__file__).parents[2] / "spaces"
 
@@ -70,6 +71,12 @@ def test_the_leaderboard_has_an_answer_to_each_question(view):
 
 def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tmp_path):
     audit_view = view("audit", "audit_view")
+    explorer, probes = view("reliability_explorer", "reliability_view"), view("confusion_probes", "probe_view")
+    readers = (
+        lambda name: audit_view.run(audit_view.Source(predictions=str(log), log_filter=name), [], 10),
+        lambda name: explorer.open_file(str(log), log_filter=name),
+        lambda name: probes.of_a_log(str(log), name),
+    )
     log = tmp_path / "samples.jsonl"
     rows = [
         {
@@ -87,7 +94,9 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
         for name, answer, right in (("strict", "[invalid]", 0.0), ("loose", "Paris", 1.0))
     ]
     log.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    with pytest.raises(ValueError, match=r"those of loose, strict; name one under “Filter of a log”\."):
-        audit_view.run(audit_view.Source(predictions=str(log)), [], 10)
-    with pytest.raises(ValueError, match="Did you mean 'loose'"):
-        audit_view.run(audit_view.Source(predictions=str(log), log_filter="lose"), [], 10)
+    for read in readers:
+        with pytest.raises(ValueError, match="those of loose, strict") as caught:
+            read("")
+        assert "name one under “Filter of a log”." in problem(caught.value)
+        with pytest.raises(ValueError, match="Did you mean 'loose'"):
+            read("lose")

@@ -1,6 +1,7 @@
 from .demos import module_demo as module_demo
 from .demos import parse_rows as parse_rows
 from .demos import read_card as read_card
+from .elements import FILTER as FILTER
 from .elements import MISTAKES as MISTAKES
 from .elements import figure as figure
 from .elements import problem as problem
@@ -15,6 +16,7 @@ from .pages import consumed as consumed
 from .pages import download_text as download_text
 from .pages import endpoint as endpoint
 from .pages import example_files as example_files
+from .pages import filter_field as filter_field
 from .pages import launch as launch
 from .pages import page_css as page_css
 from .pages import page_links as page_links
@@ -29,6 +31,7 @@ from .working import result_of as result_of
 from .working import work as work
 
 __all__ = [
+    "FILTER",
     "MISTAKES",
     "PRIVACY",
     "SPACES",
@@ -40,6 +43,7 @@ __all__ = [
     "endpoint",
     "example_files",
     "figure",
+    "filter_field",
     "launch",
     "module_demo",
     "page_css",

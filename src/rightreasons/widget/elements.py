@@ -15,14 +15,19 @@ MISTAKES = (TypeError, ValueError)
 _WORDS_OF = {True: "yes", False: "no", None: "–"}
 
 
+FILTER = "Filter of a log"
+"""The field of a page in which a visitor names the filter or the scorer of a log that has several."""
+
+
 def problem(error: Exception | str) -> str:
-    """Write an error as one sentence for the reader of a page.
+    """Write an error as one sentence for the reader of a page, to whom an option of the reader of logs is a field.
 
     Example:
         >>> problem(ValueError("Expected x < 1."))
         '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
     """
-    return f'<p class="rr-problem" role="alert">{html.escape(str(error))}</p>'
+    told = str(error).replace("name one with `log_filter`", f"name one under “{FILTER}”")
+    return f'<p class="rr-problem" role="alert">{html.escape(told)}</p>'
 
 
 def verdict(sentence: str, tone: str = "neutral") -> str:

@@ -19,7 +19,7 @@ from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_CHARACTERS, MAX_UPLOAD_BYTES
 from rightreasons.foundations.sentences import check_kind
 from rightreasons.foundations.validation import check_count
-from rightreasons.widget.elements import MISTAKES, problem
+from rightreasons.widget.elements import FILTER, MISTAKES, problem
 from rightreasons.widget.working import Step, work
 
 PRIVACY = "What you upload is deleted as soon as it is read, and what was read of it when you leave."
@@ -338,6 +338,13 @@ def _delete(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
         path.parent.rmdir()  # that of its digest, unless it holds another
+
+
+def filter_field() -> Any:
+    """Make the field for the filter or the scorer of a log."""
+    import gradio as gr
+
+    return gr.Textbox(label=FILTER, placeholder="where it has several", elem_id="filter")
 
 
 class ColumnPicker:
