@@ -6,11 +6,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tiny_causal import save_tiny_causal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +51,15 @@ def nothing_is_left(machine, monkeypatch) -> Path:
     return machine
 
 
+@pytest.fixture(scope="session", autouse=True)
+def probe_model(tmp_path_factory) -> Iterator[Path]:
+    """A tiny causal language model in the place of the packaged one, which takes long to load."""
+    folder = save_tiny_causal(tmp_path_factory.mktemp("causal") / "tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RIGHTREASONS_PROBE_MODEL", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def build(tmp_path_factory) -> Callable[[str], Any]:
     """Build the app in a folder such as "metrics/ece", once per session."""
@@ -81,8 +93,9 @@ def serve(build) -> Iterator[Callable[[str], str]]:
         return served[folder][1]
 
     yield start
-    for demo, _ in served.values():
-        demo.close()
+    # Together: each waits for its visitors' connections to end.
+    with ThreadPoolExecutor(max(len(served), 1)) as pool:
+        list(pool.map(lambda each: each[0].close(), served.values()))
 
 
 @pytest.fixture(scope="session")

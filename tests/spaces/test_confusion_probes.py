@@ -6,20 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import pick, tile, unfold
-from tiny_causal import save_tiny_causal
 
 pytestmark = pytest.mark.browser
 
 SPACE = "spaces/confusion_probes"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def model(tmp_path_factory):
-    """A tiny causal language model in the place of the packaged one, which takes long to load."""
-    folder = save_tiny_causal(tmp_path_factory.mktemp("causal") / "tiny")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RIGHTREASONS_PROBE_MODEL", str(folder))
-        yield folder
 
 
 def apply(page):

@@ -9,7 +9,6 @@ import pytest
 
 from rightreasons.widget import SPACES, read_card, result_of, work
 from rightreasons.widget.pages import sent_path
-from tiny_causal import save_tiny_causal
 
 gradio_client = pytest.importorskip("gradio_client")
 pytest.importorskip("gradio")
@@ -17,15 +16,6 @@ pytest.importorskip("gradio")
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(path for path in ROOT.joinpath("spaces").glob("*/") if path.name[0] not in "._")
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def model(tmp_path_factory):
-    """A tiny causal language model in the place of the packaged one."""
-    folder = save_tiny_causal(tmp_path_factory.mktemp("causal") / "tiny")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RIGHTREASONS_PROBE_MODEL", str(folder))
-        yield
 
 
 @pytest.fixture(scope="module")
