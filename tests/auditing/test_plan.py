@@ -59,6 +59,19 @@ def test_a_server_is_given_no_time_and_stored_predictions_no_plan():
     assert plan_lines(context(stored=object()), applicable, {}) == ()
 
 
+def test_a_few_items_of_a_language_model_take_time(monkeypatch):
+    monkeypatch.setattr("rightreasons.auditing.plan.seconds_per_pass", lambda _: 0.2)
+    section = SimpleNamespace(question="shortcuts", reads="primary")
+    few = Split("test", 24)
+    asked = {"primary": few, "comparisons": (), "splits": (few,), "read": lambda _: (few,)}
+    options = {"shortcuts": QUESTIONS["shortcuts"]()}
+    (line,) = plan_lines(context(**asked), [(section, True)], options)
+    assert line == "1 question (shortcuts) about 24 items of test."
+    (line,) = plan_lines(context(**asked, prompted=object()), [(section, True)], options)
+    # 24 predictions, 24 times 30 gradients of three passes each, 24 times five for the causal test: 2,304 of 0.2 s.
+    assert line == "1 question (shortcuts) about 24 items of test: about 8 min, less what an earlier run stored."
+
+
 def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(tmp_path, capfd):
     save_tiny_classifier(tmp_path / "model")
     texts, labels = tiny_texts(40)

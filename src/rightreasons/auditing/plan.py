@@ -20,13 +20,16 @@ SAMPLE = 8
 """Items that are timed: the model reads them twice, and the faster time counts."""
 
 FEW = 32
-"""Items of the audited split below which nothing is timed, as all is done in no time."""
+"""Items of the audited split below which a classifier is not timed, as all is done in no time."""
 
 PASSES_PER_GRADIENT = 3.0
 """What a pass with its gradient costs, in passes without one: the backward pass costs about two."""
 
 GRADIENTS_PER_ATTRIBUTION = 11.0
 """Gradients of the adaptive rule per item, as measured of an encoder on sentences."""
+
+GRADIENTS_OF_PROMPTS = 30.0
+"""The same of a decoder that reads a prompt; a pass is cheap beside them, as items share what precedes them."""
 
 CAUSAL_PASSES = 5.0
 """Most passes per item of the causal test of shortcuts: three ways of taking a word out, a control and an insertion."""
@@ -61,7 +64,7 @@ def plan_lines(
     line += f", and {', '.join(others)}" if others else ""
     if context.server is not None:
         return (f"{line}: as long as the server takes.",)
-    if len(context.primary) < FEW:
+    if len(context.primary) < FEW and context.prompted is None:
         return (f"{line}.",)
     read = {split.name: split for section in asked for split in context.read(section.reads)}
     passes = float(sum(map(len, read.values())))
@@ -81,7 +84,7 @@ def passes_of(section: Section, context: AuditContext, options: Any) -> float:
     if section.question == "shortcuts":
         from rightreasons.auditing.questions.shortcuts.section import COMPARED_ITEMS, MAX_ITEMS
 
-        gradients = options.steps or GRADIENTS_PER_ATTRIBUTION
+        gradients = options.steps or (GRADIENTS_PER_ATTRIBUTION if context.prompted is None else GRADIENTS_OF_PROMPTS)
         most = [MAX_ITEMS, *[COMPARED_ITEMS] * len(context.comparisons)]
         counts = [min(options.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
         if options.importance == "occlusion" or (context.why_no_gradients() and not options.needs_gradients()):
