@@ -302,3 +302,60 @@ def test_language_models():
         for shots in "04":
             told = [trec[template, shots, "words", score] for template in ("off", "on")]
             assert " and ".join(told) in page, told
+
+
+def test_confusion_probes():
+    rows = {(row["way"], row["dataset"]): row for row in results("confusion_probes")}
+    sets = ("socialiqa", "anli", "piqa", "hellaswag")
+    head, likelihood, letters = (
+        [rows[way, name] for name in sets] for way in ("encoder", "smollm2_mean", "smollm2_letters")
+    )
+    assert {row["probes"]["n_items"] for row in (*likelihood, *letters)} == {200}
+
+    def without(row, key):
+        return [row["probes"]["prior_bias"][probe][key] for probe in ("no_question", "wrong_question")]
+
+    def span(values, digits=2):
+        return [round(min(values), digits), round(max(values), digits)]
+
+    def old(row):
+        return [round(100 * each["rate"], 1) for each in without(row, "pseudo_correct")]
+
+    def accuracy(row):
+        return round(100 * row["probes"]["accuracy"], 1)
+
+    quoted = []
+    for way in (head, likelihood, letters):
+        quoted += span([value for row in way for value in without(row, "normalized_prior_bias")])
+    quoted += [*old(head[0])[:1], *old(head[0])[1:], 33.3, 0.001, accuracy(head[0])]
+    quoted += [*old(likelihood[2]), 50.0, accuracy(likelihood[2])]
+    orders = [row["orders"] for row in letters]
+    quoted += [*span([each["prior"][0] for each in orders[:3]]), round(orders[3]["prior"][0], 2)]
+    quoted += [round(100 * orders[3][key]["accuracy"], 1) for key in ("uncorrected", "pride")]
+    drops = [row["probes"]["paralysis"]["4"] for row in (*head, *likelihood)]
+    quoted += span([drop["choice_paralysis"] for drop in drops])
+    beyond = [row["probes"]["paralysis"]["4"]["restricted_drop"] for row in letters]
+    quoted += span([each["mean"] for each in beyond])
+    quoted += [round(row["probes"]["accuracy"], 2) for row in (head[1], head[2], head[3])]
+    page = (ROOT / "experiments" / "confusion_probes" / "README.md").read_text("utf-8")
+    assert numbers(page.partition("## Reading")[2].partition("![")[0]) == quoted
+
+    # What the words conclude: the tests of a scorer are corrected by Bonferroni, as in RESULTS.md.
+    for way, kept in ((head, {"socialiqa"}), (likelihood, {"piqa"}), (letters, set())):
+        tests = {
+            row["dataset"]: [
+                each["p_value"] for each in without(row, "pseudo_correct") if each["rate"] > each["chance"]
+            ]
+            for row in way
+        }
+        n_tests = 2 * len(sets) + (len(sets) if way is letters else 0)
+        assert {name for name, values in tests.items() if any(n_tests * value < 0.05 for value in values)} == kept
+    assert all(drop["choice_paralysis"] < drop["null_drop"] for drop in drops)
+    assert all(12 * each["t_p_value"] < 0.05 for each in beyond)
+    assert all(each["consistency"] == 0 and each["uncorrected"]["picked"][0] == 150 for each in orders)
+    gains = [each["pride"]["gain_interval"] for each in orders]
+    assert all(gain["low"] < 0 < gain["high"] for gain in gains[:3])
+    assert gains[3]["high"] < 0
+    assert orders[3]["pride"]["picked"][1] == 132
+    for row in head:
+        assert row["probes"]["original"]["normalized_prior_bias"] < without(row, "normalized_prior_bias")[0]
