@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rightreasons.data.perturbing.text import with_article
 from rightreasons.data.suites.cases import Case, Functionality
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.randomness import item_rng
@@ -80,8 +81,7 @@ Draft = tuple[list[str], int | None]
 
 
 def _plain(w: Words) -> Draft:
-    article = "an" if w.word[0] in "aeiou" else "a"
-    return [w.remark(), f"What {article} {w.word} {w.thing}!"], w.label
+    return [w.remark(), f"What {with_article(w.word)} {w.thing}!"], w.label
 
 
 def _facts(w: Words) -> Draft:

@@ -87,7 +87,7 @@ def show_pass_rates(tested: Sequence[SuiteAnswers]) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print a table for each split and one for the questions, and which model is better at what."""
-    from rightreasons.auditing.page.words import written
+    from rightreasons.auditing.page.words import p_equals, p_value, written
 
     sides = {"first": "first", "second": "second", "": "cannot tell"}
     if comparison.not_paired:
@@ -201,14 +201,3 @@ def figure_cell(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return _number(estimate.value)
     return f"{_number(estimate.value)} [{_number(estimate.low)}, {_number(estimate.high)}]"
-
-
-def p_equals(value: float) -> str:
-    """Write what follows "p": "= 0.042" or "< 0.001"."""
-    text = p_value(value)
-    return text if text.startswith("<") else f"= {text}"
-
-
-def p_value(value: float) -> str:
-    """Write a p-value."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

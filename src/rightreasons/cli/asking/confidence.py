@@ -163,7 +163,8 @@ def _elicited(
 
 def show(measured: ConfidenceMeasurement) -> None:
     """Print the figures of each source, the tests between each two, and the figures by group."""
-    from rightreasons.cli._shared.show import figure_cell, p_equals, p_value
+    from rightreasons.auditing.page.words import p_equals, p_value
+    from rightreasons.cli._shared.show import figure_cell
     from rightreasons.measuring.calibration import FIGURES
 
     compared = [one for one in measured.sources if one.figures]

@@ -75,7 +75,7 @@ def judges(
 
 
 def _figure(figure: Preference) -> str:
-    from rightreasons.cli._shared.show import p_equals
+    from rightreasons.auditing.page.words import p_equals
 
     tested = "" if figure.p_value is None else f"  p {p_equals(figure.p_value)}"
     ends = f"[{figure.interval.low:+.3f}, {figure.interval.high:+.3f}]"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
@@ -260,7 +261,7 @@ class Runner:
         if not self._validates(run):
             return 0.0
         whole = self.parts["validation"]
-        keep = np.array([row["functionality"] not in run.held_out for row in whole.examples()])
+        keep = ~_rows_of(whole, run.held_out)
         part = drop_functionalities(whole, run.held_out)
         return validation_objective(self.kind.pass_rates(answers.outputs[keep], part))
 
@@ -276,7 +277,7 @@ class Runner:
         whole = self.parts["test"]
         if not run.held_out:
             return whole, on_test
-        rows = np.array([row["functionality"] in run.held_out for row in whole.examples()])
+        rows = _rows_of(whole, run.held_out)
         return only_functionalities(whole, run.held_out), Answers(on_test.outputs[rows], on_test.confidence[rows])
 
     def _result(self, on_test: tuple[Suite, Answers], on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,6 +321,11 @@ def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
         '1-0'
     """
     return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
+
+
+def _rows_of(suite: Suite, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Mark the examples of some functionalities."""
+    return np.array([row["functionality"] in names for row in suite.examples()], dtype=bool)
 
 
 def only_functionalities(suite: Suite, names: Sequence[str]) -> Suite:
