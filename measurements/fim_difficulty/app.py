@@ -1,11 +1,15 @@
 """The demo of this measurement: the difficulties of texts for a tiny model that is built when the app starts."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import evaluate
 import gradio as gr
+import numpy as np
 
+from rightreasons.auditing.questions.difficulty.plots import difficulty_scatter
 from rightreasons.foundations.choices import UNITS
 from rightreasons.models.cnn import build_cnn
 from rightreasons.models.gradients.fisher import METHODS
@@ -22,16 +26,27 @@ TEXTS = [
 ]
 
 
+def draw(result: Mapping[str, Any]) -> str:
+    """Draw the difficulty of each text against the model's confidence."""
+    pairs = zip(result["fim_difficulty"], result["confidences"], strict=True)
+    points = np.array([pair for pair in pairs if pair[0] is not None])
+    if not len(points):
+        return ""
+    return difficulty_scatter("fisher", difficulty=points[:, 0], confidence=points[:, 1], correct=None).svg
+
+
 def build() -> gr.Blocks:
     # Untrained: it shows the form of the result. It is passed as an object, so that no visitor can name a folder of the
     # server to load.
-    classifier = load_classifier(build_cnn(TEXTS, tempfile.mkdtemp(), n_filters=8))
+    with tempfile.TemporaryDirectory() as folder:
+        classifier = load_classifier(build_cnn(TEXTS, folder, n_filters=8))
     return module_demo(
         # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
         evaluate.load(str(HERE / "fim_difficulty.py"), model=classifier.model, tokenizer=classifier.tokenizer),
         HERE / "README.md",
         example={"data": TEXTS},
         choices={"method": METHODS, "unit": UNITS},
+        draw=draw,
     )
 
 

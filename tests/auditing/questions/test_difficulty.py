@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import datasets
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 
 from command_line import run
 from rightreasons.auditing.questions.difficulty.contrast_sets import verdict
+from rightreasons.auditing.questions.difficulty.plots import difficulty_scatter
 from rightreasons.auditing.runner import audit
 from rightreasons.measuring.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.models.gradients.fisher import fisher_information
@@ -319,3 +321,18 @@ class TestCommand:
         again = run(capsys, "difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out")
         assert again.code == 2
         assert again.err.startswith("Error: Expected the model as a folder or a hub id")
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "labels"),
+    [
+        ([1.62, 1.2, 1.6, 1.59], {"1.2", "1.35", "1.5"}),  # within a power of ten: round numbers
+        ([0.2, 0.9, 1.1, 5.2], {"0.2", "0.5", "1", "2", "5"}),
+        ([0.002, 0.9, 40.0, 450.0], {"0.01", "0.1", "1", "10", "100"}),
+    ],
+)
+def test_an_axis_of_difficulty_has_numbers_however_short_it_is(difficulty, labels):
+    # Confidences whose own axis has other numbers.
+    confidence = np.array([0.61, 0.62, 0.63, 0.64])
+    drawing = difficulty_scatter("d", difficulty=np.array(difficulty), confidence=confidence, correct=None)
+    assert labels <= set(re.findall(r">([^<>]+)</text>", drawing.svg))

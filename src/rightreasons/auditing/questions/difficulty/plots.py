@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 from numpy.typing import NDArray
 
 from rightreasons.auditing.page.plots import ABOVE, PALETTE, Drawing, canvas, drawn
@@ -55,6 +55,7 @@ def difficulty_histogram(
         axis.set(xscale="log" if log else "linear", xlabel=f"{xlabel} (dashed: median)", ylabel="items")
         if log:
             plain_powers(axis.xaxis)
+        axis.yaxis.set_major_locator(MaxNLocator(6, integer=True))
         if correct is not None:
             axis.legend(**ABOVE)
         return drawn(figure, key)
@@ -85,7 +86,7 @@ def difficulty_scatter(
             axis.scatter(
                 confidence[mask],
                 values[mask],
-                s=16,
+                s=16 if len(values) > 50 else 40,
                 marker=marker,
                 color=PALETTE[color],
                 alpha=0.55,
@@ -134,8 +135,14 @@ def accuracy_steps(
 
 
 def plain_powers(axis: Any) -> None:
-    """Label the powers of ten of a logarithmic axis without formulas, which the report's style does not read."""
-    axis.set_major_locator(LogLocator(numticks=6))
+    """Label a logarithmic axis without formulas, which the report's style does not read.
+
+    A long axis has its powers of ten labeled, a shorter one twice and five times these too, and one within a power of
+    ten round numbers.
+    """
+    low, high = axis.get_view_interval()
+    powers = LogLocator(numticks=6) if high > 1000 * low else LogLocator(subs=(1.0, 2.0, 5.0))
+    axis.set_major_locator(powers if high > 10 * low else MaxNLocator(4))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0e}" if value < 1e-3 else f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
