@@ -1,8 +1,10 @@
 """The demo of an evaluate module, used as a person would: compute, edit, change options, make mistakes."""
 
+import json
 import re
 from pathlib import Path
 
+import evaluate
 import pytest
 from playwright.sync_api import expect
 
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.browser
 def test_the_example_of_every_module_computes(build, name):
     # What the button calls with what stands on the page, which is also what the page opens with.
     demo = build(f"{Path(module_path(name)).parent.name}/{name}")
-    (compute,) = [block for block in demo.fns.values() if block.api_name == "compute"]
+    (compute,) = [block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"]
     rows, *options = (control.value for control in compute.inputs)
     headline, result = compute.fn(rows["data"], *options)
     assert 'role="alert"' not in headline
@@ -24,6 +26,57 @@ def test_the_example_of_every_module_computes(build, name):
     assert "rr-tiles" in headline or "<table" in headline
     assert result
     assert compute.outputs[0].value == headline
+
+
+@pytest.mark.parametrize("name", available_modules())
+def test_a_script_gets_the_figures_of_the_page(build, name):
+    demo = build(f"{Path(module_path(name)).parent.name}/{name}")
+    (serve,) = [block.fn for block in demo.fns.values() if block.api_visibility == "public"]
+    (compute,) = [block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"]
+    table = compute.inputs[0]
+    module = evaluate.load(str(module_path(name)))
+    features = module.features[0] if isinstance(module.features, list) else module.features
+    # The page writes texts as they are and everything else as JSON, in the columns of the inputs.
+    texts = {column for column, feature in features.items() if getattr(feature, "dtype", None) == "string"}
+    columns = dict(zip(table.headers, zip(*table.value["data"], strict=True), strict=True))
+    inputs = {
+        column: list(cells) if column in texts else [json.loads(cell) for cell in cells]
+        for column, cells in columns.items()
+        if any(cells)
+    }
+    assert serve(inputs) == compute.outputs[1].value
+
+
+ITEMS = {"predictions": [[0.9, 0.1], [0.3, 0.7]], "references": [0, 1]}
+WRONG = (
+    ({"inputs": None}, "Expected `inputs` to be a mapping, but got None (NoneType)."),
+    ({"inputs": [[0.9, 0.1]]}, "Expected `inputs` to be a mapping, but got [[0.9, 0.1]] (list)."),
+    ({"inputs": {}}, "Expected `predictions` among the inputs of ece, but got none."),
+    ({"inputs": {"predictions": [[0.9, 0.1]]}}, "Expected `references` among the inputs of ece, but got predictions."),
+    ({"inputs": ITEMS | {"predictions": 5}}, "Expected `predictions` to be a list, but got 5 (int)."),
+    ({"inputs": ITEMS | {"reference": [0]}}, "but got 'reference'. Did you mean 'references'?"),
+    ({"inputs": {**ITEMS, "references": [0]}}, "Expected a value in each item of `references`, but item 1 is empty."),
+    ({"inputs": ITEMS, "options": 5}, "Expected `options` to be a mapping, but got 5 (int)."),
+    ({"inputs": ITEMS, "options": {"n_bin": 3}}, "but got 'n_bin'. Did you mean 'n_bins'?"),
+    ({"inputs": ITEMS, "options": {"n_bins": 3 * 10**7}}, "Expected `n_bins` to be at most 1000, but got 30000000."),
+    ({"inputs": ITEMS, "options": {"n_bins": "many"}}, "Expected `n_bins` to be a whole number, but got 'many' (str)."),
+    (
+        {"inputs": ITEMS, "options": {"label_names": ["a"] * 50_000}},
+        "Expected `label_names` to have at most 100,000 characters, but got 250,000.",
+    ),
+)
+
+
+def test_a_script_gets_a_sentence_for_a_mistake(serve):
+    gradio_client = pytest.importorskip("gradio_client")
+    client = gradio_client.Client(serve("metrics/ece"), verbose=False)
+    assert list(client.view_api(return_format="dict", print_info=False)["named_endpoints"]) == ["/compute"]
+    # One bin: both are right, with a mean confidence of 0.8.
+    assert client.predict(ITEMS, {"n_bins": 1}, api_name="/compute")["ece"] == pytest.approx(0.2)
+    for sent, sentence in WRONG:
+        with pytest.raises(Exception, match=re.escape(sentence)):
+            client.predict(**sent, api_name="/compute")
+    client.close()
 
 
 def test_example_computes_and_the_card_is_there(visit):

@@ -18,6 +18,7 @@ from typing import Any
 
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_BINS, MAX_PAGE_DRAWS, MAX_PAGE_ROWS
+from rightreasons.foundations.sentences import check_kind
 from rightreasons.foundations.validation import check_count, check_number, check_options
 from rightreasons.modules import argument_help
 from rightreasons.widget.elements import MISTAKES, figure, is_number, problem, table, tiles, verdict
@@ -47,6 +48,9 @@ def module_demo(
     """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
 
     The page opens with the result of the example.
+
+    A script sends a list for each input, and options, to `/compute`:
+    `Client(…).predict({"predictions": […], "references": […]}, {"n_bins": 10}, api_name="/compute")`.
 
     The columns are the module's features and the controls its options (the keyword-only parameters of `_compute`), so
     the demo follows the module. For a wrong input the page shows the error's sentence in place of the result.
@@ -81,8 +85,12 @@ def module_demo(
     title = front.get("title", module.name)
     cells = _cells(module, example)
 
+    def figures(rows: list[list[Any]], chosen: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = module.compute(**parse_rows(module, rows), **chosen, **fixed)
+        return found
+
     def answer(rows: list[list[Any]], chosen: Mapping[str, Any]) -> tuple[str, Any]:
-        results = module.compute(**parse_rows(module, rows), **chosen, **fixed)
+        results = figures(rows, chosen)
         return _headline(module.name, results, draw), results
 
     start = answer(cells, defaults)
@@ -122,13 +130,19 @@ def module_demo(
             except MISTAKES as error:
                 return problem(error), None
 
-        compute.is_endpoint = True  # type: ignore[attr-defined]
-        # By its signature gradio names what a script sends.
-        sent = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("rows", *defaults)]
-        compute.__signature__ = inspect.Signature(sent)  # type: ignore[attr-defined]
-        button.click(
-            compute, [table_of_inputs, *controls], [headline, result], api_name="compute", scroll_to_output=True
-        )
+        def serve(inputs: dict[str, Any], options: dict[str, Any] | None = None) -> dict[str, Any]:
+            try:
+                rows = _cells(module, _sent_inputs(module, inputs))
+                return figures(rows, {**defaults, **_sent_options(module, options, defaults)})
+            except MISTAKES as error:
+                raise gr.Error(str(error), print_exception=False) from None
+
+        serve.is_endpoint = True  # type: ignore[attr-defined]
+        # The page and scripts in turn: a module holds the state of the call that it answers.
+        about = f"Compute {module.name} of a list for each input, with options by name."
+        gr.api(serve, api_name="compute", api_description=about, concurrency_id=module.name)
+        outputs = [headline, result]
+        button.click(compute, [table_of_inputs, *controls], outputs, concurrency_id=module.name, scroll_to_output=True)
     return demo
 
 
@@ -201,6 +215,30 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
         cells = [value if is_text else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
         columns.append(cells + [""] * (n_items - len(cells)))
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _sent_inputs(module: Any, inputs: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Check that what a script sent is a list for each input of a module."""
+    check_kind(inputs, "inputs", dict[str, Any])
+    check_options(inputs, _features(module), f"the inputs of {module.name}")
+    given = {name: values for name, values in inputs.items() if values is not None}
+    for name, feature in _features(module).items():
+        if name not in given and name not in module.OPTIONAL_INPUTS:
+            came = ", ".join(given) or "none"
+            raise ValueError(f"Expected `{name}` among the inputs of {module.name}, but got {came}.")
+        if name in given:
+            of_texts = getattr(feature, "dtype", None) == "string"
+            check_kind(given[name], name, list[str] if of_texts else list[Any])
+    return given
+
+
+def _sent_options(module: Any, options: Mapping[str, Any] | None, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Check that what a script sent are options of a module, within the limits of a page."""
+    check_kind(options, "options", dict[str, Any] | None)
+    check_options(options or {}, known, module.name)
+    for name, value in (options or {}).items():
+        typed_text(json.dumps(value), name)
+    return {name: _limited(value, name) for name, value in (options or {}).items()}
 
 
 def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
