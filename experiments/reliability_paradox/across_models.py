@@ -5,9 +5,9 @@
 
 Five models on the eight data sets of `run.py`, with its sizes and settings, and three seeds: the packaged encoder with
 2, 4 and 6 layers, the CNN over GloVe vectors, and SmolLM2 with a classification head. The runs of the whole encoder
-with seeds 0 and 1 are those of results.json. Each run is kept in `--work`, so a killed experiment goes on; what has not
-been run is missing from the table. Writes across_models.json and across_models.md; `--collect` writes them from the
-runs that are there, `--report` from across_models.json alone.
+with seeds 0 and 1 are those of results.json. Each run is kept in `--work`, so a killed experiment goes on, and the runs
+of across_models.json are not made again; what has not been run is missing from the table. Writes across_models.json and
+across_models.md; `--collect` writes them from the runs that are there, `--report` from across_models.json alone.
 """
 
 from __future__ import annotations
@@ -139,20 +139,24 @@ def one_run(options: argparse.Namespace, run: tuple[str, str, int]) -> dict[str,
     return json.loads(kept.read_text("utf-8"))
 
 
-def taken_over() -> Runs:
-    """Return the runs of the whole encoder that `run.py` has made with the same sizes."""
+def taken_over(file: Path) -> Runs:
+    """Return the runs that are made: those of across_models.json, and of the whole encoder also those of `run.py`.
+
+    Runs of other sizes, or of a model that was trained otherwise, are left out.
+    """
+    runs: Runs = {label: {} for label in DATA}
+    before = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    if before.get("sizes") == SIZES:
+        for label, models in before["runs"].items():
+            same = (model for model in models if before["training"].get(model) == TRAINING.get(model))
+            runs[label] = {model: dict(models[model]) for model in same}
     results = json.loads((HERE / "results.json").read_text("utf-8"))
-    if any(results["options"][key] != value for key, value in SIZES.items()):
-        return {}
-    return {
-        label: {
-            "encoder-6": {
-                str(seed): {key: row["after"][key]["by_seed"][place] for key in FIGURES}
-                for place, seed in enumerate(results["options"]["seeds"])
-            }
-        }
-        for label, row in results["data"].items()
-    }
+    if all(results["options"][key] == value for key, value in SIZES.items()):
+        for label, row in results["data"].items():
+            seeds = enumerate(results["options"]["seeds"])
+            made = {str(seed): {key: row["after"][key]["by_seed"][place] for key in FIGURES} for place, seed in seeds}
+            runs[label]["encoder-6"] = {**runs[label].get("encoder-6", {}), **made}
+    return runs
 
 
 def plan(models: Sequence[str]) -> Iterator[tuple[str, str, int]]:
@@ -177,7 +181,7 @@ def main() -> None:
     options = parser.parse_args()
     file, began = HERE / "across_models.json", time.time()
     if not options.report:
-        runs = taken_over()
+        runs = taken_over(file)
         wanted = [
             (label, model, seed)
             for label, model, seed in plan(options.models)
