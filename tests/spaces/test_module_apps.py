@@ -27,24 +27,19 @@ def test_the_example_of_every_module_computes(build, name):
     assert result
     assert compute.outputs[0].value == headline
 
-
-@pytest.mark.parametrize("name", available_modules())
-def test_a_script_gets_the_figures_of_the_page(build, name):
-    demo = build(f"{Path(module_path(name)).parent.name}/{name}")
+    # A script gets the same figures.
     (serve,) = [block.fn for block in demo.fns.values() if block.api_visibility == "public"]
-    (compute,) = [block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"]
-    table = compute.inputs[0]
     module = evaluate.load(str(module_path(name)))
     features = module.features[0] if isinstance(module.features, list) else module.features
     # The page writes texts as they are and everything else as JSON, in the columns of the inputs.
     texts = {column for column, feature in features.items() if getattr(feature, "dtype", None) == "string"}
-    columns = dict(zip(table.headers, zip(*table.value["data"], strict=True), strict=True))
+    columns = dict(zip(rows["headers"], zip(*rows["data"], strict=True), strict=True))
     inputs = {
         column: list(cells) if column in texts else [json.loads(cell) for cell in cells]
         for column, cells in columns.items()
         if any(cells)
     }
-    assert serve(inputs) == compute.outputs[1].value
+    assert serve(inputs) == result
 
 
 ITEMS = {"predictions": [[0.9, 0.1], [0.3, 0.7]], "references": [0, 1]}
