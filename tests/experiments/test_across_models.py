@@ -75,7 +75,20 @@ def leaves(value, key=""):
 def test_the_committed_table_follows_from_the_committed_runs(tmp_path):
     results = json.loads((FOLDER / "across_models.json").read_text("utf-8"))
     for figure, test in results["tests"].items():
-        again = across_report.within_tasks(results["runs"], figure)
+        again = across_report.within_tasks(across_report.whole(results["runs"]), figure)
         assert {key: pytest.approx(number) for key, number in leaves(again)} == dict(leaves(test))
     across_report.write_report(results, tmp_path)
     assert (tmp_path / "across_models.md").read_text("utf-8") == (FOLDER / "across_models.md").read_text("utf-8")
+
+
+def test_models_are_tested_when_all_their_runs_are_there():
+    runs = {
+        label: {
+            "cnn": {str(seed): {"excess": 0.1, "ece": 0.2} for seed in range(3)},
+            "smollm2": {str(seed): {"excess": 0.1, "ece": 0.2} for seed in range(3 if label == "A" else 2)},
+        }
+        for label in ("A", "B")
+    }
+    assert {label: list(models) for label, models in across_report.whole(runs).items()} == {"A": ["cnn"], "B": ["cnn"]}
+    runs["B"]["smollm2"]["2"] = {"excess": 0.1, "ece": 0.2}
+    assert list(across_report.whole(runs)["B"]) == ["cnn", "smollm2"]
