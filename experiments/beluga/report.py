@@ -148,7 +148,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     if not strange:
         return [*lines, "none.", ""]
     lines += [
-        "| run | held out | called class 0 | accuracy | mean confidence on the suite | pass rate of what was held out |"
+        "| run | held out | called class 0 | accuracy | mean confidence where asked | pass rate of what was held out |"
     ]
     lines += ["|---|---|---|---|---|---|"]
     for row in strange:
