@@ -46,7 +46,7 @@ def form_name(form: tuple[bool, bool] | None) -> str:
     return f"{'rows of ' if rows else ''}{'texts' if texts else 'numbers'}"
 
 
-def check_kind(value: Any, features: list[Any], name: str) -> Any:
+def check_column(value: Any, features: list[Any], name: str) -> Any:
     """Check an input by the features that fit its form, and return it as the kernels take it."""
     rows, texts = form_of(value)
     fitting = [feature for feature in features if form_of_feature(feature)[0] == rows]

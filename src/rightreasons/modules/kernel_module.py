@@ -21,7 +21,7 @@ from rightreasons.foundations.label_names import (
 )
 from rightreasons.foundations.validation import check_bool, check_labels, check_options, check_same_length
 from rightreasons.modules.batches import Added, Batch, concatenated
-from rightreasons.modules.forms import check_characters, check_kind, form_of, form_of_feature
+from rightreasons.modules.forms import check_characters, check_column, form_of, form_of_feature
 
 _HOST_OPTIONS = (
     "config_name",
@@ -255,7 +255,7 @@ class KernelModule:
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Check the kind of every input by its declared features; the kernel checks the values."""
         return {
-            name: None if value is None else check_kind(value, [form[name] for form in self._forms()], name)
+            name: None if value is None else check_column(value, [form[name] for form in self._forms()], name)
             for name, value in inputs.items()
         }
 

@@ -175,7 +175,7 @@ def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any
         cells = ["" if row[column] is None else typed_text(str(row[column]), name).strip() for row in filled]
         if name in module.OPTIONAL_INPUTS and not any(cells):
             inputs[name] = None
-        elif getattr(feature, "dtype", None) == "string":
+        elif _is_text(feature):
             inputs[name] = cells
         else:
             inputs[name] = [_json_cell(cell, name, item) for item, cell in enumerate(cells)]
@@ -201,6 +201,10 @@ def _features(module: Any) -> Mapping[str, Any]:
     return features
 
 
+def _is_text(feature: Any) -> bool:
+    return getattr(feature, "dtype", None) == "string"
+
+
 def _defaults(module: Any) -> dict[str, Any]:
     parameters = inspect.signature(module._compute).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
@@ -211,8 +215,8 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
     n_items = max(len(column) for column in example.values())
     columns = []
     for name, feature in features.items():
-        is_text = getattr(feature, "dtype", None) == "string"
-        cells = [value if is_text else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
+        values = example.get(name, ())
+        cells = [value if _is_text(feature) else json.dumps(value, ensure_ascii=False) for value in values]
         columns.append(cells + [""] * (n_items - len(cells)))
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -227,8 +231,7 @@ def _sent_inputs(module: Any, inputs: Mapping[str, Any]) -> dict[str, Sequence[A
             came = ", ".join(given) or "none"
             raise ValueError(f"Expected `{name}` among the inputs of {module.name}, but got {came}.")
         if name in given:
-            of_texts = getattr(feature, "dtype", None) == "string"
-            check_kind(given[name], name, list[str] if of_texts else list[Any])
+            check_kind(given[name], name, list[str] if _is_text(feature) else list[Any])
     return given
 
 
