@@ -1,13 +1,15 @@
 """Writes what the modules themselves say into their cards: `python docs/cards.py`.
 
-The tables of inputs and options, with types, defaults and meanings, and the dictionary that the module's first example
-returns. The rest of a card is written by hand.
+The tables of inputs and options, with types, defaults and meanings, and the dictionary that the card's first example
+returns, or that of the module where the card's needs a model from the Hub. The rest of a card is written by hand.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import inspect
+import io
 import pprint
 import re
 from pathlib import Path
@@ -21,7 +23,8 @@ SHOWN = 2
 """How many entries of a list a card shows."""
 
 _TYPES = {"float": "float", "int": "int", "uint": "int", "string": "str", "bool": "bool"}
-_OUTPUT = "<!-- the dictionary of the first example; written by docs/cards.py -->"
+_OUTPUT = "<!-- the dictionary below is written by docs/cards.py -->"
+_CODE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def cards() -> list[Path]:
@@ -90,18 +93,25 @@ def shortened(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def output(module: Any) -> str:
-    """Return what the module's first example gives, as a block of text."""
-    scope: dict[str, Any] = {}
+def output(module: Any, text: str) -> str:
+    """Return what the first example of a card gives, as a block of text below a line that names the example."""
+    usage = _CODE.search(text)
+    if usage is None:
+        raise ValueError(f"Expected an example in the card of {module.name}, but there is none.")
+    origin, code = "The example of “How to Use” returns:", [usage.group(1)]
+    if "model=" in usage.group(1):
+        origin = "The first example of the module's help returns:"
+        examples = doctest.DocTestParser().get_examples(module.inputs_description)
+        code = [example.source for example in examples if not example.exc_msg]
     primary = {"cue_statistics": "cues"}.get(module.name, module.name)
-    for example in doctest.DocTestParser().get_examples(module.inputs_description):
-        if example.exc_msg:
-            continue
-        exec(compile(example.source, module.name, "single"), scope)  # noqa: S102
+    scope: dict[str, Any] = {}
+    for part in code:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(part, module.name, "exec"), scope)  # noqa: S102
         for value in scope.values():
             if isinstance(value, dict) and primary in value:
                 printed = pprint.pformat(shortened(value), width=116, sort_dicts=False, compact=True)
-                return "```text\n" + printed.replace("Ellipsis", "...") + "\n```"
+                return f"{origin}\n\n```text\n" + printed.replace("Ellipsis", "...") + "\n```"
     raise ValueError(f"Expected an example of {module.name} that keeps its result in a name, but there is none.")
 
 
@@ -112,9 +122,10 @@ def card(path: Path) -> str:
     text = re.sub(
         r"(?<=^### Inputs\n\n).*?(?=\n\n### )", lambda match: inputs(module), text, flags=re.DOTALL | re.MULTILINE
     )
-    block = f"{_OUTPUT}\n\n{output(module)}"
+    block = f"{_OUTPUT}\n\n{output(module, text)}"
     if _OUTPUT in text:
-        return re.sub(re.escape(_OUTPUT) + r"\n\n```text\n.*?\n```", lambda match: block, text, flags=re.DOTALL)
+        written = re.escape(_OUTPUT) + r"\n\n(?:The [^\n]*\n\n)?```text\n.*?\n```"
+        return re.sub(written, lambda match: block, text, flags=re.DOTALL)
     return re.sub(r"\n\n(?=#### Values from Popular Papers)", lambda match: f"\n\n{block}\n\n", text)
 
 
