@@ -64,6 +64,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
     def formula(match: re.Match[str]) -> str:
         display = "block" if match.group(1) == "div" else "inline"
-        return str(convert(html.unescape(match.group(2)), display=display))
+        written = str(convert(html.unescape(match.group(2)), display=display))
+        return f'<div class="formula">{written}</div>' if display == "block" else written
 
     return FORMULA.sub(formula, content)
