@@ -1,4 +1,4 @@
-"""What mkdocs does besides: links to the repository, formulas as MathML, and a page of reference for each wing."""
+"""What mkdocs does besides: links to the repository, MathML, commands that wrap, a page of reference per wing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+COMMANDS = re.compile(r'<div class="language-(?:bash|text) highlight">.*?</div>', re.DOTALL)
+HYPHENATED = re.compile(r"(<[^>]*>)|([^\s<>]*-[^\s<>]*)")
 LINK = re.compile(r"(!?\[[^\]]*\]\()((?:\.\./)+[^)#\s]*)((?:#[^)]*)?\))")
 
 
@@ -60,11 +62,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write formulas as MathML, which browsers show without a script."""
+    """Write formulas as MathML, which browsers show without a script, and keep the options of commands in one piece."""
+
+    def whole(match: re.Match[str]) -> str:
+        return match.group(1) or f'<span class="whole">{match.group(2)}</span>'
 
     def formula(match: re.Match[str]) -> str:
         display = "block" if match.group(1) == "div" else "inline"
         written = str(convert(html.unescape(match.group(2)), display=display))
         return f'<div class="formula">{written}</div>' if display == "block" else written
 
+    content = COMMANDS.sub(lambda match: HYPHENATED.sub(whole, match.group()), content)
     return FORMULA.sub(formula, content)
