@@ -19,6 +19,7 @@ from .opening.judged.confidence import read_confidence as read_confidence
 from .opening.judged.judgments import JudgedPairs as JudgedPairs
 from .opening.judged.judgments import Judgments as Judgments
 from .opening.judged.judgments import read_judgments as read_judgments
+from .opening.judged.judgments import read_pairs as read_pairs
 from .opening.options import ConfidenceOptions as ConfidenceOptions
 from .opening.options import JudgmentOptions as JudgmentOptions
 from .opening.options import PredictionOptions as PredictionOptions
@@ -124,6 +125,7 @@ __all__ = [
     "read_confidence",
     "read_hatecheck",
     "read_judgments",
+    "read_pairs",
     "read_predictions",
     "read_rating_sheets",
     "read_runs",

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.data import read_judgments
+from rightreasons.data import read_judgments, read_pairs
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.measuring import judge_pairs, measure_judges
+from tiny_causal import save_tiny_causal
 
 ROWS = [
     # item, judge, first, second, winner, first text, second text
@@ -111,3 +112,63 @@ def test_a_model_is_asked_in_both_orders():
         judge_pairs(single, pairs)
     with pytest.raises(ValueError, match="second_text is missing"):
         judge_pairs(Longest(), {name: pairs[name] for name in ("item", "prompt", "first_text")})
+
+
+PAIRS = {
+    "question": ["Why?", "How?"],
+    "answer_a": ["film", "good film"],
+    "answer_b": ["bad film", "bad"],
+    "model_a": ["tiny", "other"],
+    "model_b": ["other", "tiny"],
+    "human": ["B", "tiny"],
+}
+
+
+def test_pairs_with_the_verdicts_of_people():
+    pairs = read_pairs(PAIRS)
+    assert pairs["item"] == ["0", "1"]
+    assert pairs["reference"] == ["second", "second"]
+    columns = judge_pairs(Longest(), pairs, judge="tiny")
+    assert columns["reference"] == ["second", "first", "second", "first"]
+    found = measure_judges(read_judgments(columns)).judges["tiny"]
+    # The judge takes the longer, "other" both times; people take "other" (the longer), then "tiny" (the shorter).
+    assert (found.own.value, found.own_beyond.value, found.length_beyond.value) == (-1.0, -0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"question": None}, r"a column of the prompt \(prompt, question, .* name it with `prompt_column`"),
+        ({"answer_b": ["bad", " "]}, "the second_text of row 1 is empty"),
+        ({"model_b": ["other", "other"]}, "row 1 has 'other' twice"),
+        ({"human": ["A", "nobody"]}, "row 1 of the table has 'nobody'"),
+    ],
+)
+def test_bad_pairs(change, sentence):
+    rows = {name: values for name, values in {**PAIRS, **change}.items() if values is not None}
+    with pytest.raises(ValueError, match=sentence):
+        read_pairs(rows)
+
+
+def test_a_model_judges_a_file(tmp_path, capsys):
+    save_tiny_causal(tmp_path / "tiny")
+    (tmp_path / "pairs.json").write_text(json.dumps(PAIRS))
+    asking = ("judges", tmp_path / "pairs.json", "--ask", tmp_path / "tiny", "--judge-name", "tiny")
+    done = run(capsys, *asking, "--out", tmp_path / "figures.json")
+    assert done.code == 0
+    assert "4 judgments" in done.out
+    figures = json.loads((tmp_path / "figures.json").read_text())["judges"]["tiny"]
+    assert figures["own_beyond"]["n_pairs"] == 2
+    # What is kept is a table of judgments that gives the same figures.
+    stored = measure_judges(read_judgments(tmp_path / "figures-answers" / "judgments.jsonl")).judges["tiny"]
+    assert stored.position.value == figures["position"]["value"]
+    one = run(capsys, *asking, "--limit", "1")
+    assert "2 judgments" in one.out
+
+
+def test_settings_of_a_model_need_one(tmp_path, capsys):
+    (tmp_path / "judgments.json").write_text(json.dumps(columns()))
+    for flags in (("--judge-name", "tiny"), ("--limit", "1"), ("--style", "letters")):
+        done = run(capsys, "judges", tmp_path / "judgments.json", *flags)
+        assert done.code != 0
+        assert f"Expected --ask, which names a model, where {flags[0]} is given" in done.err

@@ -1,7 +1,9 @@
-"""`rightreasons judges FILE`: what a judge of pairs prefers beside quality."""
+"""`rightreasons judges FILE`: what a judge of pairs prefers beside quality; with --ask, a model judges them."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +11,15 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, FiguresFile, Resamples, Seed
+from rightreasons.cli._shared.options import ConfidenceLevel, Limit, Resamples, Seed, writable
 from rightreasons.data.opening.options import JudgmentOptions
 from rightreasons.foundations.sentences import counted
+from rightreasons.models.prompting.prompt import Prompt
+from rightreasons.models.servers.options import ServerOptions
 
 if TYPE_CHECKING:
     from rightreasons.analysis.probes.judges import Preference
+    from rightreasons.data.opening.judged.judgments import Judgments
 
 FIGURES = {
     "consistency": "Same winner in both orders",
@@ -25,30 +30,54 @@ FIGURES = {
     "own_beyond": "Its own, beyond the reference",
 }
 
+JudgedFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File for all figures, as JSON; with --ask, what the model answers is kept beside it, and the same "
+        "command goes on from there.",
+        callback=writable,
+    ),
+]
+
 app = command_line()
 
 EXAMPLES = (
     "rightreasons judges judgments.csv --out figures.json",
     "rightreasons judges judgments.jsonl --reference-column human --verdict-column winner",
+    "rightreasons judges pairs.csv --ask MODEL --reference-column winner --out figures.json",
 )
 
 
-@declared_command(app, "judges", {"options": JudgmentOptions})
+@declared_command(app, "judges", {"options": JudgmentOptions, "prompt": Prompt, "server": ServerOptions})
 def judges(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Judgments: item, judge, candidate shown first and second, verdict; swapped orders as further rows.",
+            help="Judgments: item, judge, candidate shown first and second, verdict; swapped orders as further rows. "
+            "With --ask, pairs: prompt and two answers, perhaps item, authors and a reference.",
             metavar="FILE",
             show_default=False,
         ),
     ],
+    ask: Annotated[
+        str | None,
+        typer.Option(
+            help="Causal language model (folder, hub id, GGUF file or URL of a server) that judges each pair in both "
+            "orders.",
+        ),
+    ] = None,
+    judge_name: Annotated[
+        str | None, typer.Option(help="With --ask, its name among the authors; by default the model's.")
+    ] = None,
+    limit: Limit = None,
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: FiguresFile = None,
+    out: JudgedFile = None,
     *,
     options: JudgmentOptions,
+    prompt: Prompt,
+    server: ServerOptions,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
     from rightreasons.cli._shared.show import write_figures
@@ -56,7 +85,16 @@ def judges(
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.measuring.judges.bias import measure_judges
 
-    judgments = read_judgments(file, options=options)
+    if ask is None:
+        alone = {"judge_name": judge_name, "limit": limit, **prompt.changed(), **server.changed()}
+        unread = next((name for name, value in alone.items() if value is not None), "")
+        if unread:
+            flag = unread.replace("_", "-")
+            raise ValueError(f"Expected --ask, which names a model, where --{flag} is given, but there is none.")
+        judgments = read_judgments(file, options=options)
+    else:
+        kept = None if out is None else out.with_name(f"{out.stem}-answers")
+        judgments = _asked(file, ask, judge_name, options, prompt, server, limit=limit, seed=seed, out=kept)
     measured = measure_judges(judgments, resampling=Resampling(confidence_level, n_resamples, seed))
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
     typer.secho(f"{file}: {measured.n_rows:,} judgments{without}", bold=True)
@@ -72,6 +110,43 @@ def judges(
     for words, null in nulls.items():
         typer.echo(f"  {words}: {null}")
     write_figures(out, measured)
+
+
+def _asked(
+    file: Path,
+    model: str,
+    name: str | None,
+    options: JudgmentOptions,
+    prompt: Prompt,
+    server: ServerOptions,
+    *,
+    limit: int | None,
+    seed: int,
+    out: Path | None,
+) -> Judgments:
+    """Have a model judge the pairs of a file in both orders; what it answers is kept in the folder `out`."""
+    from rightreasons.auditing.asking import prompted_model
+    from rightreasons.data.opening.judged.judgments import read_judgments, read_pairs
+    from rightreasons.data.opening.splits import chosen_rows
+    from rightreasons.foundations.atomic_write import write_text
+    from rightreasons.foundations.validation import check_count
+    from rightreasons.measuring.judges.bias import judge_pairs
+
+    pairs = read_pairs(file, options=options)
+    n_pairs = len(pairs["item"])
+    if limit is not None and check_count(limit, "limit") < n_pairs:
+        # The pairs of an item stay together.
+        chosen = chosen_rows([str(row) for row in range(n_pairs)], limit, seed=seed, groups=pairs["item"])
+        pairs = {column: [values[row] for row in chosen] for column, values in pairs.items()}
+    # A judge sees both answers at once, as it does where they have letters.
+    lettered = prompt if "style" in prompt.changed() else dataclasses.replace(prompt, style="letters")
+    judge = prompted_model(model, lettered, server, None, seed=seed)
+    columns = judge_pairs(judge, pairs, judge=name, out=None if out is None else out / "answers")
+    if out is not None:
+        judged = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judged)
+        typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', lines)}")
+    return read_judgments(columns)
 
 
 def _figure(figure: Preference) -> str:

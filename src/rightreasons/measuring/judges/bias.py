@@ -77,6 +77,7 @@ def judge_pairs(
     scorer: Scorer,
     rows: Mapping[str, Sequence[Any]],
     *,
+    judge: str | None = None,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> dict[str, list[Any]]:
@@ -85,7 +86,9 @@ def judge_pairs(
     Args:
         scorer: A scorer of choices that sees both at once, such as a `Prompted` one with style="letters".
         rows: Columns `item`, `prompt`, `first_text`, `second_text`, and perhaps `first`, `second`, the names of their
-            authors.
+            authors, and `reference`, the verdict of people: "first", "second", "tie" or "". As from
+            `rightreasons.data.read_pairs`.
+        judge: Name of the judge among the authors; by default the scorer's.
         progress: Whether to show a progress bar.
         out: Folder in which the answers are kept, to go on from.
 
@@ -110,6 +113,9 @@ def judge_pairs(
     columns: dict[str, list[Any]] = {
         name: [] for name in ("item", "judge", "first", "second", "verdict", "first_length", "second_length")
     }
+    if "reference" in rows:
+        columns["reference"] = []
+    swapped = {"first": "second", "second": "first"}
     orders = [(pair, one, 1 - one) for pair in range(n_pairs) for one in (0, 1)]
     names = [f"{pair}/{one}" for pair, one, _ in orders]
     scores = scorer.choose(
@@ -122,15 +128,18 @@ def judge_pairs(
     verdicts = dict(zip(scores.ids, scores.predicted.tolist(), strict=True))
     for name, (pair, one, two) in zip(names, orders, strict=True):
         choice = verdicts.get(name)
-        values = (
+        values: tuple[Any, ...] = (
             str(rows["item"][pair]),
-            scorer.name,
+            judge or scorer.name,
             str(authors[one][pair]),
             str(authors[two][pair]),
             None if choice is None else ("first", "second")[choice],
             len(str(texts[one][pair])),
             len(str(texts[two][pair])),
         )
+        if "reference" in rows:
+            said = str(rows["reference"][pair])
+            values = (*values, swapped.get(said, said) if one else said)
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
     return columns

@@ -1,4 +1,4 @@
-"""Tables of judgments: which of two candidates a judge preferred, and in which order they were shown.
+"""Tables of judgments: which of two candidates a judge preferred, and in which order they were shown; pairs to judge.
 
 A row is one judgment: the item, the judge, the candidate shown first and the one shown second (by the names of their
 authors), and the verdict. The same two candidates in the other order are the swapped judgment of the same pair.
@@ -31,6 +31,7 @@ USUAL = {
     "second_text": ("second_text", "text_b", "response_b", "answer_b"),
     "first_length": ("first_length", "length_a"),
     "second_length": ("second_length", "length_b"),
+    "prompt": ("prompt", "question", "instruction", "input"),
     "reference": ("reference", "gold", "human"),
 }
 """Usual names of columns by what they hold."""
@@ -108,16 +109,8 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
         ((('x', 'y'),), [1.0], [0.5])
     """
-    columns, where = read_columns(source), source_name(source)
-    names = {what: _column(columns, getattr(options, f"{what}_column"), what, where) for what in USUAL}
-    for what in ("first", "second", "verdict"):
-        if names[what] is None:
-            raise ValueError(
-                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
-                f"{listed(list(columns))}; name it with `{what}_column`."
-            )
-    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
-    n_rows = len(held["verdict"] or ())
+    where = source_name(source)
+    held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
     rows = []
     for row in range(n_rows):
         first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
@@ -143,7 +136,67 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     )
 
 
+@takes(JudgmentOptions)
+@checks_kinds
+def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]:
+    """Read pairs of answers that a model can be asked to judge.
+
+    Args:
+        source: A file as `read_predictions` takes them, or a table: what is answered, two answers, perhaps an item, the
+            names of their authors and the verdict of a reference, as `read_judgments` takes it.
+        options: The fields of `JudgmentOptions`, for columns whose names do not say what they are.
+
+    Returns:
+        Columns for `rightreasons.measuring.judge_pairs`: item, prompt, first_text, second_text, first and second where
+        there are authors, and reference ("first", "second", "tie" or "") where there is one.
+
+    Raises:
+        ValueError: If a column is missing, a text is empty, a verdict is unknown, or two authors have one name.
+
+    Example:
+        >>> pairs = read_pairs({"question": ["Why?"], "answer_a": ["So."], "answer_b": ["No."], "human": ["A"]})
+        >>> pairs["prompt"], pairs["first_text"], pairs["reference"]
+        (['Why?'], ['So.'], ['first'])
+    """
+    where = source_name(source)
+    held, n_rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
+    pairs: dict[str, list[Any]] = {"item": [str(name) for name in held["item"] or range(n_rows)]}
+    for what in ("prompt", "first_text", "second_text"):
+        pairs[what] = ["" if text is None else str(text) for text in held[what] or ()]
+        empty = next((row for row, text in enumerate(pairs[what]) if not text.strip()), None)
+        if empty is not None:
+            raise ValueError(f"Expected a text in each row of {where}, but the {what} of row {empty} is empty.")
+    usual = ("first", "second")
+    authors = [[str(name) for name in held[what] or [what] * n_rows] for what in usual]
+    if held["first"] is not None and held["second"] is not None:
+        pairs |= dict(zip(usual, authors, strict=True))
+    for row, (first, second) in enumerate(zip(*authors, strict=True)):
+        if first == second:
+            raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+    if held["reference"] is not None:
+        words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
+        pairs["reference"] = [
+            words[_verdict(value, authors[0][row], authors[1][row], f"row {row} of {where}")]
+            for row, value in enumerate(held["reference"])
+        ]
+    return pairs
+
+
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple[dict[str, list[Any] | None], int]:
+    """Return what a table holds of each of `USUAL`, None for what it does not, and its number of rows."""
+    columns, where = read_columns(source), source_name(source)
+    names = {what: _column(columns, getattr(options, f"{what}_column"), what, where) for what in USUAL}
+    for what in needed:
+        if names[what] is None:
+            raise ValueError(
+                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
+                f"{listed(list(columns))}; name it with `{what}_column`."
+            )
+    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
+    return held, len(held[needed[0]] or ())
 
 
 @dataclasses.dataclass(frozen=True)
