@@ -107,7 +107,8 @@ class PriorBias(Result):
         wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
         pseudo_correct: Preference for the choice that used to be right; None without references.
         null: The permutation null; None where it cannot be made, for the reason in `no_null`.
-        interval: Bootstrap interval of `prior_bias` over items; None unless requested.
+        interval: Interval of `prior_bias` over items (`bootstrap_mean` within the bounds of the variances); None unless
+            requested.
         no_null: Why there is no permutation null; "" where there is one.
         definition: The measure in words.
     """
@@ -179,11 +180,12 @@ def prior_bias(
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)
     divergence = np.log(n) - _entropies(rows)
+    largest = (n - 1) / n**2
     picked = rows.argmax()
     null, no_null = _permutation_null(raw, float(variance.mean()), n_permutations, seed)
     return PriorBias(
         prior_bias=float(variance.mean()),
-        normalized_prior_bias=float((variance * n**2 / (n - 1)).mean()),
+        normalized_prior_bias=float((variance / largest).mean()),
         divergence_from_uniform=float(divergence.mean()),
         normalized_divergence=float((divergence / np.log(n)).mean()),
         mean_top_confidence=float(rows.reduce(np.maximum).mean()),
@@ -194,7 +196,9 @@ def prior_bias(
         pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
         null=null,
         no_null=no_null,
-        interval=None if resampling is None else bootstrap_mean(variance, resampling=resampling),
+        interval=None
+        if resampling is None
+        else bootstrap_mean(variance, bounds=(0.0, float(largest.max())), resampling=resampling),
     )
 
 

@@ -157,7 +157,7 @@ class NullModel(Result):
     Attributes:
         rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
         excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
-        interval: Bootstrap interval of the excess over the predictions.
+        interval: Interval of the excess over the predictions (`bootstrap_mean` in [-1, 1]).
         p_value: One-sided permutation p-value of "the excess is 0".
         exchangeable: Share of the predictions whose outcome the shuffle can change, in [0, 1]; where it is low, as in
             short texts whose cue is alone in its frequency bin, the excess is near 0 whatever the model does.
@@ -489,7 +489,7 @@ def summarize(
         name: NullModel(
             rate=float(chance.mean()),
             excess=float(n_cued / n_items - chance.mean()),
-            interval=bootstrap_mean(cued - chance, resampling=resampling),
+            interval=bootstrap_mean(cued - chance, bounds=(-1.0, 1.0), resampling=resampling),
             p_value=permutation_p_value(n_cued, chance, n_permutations=resampling.resamples, seed=resampling.seed),
             exchangeable=_share((chance > 0) & (chance < 1)),
         )
