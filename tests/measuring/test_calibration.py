@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rightreasons.analysis.intervals import Interval
 from rightreasons.auditing.page.parts import Headline
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
@@ -18,7 +19,7 @@ from rightreasons.measuring.calibration import (
     measure_risk,
     paired_test,
 )
-from rightreasons.measuring.estimates import FigureText
+from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, mean
 from rightreasons.measuring.options import CalibrationOptions
 from rightreasons.training import compute_metrics
 
@@ -104,7 +105,7 @@ def test_a_sure_model_that_never_errs_shows_no_gap():
 
 
 def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
-    logits = np.log(np.tile([0.8, 0.2], (30, 1)))
+    logits = np.log(np.tile([[0.8, 0.2], [0.7, 0.3]], (15, 1)))
     for n_wrong, known in ((4, False), (5, True)):
         labels = np.r_[np.ones(n_wrong, dtype=int), np.zeros(30 - n_wrong, dtype=int)]
         figures = measure_figures(JudgedItems.of(logits, labels), ["nll", "aurc", "e_aurc", "auroc"], resampling=FEW)
@@ -151,3 +152,14 @@ def test_paired_tests_are_of_the_difference(many):
         assert test.interval.low <= test.interval.high
         assert 0 < test.p_value <= 1
         assert paired_test(key, many, many, resampling=FEW).p_value == 1
+
+
+def test_an_interval_of_width_zero_is_none():
+    # A confidence that ranks every right answer above every wrong one does so in each resample too.
+    said = "no resample differs, so without interval"
+    assert estimate_of(0.5, Interval(0.5, 0.5, 0.95, "percentile bootstrap")) == Estimate(0.5, method=said)
+    assert mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
+    rows = np.repeat([[2.0, 0.0], [1.0, 0.0]], 10, axis=0)
+    ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))
+    assert measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"] == Estimate(1.0, method=said)
+    assert paired_test("ece", ranked, ranked, resampling=FEW).interval is None

@@ -478,7 +478,7 @@ def paired_test(
         resampling: Level, resamples and seed.
 
     Returns:
-        First minus second, with p-value and interval.
+        First minus second, with p-value and interval; None for the interval where no resample differs.
     """
     if key == "accuracy":
         return paired_accuracy(first.top.correct, second.top.correct, resampling)
@@ -502,7 +502,7 @@ def paired_test(
 
     test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)
     interval = intervals.bootstrap(lambda a, b: ece(a) - ece(b), one, two, resampling=fewer)
-    return dataclasses.replace(test, interval=interval)
+    return dataclasses.replace(test, interval=interval if interval.low < interval.high else None)
 
 
 # ------------------------------------------------------------------------------------------------------------- private

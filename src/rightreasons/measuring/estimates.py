@@ -60,9 +60,14 @@ class FigureText:
 
 
 def estimate_of(value: float | None, interval: intervals.Interval | None) -> Estimate:
-    """Join a figure and its interval, if it has one."""
+    """Join a figure and its interval, if it has one.
+
+    An interval of width zero is none: where no resample differs, resampling does not show how little is known.
+    """
     if value is None or interval is None:
         return Estimate(value)
+    if interval.low == interval.high:
+        return Estimate(value, method="no resample differs, so without interval")
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
 
