@@ -66,7 +66,8 @@ def estimate_of(value: float | None, interval: intervals.Interval | None) -> Est
     """
     if value is None or interval is None:
         return Estimate(value)
-    if interval.low == interval.high:
+    # Rounding alone may tell the ends apart.
+    if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high)):
         return Estimate(value, method="no resample differs, so without interval")
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
