@@ -23,7 +23,7 @@ from rightreasons.analysis.binning import (
 from rightreasons.analysis.calibration.lint import category, mistake, positive_sums
 from rightreasons.analysis.calibration.options import CalibrationErrorOptions
 from rightreasons.analysis.calibration.top_label import TopLabel, is_vector, top_label
-from rightreasons.analysis.intervals import Interval
+from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -106,17 +106,18 @@ def calibration_error(
     The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and
     the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample
     is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`. Its high end is at
-    least the plain error. Where that is 0, or no resample differs, as where all items are alike, the share of items
-    that so many may well show none of may have a gap of -1 or 1. The low end is 0 also where a calibrated model with
-    the same scores would have so large an error in more than a share (1 - confidence_level) / 2 of samples (not for
-    kind="classwise", where the labels of the classes are dependent). For norm="l2" the same is done with the squares;
-    norm="max" has no debiased form, and takes 2θ̂ - θ*. docs/calibration.md has the measured coverage: for l1 and 15
-    bins 87 to 98 % at a level of 95 %. Resamples are drawn from the bins, not from the rows: the counts of right and
-    wrong items in the bins follow exactly the multinomial law of a bootstrap over rows (with the edges of the bins held
-    fixed), and the sum of the confidences in a cell, given its count, a normal law with the bootstrap's mean and
-    variance; on 1,000 items the ends agree with those of a row bootstrap to within its own Monte Carlo error. For
-    kind="classwise", where an item is in one bin of every class, rows are resampled, in 2,000 random groups of rows
-    when there are more rows than that.
+    least the plain error, and the largest gap between mean confidence and a rate of events within its Wilson interval,
+    below which no calibration error is (not for kind="classwise"). Where the plain error is 0, or no resample differs,
+    as where all items are alike, the share of items that so many may well show none of may have a gap of -1 or 1. The
+    low end is 0 also where a calibrated model with the same scores would have so large an error in more than a share (1
+    - confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
+    norm="l2" the same is done with the squares; norm="max" has no debiased form, and takes 2θ̂ - θ*.
+    docs/calibration.md has the measured coverage: for l1 and 15 bins 87 to 98 % at a level of 95 %. Resamples are drawn
+    from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the multinomial law
+    of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in a cell, given
+    its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with those of a row
+    bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of every class,
+    rows are resampled, in 2,000 random groups of rows when there are more rows than that.
 
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
@@ -400,6 +401,11 @@ def _interval(
         errors = raw_error(own[0], own[1], null, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
+        # Resamples of items that are all but always right show no more errors than these few. No calibration error is
+        # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
+        n_items, score, event = (float(sums_of.sum()) for sums_of in own)
+        rate = wilson(round(event), round(n_items), confidence_level=resampling.level)
+        ends[1] = max(ends[1], *(abs(score / n_items - end) for end in (rate.low, rate.high)))
     # A sample that fits better than chance does would end below its own error, down to a width of zero.
     shown = float(finished_error(np.asarray(plain), norm=options.norm))
     ends[1] = max(ends[1], shown)
