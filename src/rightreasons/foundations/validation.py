@@ -219,9 +219,9 @@ def check_scores(
         return table
     _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
     if scores == "logits":
-        if np.isneginf(table).all(axis=1).any():
-            row = int(np.flatnonzero(np.isneginf(table).all(axis=1))[0])
-            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        lost = np.flatnonzero(np.isneginf(table).all(axis=1))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
         return softmax(table)
     if scores == "log_probabilities":
         table = np.exp(table)
@@ -257,13 +257,10 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
     values = rows.values
     if scores == "logits":
-        top = np.repeat(rows.reduce(np.maximum), rows.lengths)
-        if np.isneginf(top).any():
-            row = int(rows.row_of(int(np.flatnonzero(np.isneginf(top))[0])))
-            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
-        values = np.exp(values - top)
-        values = values / np.repeat(np.add.reduceat(values, rows.starts), rows.lengths)
-        return Ragged(values, rows.offsets)
+        lost = np.flatnonzero(np.isneginf(rows.reduce(np.maximum)))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
+        return rows.softmax()
     if scores == "log_probabilities":
         values = np.exp(values)
     values = _check_range(values, name, rows=rows)
@@ -319,8 +316,7 @@ def as_ragged(rows: object, name: str) -> Ragged:
         table = as_floats(items, name)
         if table.ndim != 2:
             raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
-        offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
-        return Ragged(table.reshape(-1), offsets)
+        return Ragged.of_table(table)
     parts = []
     for index, row in enumerate(items):
         part = as_floats(row, f"{name}[{index}]")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis import intervals
-from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
+from rightreasons.analysis.binning import BinSums, binned_error
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error, calibration_of
 from rightreasons.analysis.calibration.macro_ce import macro_of
@@ -496,8 +496,7 @@ def paired_test(
     )
 
     def ece(pairs: Floats) -> float:
-        sums = BinSums.empty(uniform_edges(options.n_bins)[None])
-        sums.add(0, pairs[:, 0], pairs[:, 1] > 0, uniform=True)
+        sums = BinSums.of([(pairs[:, 0], pairs[:, 1] > 0)], options.n_bins)
         return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
 
     test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)

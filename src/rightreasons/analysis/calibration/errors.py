@@ -16,9 +16,7 @@ from rightreasons.analysis.binning import (
     binned_error,
     error_parts,
     finished_error,
-    quantile_edges,
     raw_error,
-    uniform_edges,
 )
 from rightreasons.analysis.calibration.lint import category, mistake, positive_sums
 from rightreasons.analysis.calibration.options import CalibrationErrorOptions
@@ -297,13 +295,7 @@ class _Tally:
 
 def _tally(top: TopLabel, options: CalibrationErrorOptions, vector: bool) -> _Tally:
     pairs = _pairs(top, options)
-    if options.strategy == "uniform":
-        edges = np.tile(uniform_edges(options.n_bins), (len(pairs), 1))
-    else:
-        edges = np.stack([_edges_of(scores, options.n_bins) for scores, _ in pairs])
-    sums = BinSums.empty(edges)
-    for row, (scores, events) in enumerate(pairs):
-        sums.add(row, scores, events, uniform=options.strategy == "uniform")
+    sums = BinSums.of(pairs, options.n_bins, options.strategy)
     n_correct, confidence = int(np.count_nonzero(top.correct)), float(top.confidence.sum())
     return _Tally(len(top), n_correct, confidence, sums, positive_sums(top), vector)
 
@@ -314,10 +306,6 @@ def _pairs(top: TopLabel, options: CalibrationErrorOptions) -> list[tuple[Floats
         kept = [scores > options.threshold for scores, _ in pairs]
         pairs = [(scores[keep], events[keep]) for (scores, events), keep in zip(pairs, kept, strict=True)]
     return pairs
-
-
-def _edges_of(scores: Floats, n_bins: int) -> Floats:
-    return quantile_edges(scores, n_bins) if len(scores) else uniform_edges(n_bins)
 
 
 def _result(

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean
 from rightreasons.foundations.resampling import Resampling
@@ -191,8 +191,7 @@ def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np
         >>> entropy([[0.5, 0.5]]).round(6).tolist()
         [0.693147]
     """
-    table = check_scores(predictions, scores=scores)
-    return np.asarray(-(table * np.log(np.where(table > 0, table, 1.0))).sum(axis=1), dtype=np.float64)
+    return np.asarray(special.entr(check_scores(predictions, scores=scores)).sum(axis=1), dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, poisson_binomial_p_value
 from rightreasons.foundations.numeric import softmax
@@ -179,7 +179,7 @@ def prior_bias(
     seed = check_seed(seed)
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)
-    divergence = np.log(n) - _entropies(rows)
+    divergence = np.log(n) - Ragged(special.entr(rows.values), rows.offsets).reduce(np.add)
     largest = (n - 1) / n**2
     picked = rows.argmax()
     null, no_null = _permutation_null(raw, float(variance.mean()), n_permutations, seed)
@@ -219,11 +219,6 @@ def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "tw
 def _variances(rows: Ragged) -> NDArray[np.float64]:
     deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
     return Ragged(deviation**2, rows.offsets).reduce(np.add) / rows.lengths
-
-
-def _entropies(rows: Ragged) -> NDArray[np.float64]:
-    safe = np.where(rows.values > 0, rows.values, 1.0)  # 0 log 0 = 0
-    return Ragged(-rows.values * np.log(safe), rows.offsets).reduce(np.add)
 
 
 def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object) -> PseudoCorrect | None:

@@ -94,41 +94,35 @@ class Shortcuts:
     @property
     def cued(self) -> NDArray[np.bool_]:
         """(N,) whether the prediction is shortcut-cued."""
-        return self._any(self.found)
+        return self.counts > 0
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """(N,) how many of the top N tokens are shortcuts."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return np.bincount(rows[self.found], minlength=len(self))
+        return self._count(self.found)
 
     @property
     def types(self) -> NDArray[np.int8]:
         """(N,) what cues the prediction, a position in `TYPES`."""
         grammar = [CATEGORIES.index(name) for name in GRAMMAR_CATEGORIES]
-        lexical = self._any(self.found & ~np.isin(self.category, grammar))
+        lexical = self._count(self.found & ~np.isin(self.category, grammar)) > 0
         return np.where(lexical, 2, np.where(self.cued, 1, 0)).astype(np.int8)
 
     def has(self, category: str) -> NDArray[np.bool_]:
         """(N,) whether one of the shortcuts of the prediction is of a category."""
-        return self._any(self.found & (self.category == CATEGORIES.index(category)))
+        return self._count(self.found & (self.category == CATEGORIES.index(category))) > 0
 
     def merge(self, other: Shortcuts) -> Shortcuts:
         """Return the predictions of both, one after another. The operation is associative."""
-        return Shortcuts(
-            np.concatenate((self.tokens, other.tokens), dtype=np.object_),
-            np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])),
-            np.concatenate((self.in_top, other.in_top)),
-            np.concatenate((self.in_head, other.in_head)),
-            np.concatenate((self.category, other.category)),
-            np.concatenate((self.predictions, other.predictions)),
-            np.concatenate((self.chance_random, other.chance_random)),
-            np.concatenate((self.chance_frequency, other.chance_frequency)),
-        )
+        columns = {
+            field.name: np.concatenate((getattr(self, field.name), getattr(other, field.name)))
+            for field in dataclasses.fields(self)
+        }
+        return Shortcuts(**{**columns, "offsets": np.append(self.offsets, other.offsets[1:] + self.offsets[-1])})
 
-    def _any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return np.bincount(rows[flags], minlength=len(self)) > 0
+        return np.bincount(rows[flags], minlength=len(self))
 
 
 @dataclasses.dataclass(frozen=True)
