@@ -222,6 +222,10 @@ class TestPaired:
         assert paired_bootstrap([1] * 5, [0] * 5).interval is None
         assert paired_bootstrap([1, 2, 3], [0] * 3).interval.low == 0
 
+    def test_signs_of_differences_that_cancel_but_for_rounding(self):
+        # 0.1 + 0.1 + 0.1 - 0.3 is 5.6e-17 to a computer: every assignment of signs is as far from 0.
+        assert sign_flip_p_value([0.1, 0.1, 0.1, -0.3]) == 1
+
     def test_bootstrap_interval_and_p_value_agree(self):
         rng = np.random.default_rng(1)
         first, second = (rng.random(300) < 0.8).astype(int), (rng.random(300) < 0.6).astype(int)
