@@ -747,7 +747,7 @@ FIGURES: Mapping[str, Figure] = {
     "aurc": Figure(
         "AURC",
         "Mean error rate over all shares of the most confident items.",
-        "Geifman & El-Yaniv 2017",
+        "Geifman et al. 2019",
         better="lower",
         of_top=lambda top: selective_of(top).aurc,
         needs_errors=True,
