@@ -163,3 +163,23 @@ def test_an_interval_of_width_zero_is_none():
     ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))
     assert measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"] == Estimate(1.0, method=said)
     assert paired_test("ece", ranked, ranked, resampling=FEW).interval is None
+
+
+def test_a_single_error_does_not_tell_how_errors_fare():
+    # One wrong answer of a hundred has one confidence in every resample that has it.
+    logits = np.log(np.column_stack((np.linspace(0.6, 0.9, 100), np.linspace(0.4, 0.1, 100))))
+    wrong = measure_figures(JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW)
+    assert wrong["macro_ce"].method == "fewer than 5 answers are wrong, so without interval"
+    few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
+    figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc"], resampling=FEW)
+    for key in ("macro_ce", "auroc"):
+        assert figures[key].method == "fewer than 5 answers are right, so without interval"
+    assert figures["aurc"].has_interval
+
+
+def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
+    # Two predictions of class 1 with 0.9 and 0.8: with an item at each bound the mean is 2.7 / 4 = 0.675 and the mean
+    # square deviation (0.81 + 0.64 + 1) / 4 - 0.675² = 0.156875; 0.675 - 3.18245 sqrt(0.156875 / 4) = 0.0448.
+    logits = np.log([[0.1, 0.9], [0.2, 0.8], *[[0.7, 0.3]] * 8])
+    (_, second) = measure_classes(JudgedItems.of(logits, np.r_[1, 1, np.zeros(8, dtype=int)]), resampling=FEW)
+    assert (second.confidence.low, second.confidence.high) == (pytest.approx(0.0448, abs=5e-5), 1.0)
