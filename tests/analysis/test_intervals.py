@@ -50,6 +50,15 @@ class TestWilson:
 
 
 class TestBootstrap:
+    def test_few_or_equal_values_with_bounds(self):
+        # Equal values have one resample, and few show little: both get the interval with an item at each bound.
+        for values in ([1] * 20, [0.5], [0.1, 0.2, 0.9]):
+            assert bootstrap_mean(values, bounds=(0, 1)) == bounded_mean(values, low=0, high=1)
+        ten = np.linspace(0, 1, 10)
+        assert bootstrap_mean(ten, bounds=(0, 1)) == bootstrap_mean(ten)
+        # Rounding beyond a bound is cut off.
+        assert bootstrap_mean([1 + 1e-15], bounds=(0, 1)).high == 1
+
     def test_mean_agrees_with_scipy(self):
         values = np.random.default_rng(0).gamma(2, size=80)
         for method in ("percentile", "basic"):
@@ -203,6 +212,19 @@ class TestPaired:
         # No resample of twelve differences of 1 is at or below 0: 2 (0 + 1) / (99 + 1).
         test = paired_bootstrap([1] * 12, [0] * 12, resampling=Resampling(resamples=99))
         assert test.p_value == pytest.approx(0.02)
+
+    def test_bootstrap_of_few_items_concludes_no_more_than_their_signs(self):
+        # m differences of one sign have the two-sided chance 2 / 2^m; equal pairs say nothing.
+        assert paired_bootstrap([1], [0]).p_value == 1
+        assert paired_bootstrap([1] * 5 + [0] * 9, [0] * 14).p_value == 2 / 2**5
+        assert paired_bootstrap([3, 1, 2] * 2, [0] * 6, clusters=[0, 0, 0, 1, 1, 1]).p_value == 2 / 2**2
+        # Where no resample differs there is no interval; where the p-value exceeds 0.05 it holds 0.
+        assert paired_bootstrap([1] * 5, [0] * 5).interval is None
+        assert paired_bootstrap([1, 2, 3], [0] * 3).interval.low == 0
+
+    def test_signs_of_differences_that_cancel_but_for_rounding(self):
+        # 0.1 + 0.1 + 0.1 - 0.3 is 5.6e-17 to a computer: every assignment of signs is as far from 0.
+        assert sign_flip_p_value([0.1, 0.1, 0.1, -0.3]) == 1
 
     def test_bootstrap_interval_and_p_value_agree(self):
         rng = np.random.default_rng(1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rightreasons.analysis.intervals import Interval
 from rightreasons.auditing.page.parts import Headline
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
@@ -18,7 +19,7 @@ from rightreasons.measuring.calibration import (
     measure_risk,
     paired_test,
 )
-from rightreasons.measuring.estimates import FigureText
+from rightreasons.measuring.estimates import Estimate, FigureText, estimate_of, mean
 from rightreasons.measuring.options import CalibrationOptions
 from rightreasons.training import compute_metrics
 
@@ -104,7 +105,7 @@ def test_a_sure_model_that_never_errs_shows_no_gap():
 
 
 def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
-    logits = np.log(np.tile([0.8, 0.2], (30, 1)))
+    logits = np.log(np.tile([[0.8, 0.2], [0.7, 0.3]], (15, 1)))
     for n_wrong, known in ((4, False), (5, True)):
         labels = np.r_[np.ones(n_wrong, dtype=int), np.zeros(30 - n_wrong, dtype=int)]
         figures = measure_figures(JudgedItems.of(logits, labels), ["nll", "aurc", "e_aurc", "auroc"], resampling=FEW)
@@ -151,3 +152,34 @@ def test_paired_tests_are_of_the_difference(many):
         assert test.interval.low <= test.interval.high
         assert 0 < test.p_value <= 1
         assert paired_test(key, many, many, resampling=FEW).p_value == 1
+
+
+def test_an_interval_of_width_zero_is_none():
+    # A confidence that ranks every right answer above every wrong one does so in each resample too.
+    said = "no resample differs, so without interval"
+    assert estimate_of(0.5, Interval(0.5, 0.5, 0.95, "percentile bootstrap")) == Estimate(0.5, method=said)
+    assert mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
+    rows = np.repeat([[2.0, 0.0], [1.0, 0.0]], 10, axis=0)
+    ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))
+    assert measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"] == Estimate(1.0, method=said)
+    assert paired_test("ece", ranked, ranked, resampling=FEW).interval is None
+
+
+def test_a_single_error_does_not_tell_how_errors_fare():
+    # One wrong answer of a hundred has one confidence in every resample that has it.
+    logits = np.log(np.column_stack((np.linspace(0.6, 0.9, 100), np.linspace(0.4, 0.1, 100))))
+    wrong = measure_figures(JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW)
+    assert wrong["macro_ce"].method == "fewer than 5 answers are wrong, so without interval"
+    few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
+    figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc"], resampling=FEW)
+    for key in ("macro_ce", "auroc"):
+        assert figures[key].method == "fewer than 5 answers are right, so without interval"
+    assert figures["aurc"].has_interval
+
+
+def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
+    # Two predictions of class 1 with 0.9 and 0.8: with an item at each bound the mean is 2.7 / 4 = 0.675 and the mean
+    # square deviation (0.81 + 0.64 + 1) / 4 - 0.675² = 0.156875; 0.675 - 3.18245 sqrt(0.156875 / 4) = 0.0448.
+    logits = np.log([[0.1, 0.9], [0.2, 0.8], *[[0.7, 0.3]] * 8])
+    (_, second) = measure_classes(JudgedItems.of(logits, np.r_[1, 1, np.zeros(8, dtype=int)]), resampling=FEW)
+    assert (second.confidence.low, second.confidence.high) == (pytest.approx(0.0448, abs=5e-5), 1.0)

@@ -8,6 +8,7 @@ can be filled in any number of batches and processes, and resampled without goin
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,23 @@ class BinSums:
         """Return bins that hold nothing; `edges` is (C, M + 1)."""
         shape = (edges.shape[0], 2, edges.shape[1] - 1)
         return cls(edges, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Floats, NDArray[np.bool_]]], n_bins: int, strategy: str = "uniform") -> BinSums:
+        """Bin the scores and events of each class.
+
+        Args:
+            pairs: For each class (N,) scores and (N,) events.
+            n_bins: Number of bins M.
+            strategy: "uniform" (bins of equal width) or "quantile" (of equal mass; of equal width without scores).
+        """
+        uniform = strategy == "uniform"
+        sums = cls.empty(
+            np.stack([uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins) for p, _ in pairs])
+        )
+        for row, (scores, events) in enumerate(pairs):
+            sums.add(row, scores, events, uniform=uniform)
+        return sums
 
     def add(self, row: int, scores: Floats, events: NDArray[np.bool_], *, uniform: bool) -> None:
         """Add (N,) scores and events to the bins of one class, in place; `uniform` as in `assign_bins`."""

@@ -36,8 +36,14 @@ The variance of a resampled sum is then itself estimated from this many groups, 
 right to 1 / sqrt(2 * 5000) = 1 %, far inside the width's own sampling error on fewer items.
 """
 
+FEW = 10
+"""With fewer values than this, resampling does not show how far off their mean may be."""
+
 _CELLS = 4_000_000
 """Maximum number of resampling weights held in memory at once."""
+
+_TINY = 1e-12
+"""Values that differ by no more than this, by rounding, count as equal."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,14 +262,14 @@ def sign_flip_p_value(differences: Any, *, resampling: Resampling = Resampling()
     """
     checked = check_vector(differences, "differences")
     moved = checked[checked != 0]
-    observed = abs(float(moved.sum()))
+    # Rounding must not tell apart sums that are equal, also where they are 0.
+    observed = abs(float(moved.sum())) - _TINY * float(np.abs(moved).sum())
     rng = np.random.default_rng([resampling.seed, 2])
     hits = 0
     for start in range(0, resampling.resamples, max(1, _CELLS // max(len(moved), 1))):
         rounds = min(max(1, _CELLS // max(len(moved), 1)), resampling.resamples - start)
         signs = rng.integers(2, size=(rounds, len(moved)), dtype=np.int8) * np.int8(2) - np.int8(1)
-        # The tolerance keeps equal sums together despite rounding.
-        hits += int(np.count_nonzero(np.abs(signs @ moved) >= observed * (1 - 1e-12)))
+        hits += int(np.count_nonzero(np.abs(signs @ moved) >= observed))
     return (hits + 1) / (resampling.resamples + 1)
 
 
@@ -303,6 +309,7 @@ def quantile_interval(
 def bootstrap_mean(
     values: Any,
     *,
+    bounds: tuple[float, float] | None = None,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
     method: str = "percentile",
@@ -311,6 +318,9 @@ def bootstrap_mean(
 
     Args:
         values: (N,) one value per item; True and False count as 1 and 0.
+        bounds: Smallest and largest possible value of independent items. With them the interval of fewer than `FEW`
+            values, or of equal ones, is that of `bounded_mean`, as resampling does not show how far off their mean may
+            be. None (default) always resamples: the interval of equal values then has the width zero, and says nothing.
         clusters: (N,) names of the clusters that the items belong to; whole clusters are resampled. None for
             independent items.
         resampling: Level, number of resamples and seed.
@@ -326,8 +336,14 @@ def bootstrap_mean(
         >>> interval = bootstrap_mean([0, 1, 1, 1, 0, 1, 1, 1])
         >>> interval.low, interval.high
         (0.375, 1.0)
+        >>> bootstrap_mean([1] * 20, bounds=(0, 1)).low < 0.9
+        True
     """
     checked = _vector(values, "values")
+    if bounds is not None and clusters is None and (len(checked) < FEW or np.ptp(checked) <= _TINY):
+        low, high = bounds
+        inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
+        return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level)
     return bootstrap_sums(
         _mean_of_sums,
         np.column_stack((checked, np.ones(len(checked)))),
@@ -426,7 +442,8 @@ def paired_bootstrap(
     r"""Test whether two models have the same mean on the same items, by resampling the items' differences.
 
     The p-value is that of the percentile interval: twice the smaller share of resampled differences on one side of 0,
-    with one added to both counts, so that it is never 0.
+    with one added to both counts, so that it is never 0. Few items cannot tell by resampling: the p-value of m items
+    (or clusters) that differ is at least \(2^{1 - m}\), that of all of them differing in one direction by chance.
 
     Args:
         first: (N,) one value per item of the first model, such as whether it is right.
@@ -435,27 +452,31 @@ def paired_bootstrap(
         resampling: Level, number of resamples and seed.
 
     Returns:
-        The difference of the means with its p-value and percentile interval.
+        The difference of the means with its p-value and percentile interval, which holds 0 where the p-value exceeds
+        1 - level; None for the interval where no resample differs, as with one item, or equal differences.
 
     References:
         Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 16.4.
 
     Example:
+        Three items differ, all in favor of the first: p = 2 / 2^3.
+
         >>> test = paired_bootstrap([1, 1, 1, 1, 0, 1], [0, 1, 0, 1, 0, 0])
-        >>> test.difference, test.interval.low, test.interval.high
-        (0.5, 0.16666666666666666, 0.8333333333333334)
+        >>> test.difference, test.p_value, test.interval.low, test.interval.high
+        (0.5, 0.25, 0.0, 0.8333333333333334)
     """
     differences = _differences(first, second)
     sums = np.column_stack((differences, np.ones(len(differences))))
     units = _cluster_sums(sums, clusters, np.random.default_rng(resampling.seed))
     resamples = np.concatenate([_mean_of_sums(weights @ units) for weights in _weights(resampling, len(units))])
     tail = min(np.count_nonzero(resamples <= 0), np.count_nonzero(resamples >= 0))
+    least = 0.5 ** (np.count_nonzero(units[:, 0]) - 1)
+    p_value = float(min(1.0, max(2 * (tail + 1) / (len(resamples) + 1), least)))
+    interval = quantile_interval(resamples, resampling.level) if np.ptp(resamples) > _TINY else None
+    if interval is not None and p_value > 1 - resampling.level:
+        interval = dataclasses.replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
     return PairedTest(
-        float(differences.mean()),
-        float(min(1.0, 2 * (tail + 1) / (len(resamples) + 1))),
-        len(differences),
-        "paired bootstrap of the mean difference",
-        quantile_interval(resamples, resampling.level),
+        float(differences.mean()), p_value, len(differences), "paired bootstrap of the mean difference", interval
     )
 
 

@@ -15,7 +15,6 @@ refused, and the sentence holds both lists.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import itertools
 import re
 import unicodedata
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import escaped
+from rightreasons.foundations.sentences import did_you_mean, escaped
 
 BY_NAME = "by name"
 BY_FOLDED_NAME = "by name, letter case aside"
@@ -531,8 +530,7 @@ def _among(
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
         text = strange[0] if strange else next(text for text in places)
-        near = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near and strange else ""
+        hint = did_you_mean(text, known) if strange else ""
         held = (
             f"row {_row(places[text], read)} holds {_shown(text)}"
             if strange

@@ -129,8 +129,4 @@ def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> ND
         >>> take_rows(Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]), np.array([0, 0])).tolist()
         [[0.1, 0.9], [0.1, 0.9]]
     """
-    if not isinstance(rows, Ragged):
-        return np.asarray(rows[order])
-    taken = rows.take(order)
-    lengths = taken.lengths
-    return taken.values.reshape(len(lengths), -1) if len(lengths) and (lengths == lengths[0]).all() else taken
+    return rows.take(order).table() if isinstance(rows, Ragged) else np.asarray(rows[order])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import difflib
 import errno
 import functools
 import inspect
@@ -105,6 +106,17 @@ def in_one_sentence(error: BaseException) -> str:
     elif not isinstance(error, EXPECTED):
         text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
     return _shortened(text) or type(error).__name__
+
+
+def did_you_mean(name: object, known: Iterable[str], n: int = 1) -> str:
+    """Name the nearest of the known names, at the end of a sentence; "" where none is near.
+
+    Example:
+        >>> did_you_mean("eec", ["ece", "lmi"])
+        " Did you mean 'ece'?"
+    """
+    near = difflib.get_close_matches(str(name), list(known), n=n, cutoff=0.5)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def escaped(text: object, longest: int = 80) -> str:

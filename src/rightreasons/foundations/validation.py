@@ -6,7 +6,6 @@ expected, what came and where. `TypeError` is for the wrong kind of thing, `Valu
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.foundations.arrays import as_floats, ingest, is_tensor, kind_of, to_numpy
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
-from rightreasons.foundations.sentences import escaped, one_line
+from rightreasons.foundations.sentences import did_you_mean, escaped, one_line
 
 T = TypeVar("T", bound=str)
 
@@ -52,8 +51,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
         "Expected the name of a module, but got 'eec'. Did you mean 'ece'? Known: ece, lmi."
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=2, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    hint = did_you_mean(name, names, n=2)
     article = "an" if kind[:1].lower() in "aeiou" else "a"
     listed = ", ".join(map(escaped, names))
     return ValueError(f"Expected the name of {article} {kind}, but got {one_line(name)}.{hint} Known: {listed}.")
@@ -74,9 +72,7 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
     if not isinstance(value, str):
         raise TypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.")
-    near = difflib.get_close_matches(value, allowed, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}")
+    raise ValueError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{did_you_mean(value, allowed)}")
 
 
 def require_value(value: Any, name: str, what: str) -> Any:
@@ -98,8 +94,7 @@ def check_options(given: Mapping[str, object], allowed: Iterable[str], where: st
     known = sorted(allowed)
     for option in given:
         if option not in known:
-            near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(option, known)
             raise ValueError(f"Expected an option of {where}, but got {option!r}.{hint} Known: {', '.join(known)}.")
 
 
@@ -219,9 +214,9 @@ def check_scores(
         return table
     _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
     if scores == "logits":
-        if np.isneginf(table).all(axis=1).any():
-            row = int(np.flatnonzero(np.isneginf(table).all(axis=1))[0])
-            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
+        lost = np.flatnonzero(np.isneginf(table).all(axis=1))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
         return softmax(table)
     if scores == "log_probabilities":
         table = np.exp(table)
@@ -257,13 +252,10 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
     values = rows.values
     if scores == "logits":
-        top = np.repeat(rows.reduce(np.maximum), rows.lengths)
-        if np.isneginf(top).any():
-            row = int(rows.row_of(int(np.flatnonzero(np.isneginf(top))[0])))
-            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {row} has none.")
-        values = np.exp(values - top)
-        values = values / np.repeat(np.add.reduceat(values, rows.starts), rows.lengths)
-        return Ragged(values, rows.offsets)
+        lost = np.flatnonzero(np.isneginf(rows.reduce(np.maximum)))
+        if lost.size:
+            raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
+        return rows.softmax()
     if scores == "log_probabilities":
         values = np.exp(values)
     values = _check_range(values, name, rows=rows)
@@ -319,8 +311,7 @@ def as_ragged(rows: object, name: str) -> Ragged:
         table = as_floats(items, name)
         if table.ndim != 2:
             raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
-        offsets = np.arange(table.shape[0] + 1, dtype=np.int64) * table.shape[1]
-        return Ragged(table.reshape(-1), offsets)
+        return Ragged.of_table(table)
     parts = []
     for index, row in enumerate(items):
         part = as_floats(row, f"{name}[{index}]")

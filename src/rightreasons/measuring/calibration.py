@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis import intervals
-from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
+from rightreasons.analysis.binning import BinSums, binned_error
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
 from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error, calibration_of
 from rightreasons.analysis.calibration.macro_ce import macro_of
@@ -42,9 +42,8 @@ MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
 
 MIN_ERRORS = 5
-"""With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it."""
-
-FEW_ERRORS = f"fewer than {MIN_ERRORS} answers are wrong, so without interval"
+"""With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it; so
+it is with right answers, for figures that compare the two."""
 
 SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
 """The figures that a temperature may change."""
@@ -137,6 +136,7 @@ class Figure(FigureText):
         bounds: Smallest and largest possible value, if they are known: then the interval is that of `bounded_mean`,
             which stays honest where a model that is sure errs rarely, or not at all.
         needs_errors: Whether its interval depends on how the wrong answers fare, of which it takes `MIN_ERRORS`.
+        needs_right: Whether it depends on the right ones as well, of which it takes as many.
         of_top: Computes it from the top labels, or returns None where it is undefined; the items are resampled.
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
         slow: Whether it takes milliseconds each time, so that fewer resamples are made.
@@ -151,6 +151,7 @@ class Figure(FigureText):
     values: Callable[[JudgedItems], Floats] | None = None
     bounds: tuple[float, float] | None = None
     needs_errors: bool = False
+    needs_right: bool = False
     of_top: Callable[[TopLabel], float | None] | None = None
     basic: bool = False
     slow: bool = False
@@ -195,8 +196,8 @@ class Figure(FigureText):
             low, high = self.bounds
             level = resampling.level
             return estimate_of(value, intervals.bounded_mean(values, low=low, high=high, confidence_level=level))
-        if self.needs_errors and _few_errors(items.top):
-            return Estimate(value, method=FEW_ERRORS)
+        if self.needs_errors and (few := _few(items.top)):
+            return Estimate(value, method=few)
         return mean(values, resampling) or Estimate(None)
 
     def _resampled(self, top: TopLabel, resampling: Resampling) -> Estimate:
@@ -204,8 +205,8 @@ class Figure(FigureText):
         value = None if of_top is None else of_top(top)
         if of_top is None or value is None:
             return Estimate(None)
-        if self.needs_errors and _few_errors(top):
-            return Estimate(value, method=FEW_ERRORS)
+        if self.needs_errors and (few := _few(top, right=self.needs_right)):
+            return Estimate(value, method=few)
         most = min(max(100, MAX_WORK // len(top)), SLOW_RESAMPLES if self.slow else MAX_WORK)
         fewer = resampling.at_most(most)
         interval = intervals.bootstrap(
@@ -478,7 +479,7 @@ def paired_test(
         resampling: Level, resamples and seed.
 
     Returns:
-        First minus second, with p-value and interval.
+        First minus second, with p-value and interval; None for the interval where no resample differs.
     """
     if key == "accuracy":
         return paired_accuracy(first.top.correct, second.top.correct, resampling)
@@ -496,20 +497,23 @@ def paired_test(
     )
 
     def ece(pairs: Floats) -> float:
-        sums = BinSums.empty(uniform_edges(options.n_bins)[None])
-        sums.add(0, pairs[:, 0], pairs[:, 1] > 0, uniform=True)
+        sums = BinSums.of([(pairs[:, 0], pairs[:, 1] > 0)], options.n_bins)
         return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
 
     test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)
     interval = intervals.bootstrap(lambda a, b: ece(a) - ece(b), one, two, resampling=fewer)
-    return dataclasses.replace(test, interval=interval)
+    return dataclasses.replace(test, interval=interval if interval.low < interval.high else None)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _few_errors(top: TopLabel) -> bool:
-    return int((~top.correct).sum()) < MIN_ERRORS
+def _few(top: TopLabel, *, right: bool = False) -> str:
+    """Say why so few wrong answers, or right ones where they count, give no interval; "" where they are enough."""
+    for kind, flags in (("wrong", ~top.correct), *([("right", top.correct)] if right else [])):
+        if np.count_nonzero(flags) < MIN_ERRORS:
+            return f"fewer than {MIN_ERRORS} answers are {kind}, so without interval"
+    return ""
 
 
 def _binned(items: JudgedItems, n_bins: int, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
@@ -550,8 +554,9 @@ def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
 
 
 def _macro_ce(items: JudgedItems, resampling: Resampling) -> Estimate:
-    if macro_of(items.top).macro_ce is None:
-        return Estimate(None)
+    value = macro_of(items.top).macro_ce
+    if value is None or (few := _few(items.top, right=True)):
+        return Estimate(value, method="" if value is None else few)
     right, confidence = items.top.correct, items.top.confidence
     sums = np.column_stack((right * (1 - confidence), right, ~right * confidence, ~right)).astype(np.float64)
     return _of_sums(lambda s: (s[..., 0] / s[..., 1] + s[..., 2] / s[..., 3]) / 2, sums, resampling)
@@ -577,8 +582,8 @@ def _class_figures(items: JudgedItems, k: int, n_bins: int, resampling: Resampli
         recall=share(hits, n_items, resampling),
         # A resample without the class has no F1, and is left out.
         f1=_of_sums(lambda s: 2 * s[..., 0] / s[..., 1], sums, resampling) if n_predicted + n_items else None,
-        confidence=mean(items.top.confidence[predicted], resampling),
-        surplus=mean(probability - labels, resampling),
+        confidence=mean(items.top.confidence[predicted], resampling, bounds=(0.0, 1.0)),
+        surplus=mean(probability - labels, resampling, bounds=(-1.0, 1.0)),
         ece=estimate_of(ece.ece, ece.interval),
     )
 
@@ -748,7 +753,7 @@ FIGURES: Mapping[str, Figure] = {
     "aurc": Figure(
         "AURC",
         "Mean error rate over all shares of the most confident items.",
-        "Geifman & El-Yaniv 2017",
+        "Geifman et al. 2019",
         better="lower",
         of_top=lambda top: selective_of(top).aurc,
         needs_errors=True,
@@ -768,6 +773,7 @@ FIGURES: Mapping[str, Figure] = {
         better="higher",
         of_top=lambda top: selective_of(top).auroc,
         needs_errors=True,
+        needs_right=True,
     ),
 }
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""

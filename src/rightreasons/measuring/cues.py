@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.cues.classifier import CueClassifier, cue_classifier, cue_transfer
+from rightreasons.analysis.cues.classifier import CueClassifier, cue_classifier, cue_transfer, group_index
 from rightreasons.analysis.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.analysis.cues.statistics import Cue, CueStatistics, cue_statistics
-from rightreasons.analysis.intervals import Interval, cluster_wilson
+from rightreasons.analysis.intervals import cluster_wilson
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -262,7 +262,8 @@ def measure_cues(
             test_prompts=items.prompts,
             **features,
         )
-    interval = _interval(credit, groups, resampling.level)
+    group = group_index(groups, len(items))
+    interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
     easy = credit == 1.0 if items.easy is None else items.easy
     return CueFigures(
         statistics=statistics,
@@ -276,14 +277,6 @@ def measure_cues(
         n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items.labels, easy, logits, resampling),
     )
-
-
-def _interval(credit: NDArray[np.float64], groups: Sequence[Hashable], level: float) -> Interval:
-    by_group: dict[Hashable, list[float]] = {}
-    for key, value in zip(groups, credit.tolist(), strict=True):
-        by_group.setdefault(key, []).append(value)
-    sums, sizes = zip(*((sum(values), len(values)) for values in by_group.values()), strict=True)
-    return cluster_wilson(sums, sizes, confidence_level=level)
 
 
 def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:

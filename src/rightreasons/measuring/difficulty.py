@@ -18,6 +18,7 @@ from rightreasons.analysis.difficulty.ranking import (
     entropy,
     margin,
     rank_correlation,
+    spearman,
 )
 from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.ragged import Ragged
@@ -55,7 +56,8 @@ class Correlation:
 
     Attributes:
         test: Spearman's correlation and its p-value.
-        rho: The correlation with its bootstrap interval; None where one side is constant.
+        rho: The correlation with its bootstrap interval; None where one side is constant, or there are fewer than three
+            items.
     """
 
     test: RankCorrelation
@@ -458,7 +460,5 @@ def _correlation(first: Floats, second: Floats, resampling: Resampling) -> Corre
     test = rank_correlation(first, second)
     if test.rho is None:
         return Correlation(test, None)
-    interval = intervals.bootstrap(
-        lambda one, two: rank_correlation(one, two).rho, first, second, resampling=resampling
-    )
+    interval = intervals.bootstrap(spearman, first, second, resampling=resampling)
     return Correlation(test, estimate_of(test.rho, interval))

@@ -60,9 +60,15 @@ class FigureText:
 
 
 def estimate_of(value: float | None, interval: intervals.Interval | None) -> Estimate:
-    """Join a figure and its interval, if it has one."""
+    """Join a figure and its interval, if it has one.
+
+    An interval of width zero is none: where no resample differs, resampling does not show how little is known.
+    """
     if value is None or interval is None:
         return Estimate(value)
+    # Rounding alone may tell the ends apart.
+    if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high)):
+        return Estimate(value, method="no resample differs, so without interval")
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
     return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
 
@@ -80,8 +86,13 @@ def share(hits: int, n_items: int, resampling: Resampling) -> Estimate | None:
     return estimate_of(hits / n_items, intervals.wilson(hits, n_items, confidence_level=resampling.level))
 
 
-def mean(values: Any, resampling: Resampling) -> Estimate | None:
+def mean(values: Any, resampling: Resampling, *, bounds: tuple[float, float] | None = None) -> Estimate | None:
     """Return the mean of values (N,) with its bootstrap interval; None without values.
+
+    Args:
+        values: (N,) values.
+        resampling: Level, resamples and seed.
+        bounds: As in `bootstrap_mean`: what the interval of few or equal values rests on; None where there are none.
 
     Example:
         >>> estimate = mean([0.0, 1.0, 1.0, 1.0], Resampling())
@@ -90,4 +101,5 @@ def mean(values: Any, resampling: Resampling) -> Estimate | None:
     """
     if not len(values):
         return None
-    return estimate_of(float(np.mean(values)), intervals.bootstrap_mean(values, resampling=resampling))
+    interval = intervals.bootstrap_mean(values, bounds=bounds, resampling=resampling)
+    return estimate_of(float(np.mean(values)), interval)

@@ -408,7 +408,8 @@ def measure_probes(
         )
         rate = biases[name].pseudo_correct
         if rate is not None:
-            intervals[name] = wilson(round(rate.rate * n_items), n_items, confidence_level=resampling.level)
+            n_known = int((pseudo >= 0).sum())
+            intervals[name] = wilson(round(rate.rate * n_known), n_known, confidence_level=resampling.level)
     paralysis = {
         k: choice_paralysis(
             before,

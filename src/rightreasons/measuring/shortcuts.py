@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -165,39 +166,22 @@ class ShortcutMeasurement:
             n_cues: Maximum number of words per label.
             planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
-        known = _known(planted)
+        known, tops = _known(planted), self._tops()
         explained, cues = self.attributions.explained, []
         for label in range(self.probabilities.shape[1]):
-            table, head = heads[label], set(heads[label].head)
-            row_of = {token: row for row, token in enumerate(table.tokens)}
+            head = set(heads[label].head)
             hits: Counter[str] = Counter()
-            texts: Counter[str] = Counter()
-            chances: dict[str, list[float]] = {}
+            expected: dict[str, float] = {}
             for item in np.flatnonzero(explained == label):
                 tokens = self.attributions.tokens[item]
                 hits.update(set(self.reliance.examples[item].tokens))
                 for token, times in Counter(tokens).items():
                     if token in head:
-                        texts[token] += 1
-                        chances.setdefault(token, []).append(_chance(len(tokens), times, self.protocol.top_n))
+                        chance = _chance(len(tokens), times, self.protocol.top_n)
+                        expected[token] = expected.get(token, 0.0) + chance
             # By excess; the p-value, which takes longest, of those that are named alone.
-            above = [
-                (sum(chances[token]) - count, token) for token, count in hits.items() if count > sum(chances[token])
-            ]
-            cues += [
-                Cue(
-                    label,
-                    token,
-                    hits[token],
-                    sum(chances[token]),
-                    texts[token],
-                    float(table.p_label[row_of[token]]),
-                    float(table.lmi[row_of[token]]),
-                    None if known is None else token.lstrip(SPACES).lower() in known,
-                    poisson_binomial_p_value(hits[token], chances[token]),
-                )
-                for _, token in sorted(above)[:n_cues]
-            ]
+            above = sorted((expected[token] - count, token) for token, count in hits.items() if count > expected[token])
+            cues += [self._cue(heads, label, token, known, tops) for _, token in above[:n_cues]]
         return cues
 
     def suspected_cues(
@@ -255,7 +239,7 @@ class ShortcutMeasurement:
             len(chances),
             float(table.p_label[row]),
             float(table.lmi[row]),
-            None if known is None else token in known,
+            None if known is None else token.lstrip(SPACES).lower() in known,
             poisson_binomial_p_value(found, chances),
         )
 
@@ -687,6 +671,7 @@ def _known(planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> set[str] | 
     return None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
 
 
+@functools.cache
 def _chance(n_tokens: int, times: int, top_n: int) -> float:
     """Return the chance that one of a number of occurrences is among the top tokens, were these picked blindly."""
     row, place = np.zeros(n_tokens, dtype=np.int64), np.arange(n_tokens)

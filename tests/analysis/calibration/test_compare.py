@@ -87,6 +87,15 @@ def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_of
     assert np.mean([not test.interval.low <= 0 <= test.interval.high for test in tests]) < 0.05
 
 
+def test_a_constant_difference_leaves_a_width():
+    # Twelve items show none of a share of 1 - 0.025^(1/12) = 0.2647, whose differences may be -1 or 1.
+    confidences = {"sure": [0.9] * 12, "less": [0.8] * 12}
+    test = compare_confidence(confidences, [1] * 7 + [0] * 5).pairs[0].differences["mean_confidence"]
+    share = 1 - 0.025 ** (1 / 12)
+    assert test.interval.low == pytest.approx(0.1 - share * 1.1)
+    assert test.interval.high == pytest.approx(0.1 + share * 0.9)
+
+
 def test_answers_of_their_own():
     confidence = {"one": [0.9, 0.8, 0.7, 0.6], "two": [0.6, 0.7, 0.8, 0.9]}
     compared = compare_confidence(confidence, {"one": [1, 1, 1, 0], "two": [1, 0, 0, 0]}, resampling=FEW)

@@ -370,6 +370,31 @@ class TestInterval:
         assert result.interval.low == pytest.approx(low, abs=tolerance)
         assert result.interval.high == pytest.approx(high, abs=tolerance)
 
+    @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+    @pytest.mark.parametrize(
+        ("kind", "label", "gap"), [("top_label", 1, 0.8), ("positive", 1, 0.8), ("classwise", 0, 0.2)]
+    )
+    def test_items_that_are_all_alike_leave_a_width(self, kind, label, gap, norm):
+        # Twenty items show none of a share u = 1 - 0.025^(1/20) of others, whose gap is -1 or 1 where these have 0.8.
+        result = calibration_error([[0.8, 0.2]] * 20, [label] * 20, kind=kind, norm=norm, resampling=Resampling())
+        unseen = 1 - 0.025 ** (1 / 20)
+        assert result.ece == pytest.approx(gap)
+        assert result.interval.high == pytest.approx(gap + unseen * (1 - gap))
+        assert result.interval.low == pytest.approx(max(0.0, gap - unseen * (1 + gap)))
+
+    def test_a_model_that_is_sure_and_seldom_errs_may_err_more(self):
+        # 24 of 24 right, with a confidence of 0.95: Wilson's lower end of the accuracy is 24 / (24 + z²) = 0.862.
+        found = calibration_error([0.95] * 24, [1] * 24, kind="confidence", resampling=Resampling())
+        assert found.interval.high >= 0.95 - 24 / (24 + 1.96**2)
+        rng, covered = np.random.default_rng(0), 0
+        for seed in range(100):
+            p, right = rng.uniform(0.95, 0.999, size=24), rng.random(24) < 0.93
+            ends = calibration_error(
+                p, right, kind="confidence", resampling=Resampling(resamples=100, seed=seed)
+            ).interval
+            covered += ends.low <= 0.9745 - 0.93 <= ends.high
+        assert covered >= 93
+
     @pytest.mark.parametrize("norm", ["l1", "l2"])
     def test_is_about_the_true_error_whichever_estimate_is_shown(self, norm):
         rows, labels = softmax_rows(300, 3)

@@ -25,12 +25,22 @@ class TestOneRun:
         assert result.easy_hard_gap == 0.5
         assert (result.n_easy, result.n_hard, result.n_runs) == (4, 6, 1)
         assert result.accuracy_std is None
-        # The interval of accuracy weighs Easy and Hard by their shares, 4/10 and 6/10: all hits of Easy are certain.
-        assert (result.easy_accuracy_interval.low, result.easy_accuracy_interval.high) == (1.0, 1.0)
-        for end in ("low", "high"):
-            hard = getattr(result.hard_accuracy_interval, end)
-            assert getattr(result.accuracy_interval, end) == pytest.approx(0.4 + 0.6 * hard)
-            assert getattr(result.interval, {"low": "high", "high": "low"}[end]) == pytest.approx(1.0 - hard)
+        # Six coins with 3 hits: their 0.025 and 0.975 quantiles are 1/6 and 5/6.
+        assert result.hard_accuracy_interval.low == pytest.approx(1 / 6)
+        assert result.hard_accuracy_interval.high == pytest.approx(5 / 6)
+
+    def test_items_that_all_agree_leave_a_width(self):
+        # n items of one kind show none of another that has a share of 1 - 0.025^(1/n) with a chance of 0.025.
+        result = easy_hard_gap([0] * 7 + [1] * 3, [0] * 10, EASY, resampling=Resampling(resamples=20_000))
+        assert result.easy_accuracy_interval.high == 1
+        assert result.easy_accuracy_interval.low == pytest.approx(0.025 ** (1 / 4), abs=0.01)
+        wrong = easy_hard_gap([1] * 10, [0] * 10, EASY, resampling=Resampling(resamples=20_000))
+        assert wrong.hard_accuracy_interval.low == 0
+        assert wrong.hard_accuracy_interval.high == pytest.approx(1 - 0.025 ** (1 / 6), abs=0.01)
+        assert wrong.interval.low < 0 < wrong.interval.high
+        # One of two runs gets each item right: it may be either that the others have.
+        half = easy_hard_gap([[0, 1]] * 10, [0] * 10, EASY)
+        assert half.easy_accuracy_interval.low < 0.5 < half.easy_accuracy_interval.high
 
     def test_p_value_is_the_exact_hypergeometric_one(self):
         result = easy_hard_gap([0] * 7 + [1] * 3, [0] * 10, EASY, n_permutations=200_000)

@@ -21,6 +21,11 @@ def test_by_hand():
     assert logits.interval == found.interval or logits.interval.low == pytest.approx(found.interval.low)
 
 
+def test_one_input_has_no_interval():
+    found = v_information([[0.5, 0.5]], [[0.25, 0.75]], [0], scores="probabilities")
+    assert (found.information, found.interval) == (pytest.approx(1), None)
+
+
 def test_the_worked_example_of_the_definition():
     # A model that knows the classes alone, and one that reads: two balanced classes, and certainty.
     found = v_information([[20.0, -20.0], [-20.0, 20.0]], [0.0, 0.0], [0, 1])

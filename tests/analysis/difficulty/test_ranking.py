@@ -27,6 +27,9 @@ class TestPairs:
         assert found.differences == [-2.0, 0.0, 1.0, 3.0]
         assert (found.n_pairs, found.interval) == (4, None)
 
+    def test_equal_differences_have_no_interval(self):
+        assert paired_difficulty([1, 2], [2, 3], resampling=Resampling()).interval is None
+
     def test_threshold(self):
         # Only what got harder by more than 1 counts: -2 does, -1 and -0.5 do not.
         found = paired_difficulty([0, 0, 0, 0], [2, 1, 0.5, -1], threshold=1)
@@ -65,6 +68,16 @@ class TestRanks:
     def test_undefined_is_none(self):
         assert rank_correlation([1, 1, 1], [1, 2, 3]).to_dict() == {"rho": None, "p_value": None, "n_items": 3}
         assert rank_correlation([1, 2], [1, 2]).rho is None
+
+    def test_p_value_of_few_items_is_exact(self):
+        # Of n! orders, two rank n items as far from no relation as possible: 2/6 of three, 2/24 of four.
+        assert rank_correlation([1, 2, 3], [1, 2, 3]).p_value == pytest.approx(2 / 6)
+        assert rank_correlation([1, 2, 3, 4], [8, 6, 4, 2]).p_value == pytest.approx(2 / 24)
+        # Two and two tied: 4 orders keep the pairs apart, and 4 turn them round.
+        assert rank_correlation([1, 2, 3, 4], [1, 1, 2, 2]).p_value == pytest.approx(8 / 24)
+        nine = np.random.default_rng(2).normal(size=(2, 9))
+        assert rank_correlation(*nine).p_value == stats.spearmanr(*nine).pvalue
+        assert rank_correlation(*nine).rho == pytest.approx(stats.spearmanr(*nine).statistic)
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="of one length"):
@@ -128,6 +141,13 @@ class TestFlips:
         flipped = np.repeat([True, False] * 5, 50)
         found = flip_rates(flipped, np.repeat(np.arange(10), 50), np.arange(10.0))
         assert found.interval.high - found.interval.low > 0.4
+
+    def test_no_flip_at_all_leaves_a_width(self):
+        # Six attempts in three clusters of two: n* = 36 / 12 = 3, and Wilson's end of 0 of 3 is z² / (3 + z²).
+        found = flip_rates([False] * 6, [0, 0, 1, 1, 2, 2], [1.0, 2.0, 3.0], n_groups=1)
+        z = stats.norm.isf(0.025)
+        assert (found.interval.low, found.interval.high) == (0, pytest.approx(z**2 / (3 + z**2)))
+        assert found.groups[0]["high"] == found.interval.high
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="rows of `difficulty`, from 0 to 1"):

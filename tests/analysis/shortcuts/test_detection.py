@@ -18,6 +18,13 @@ def test_counts_over_all_texts():
     assert quality.precision_interval.low <= 1 / 2 <= quality.precision_interval.high
 
 
+def test_a_perfect_detector_is_not_certain():
+    # Two texts count as two items: Wilson's lower end of 2 of 2 is 2 / (2 + z²).
+    quality = detection_quality([[1, 0], [0, 1]], [[1, 0], [0, 1]])
+    for interval in (quality.precision_interval, quality.recall_interval):
+        assert (interval.low, interval.high) == (pytest.approx(2 / (2 + 1.959964**2), abs=1e-6), 1)
+
+
 def test_text_recall_needs_one_piece_of_a_cue():
     quality = detection_quality([[0, 1, 0]], [[1, 1, 0]])
     assert (quality.recall, quality.text_recall) == (0.5, 1.0)

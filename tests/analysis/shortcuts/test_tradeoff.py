@@ -56,6 +56,12 @@ def test_interval_agrees_with_a_bootstrap_over_rows():
     assert result.interval.low < result.shortcut_tradeoff < result.interval.high
 
 
+def test_items_that_all_agree_leave_a_width():
+    result = shortcut_tradeoff([0] * 6, [0] * 6, [True] * 6)
+    assert result.shortcut_tradeoff == 1
+    assert result.interval.low < 1 <= result.interval.high
+
+
 def test_without_shortcuts_there_is_nothing_to_divide_by():
     result = shortcut_tradeoff([0, 1], [0, 1], [False, False])
     assert (result.shortcut_tradeoff, result.interval, result.score, result.shortcut_rate) == (None, None, 1.0, 0.0)

@@ -154,9 +154,8 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
 
 def changed(answers: Answers) -> Results:
     """Expect another answer than that of the case's first example."""
-    return np.array(
-        [float(answers.predictions[row] != answers.predictions[at]) for row, at in enumerate(answers.first)]
-    )
+    given = np.asarray(answers.predictions, dtype=object)
+    return _as_results(given != given[answers.first])
 
 
 def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None) -> Results:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.analysis.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.analysis.intervals import Interval, stratified_wilson, wilson
+from rightreasons.analysis.intervals import Interval, holm, stratified_wilson, wilson
 from rightreasons.foundations.label_names import BY_NUMBER, listed, resolve_labels
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
@@ -339,13 +339,8 @@ def clearly_below(
     limit = check_fraction(bound, "bound", open_ends=True)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
     asked = [each for each in functionalities if each.n_cases]
-    p_values = [float(special.bdtr(each.n_passed, each.n_cases, limit)) for each in asked]
-    rejected: set[int] = set()
-    for rank, place in enumerate(np.argsort(p_values, kind="stable").tolist()):
-        if p_values[place] > (1 - level) / (len(asked) - rank):
-            break
-        rejected.add(place)
-    return [each for place, each in enumerate(asked) if place in rejected]
+    p_values = holm(np.array([special.bdtr(each.n_passed, each.n_cases, limit) for each in asked]))
+    return [each for each, p_value in zip(asked, p_values, strict=True) if p_value <= 1 - level]
 
 
 def asks_for_neutral(suite: SuiteTable) -> bool:

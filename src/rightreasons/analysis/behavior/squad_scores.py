@@ -25,7 +25,7 @@ class AnswerScores(Result):
         f1: Mean token F1 with the nearest reference, in [0, 1].
         n_items: How many questions.
         exact_match_interval: Wilson interval of `exact_match`.
-        f1_interval: Percentile bootstrap interval of `f1`.
+        f1_interval: Interval of `f1` (`bootstrap_mean` in [0, 1]).
         exact: One entry per question: whether the answer matches.
         f1_scores: One F1 per question.
     """
@@ -95,7 +95,7 @@ def answer_scores(
         f1=float(np.mean(f1)),
         n_items=len(texts),
         exact_match_interval=wilson(sum(exact), len(exact), confidence_level=resampling.level),
-        f1_interval=bootstrap_mean(f1, resampling=resampling),
+        f1_interval=bootstrap_mean(f1, bounds=(0.0, 1.0), resampling=resampling),
         exact=exact,
         f1_scores=f1,
     )

@@ -282,6 +282,11 @@ class _Draws:
         wider = spread * stats.t.isf(tail, freedom) / stats.norm.isf(tail)
         high, low = wider * np.quantile(noise, (tail, 1 - tail))
         low, high = center - low, center - high
+        bound = 2.0 if key == "confidence_gap" else 1.0
+        if np.ptp(noise) <= _TINY:
+            # Where no resample differs, a share of items that so many may well show none of may do otherwise.
+            unseen = 1 - tail ** (1 / known)
+            low, high = low - unseen * (bound + low), high + unseen * (bound - high)
         if key == "ece" and all(
             whole[name][scale] <= self.figures[name]["ece_if_calibrated"].max() for name in (first, second)
         ):
@@ -290,7 +295,6 @@ class _Draws:
             p_value = max(p_value, float(both))
         if p_value > 1 - self.level:
             low, high = min(low, 0.0), max(high, 0.0)
-        bound = 2.0 if key == "confidence_gap" else 1.0
         method = "basic bootstrap of debiased errors" if key == "ece" else "basic bootstrap"
         interval = Interval(max(-bound, float(low)), min(bound, float(high)), self.level, method, len(noise))
         return PairedTest(plain, p_value, self.n_items, "paired bootstrap", interval)

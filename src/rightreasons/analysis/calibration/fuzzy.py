@@ -12,7 +12,7 @@ from rightreasons.analysis.calibration.top_label import top_label
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import check_count, check_one_of
+from rightreasons.foundations.validation import MOST_BINS, check_count, check_one_of
 
 KINDS = ("top_label", "positive", "confidence")
 
@@ -90,7 +90,7 @@ def fuzzy_calibration_error(
         0.375
     """
     check_one_of(kind, KINDS, "kind")
-    bins = check_count(n_bins, "n_bins")
+    bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
     ((confidence, events),) = top_label(predictions, references, scores=scores, kind=kind).pairs(kind)
     n_items = len(confidence)
     # Distance from the middle of a bin in widths: 1 up to a quarter, 0 from three quarters.

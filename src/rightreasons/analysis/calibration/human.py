@@ -36,6 +36,7 @@ class HumanGaps:
         same_ranking: (N,) whether both rank the classes alike, in [0, 1]: a chance where there are ties.
         expected_distance: (N,) mean distance if the votes were drawn from the probabilities; None for distributions.
         n_votes: (N,) number of votes; None for distributions.
+        n_classes: K.
     """
 
     distance: Floats
@@ -43,6 +44,7 @@ class HumanGaps:
     same_ranking: Floats
     expected_distance: Floats | None
     n_votes: Floats | None
+    n_classes: int
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -54,13 +56,13 @@ class HumanCalibration(Result):
 
     Attributes:
         dist_ce: Human distribution calibration error, in [0, 1]; lower is better.
-        interval: Its bootstrap interval over items.
+        interval: Its interval over items (`bootstrap_mean` within the figure's bounds, like the next two).
         dist_ce_if_calibrated: What it would be on average if the votes were drawn from the model's probabilities; None
             for distributions, which do not say how many voted.
         ent_ce: Human entropy calibration error in nats, in [0, log K]: the mean absolute gap; lower is better.
-        ent_ce_interval: Its bootstrap interval.
+        ent_ce_interval: Its interval.
         entropy_gap: The mean gap itself: below 0 the model is surer than people are.
-        entropy_gap_interval: Its bootstrap interval.
+        entropy_gap_interval: Its interval.
         rank_cs: Human ranking calibration score, in [0, 1]; higher is better.
         rank_cs_interval: Its Wilson interval.
         n_items: Number of items.
@@ -168,16 +170,19 @@ def human_gaps(
         same_ranking=_same_ranking(table, given, ties),
         expected_distance=_expected_distance(table, totals) if votes == "counts" else None,
         n_votes=totals if votes == "counts" else None,
+        n_classes=table.shape[1],
     )
 
 
 def human_of(gaps: HumanGaps, resampling: Resampling) -> HumanCalibration:
     """Summarize what `human_gaps` gives."""
 
-    def mean(values: Floats) -> tuple[float, Interval]:
-        return float(values.mean()), bootstrap_mean(values, resampling=resampling)
+    def mean(values: Floats, low: float, high: float) -> tuple[float, Interval]:
+        return float(values.mean()), bootstrap_mean(values, bounds=(low, high), resampling=resampling)
 
-    distance, entropy, gap = mean(gaps.distance), mean(np.abs(gaps.entropy_gap)), mean(gaps.entropy_gap)
+    most = float(np.log(gaps.n_classes))
+    distance, gap = mean(gaps.distance, 0.0, 1.0), mean(gaps.entropy_gap, -most, most)
+    entropy = mean(np.abs(gaps.entropy_gap), 0.0, most)
     return HumanCalibration(
         dist_ce=distance[0],
         interval=distance[1],

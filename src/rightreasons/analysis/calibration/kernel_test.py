@@ -30,7 +30,7 @@ class KernelCalibration(Result):
         skce: Unbiased estimate of the squared error. Its mean is 0 for a calibrated model, so it may be negative.
         upper: What the estimate of a calibrated model stays below with the chance of the resampling's level.
         p_value: How often the estimate of a calibrated model is at least the observed one.
-        bandwidth: Bandwidth of the kernel, the median total variation distance of two predictions.
+        bandwidth: Bandwidth of the kernel, the median total variation distance of two predictions, or its mean, or 1.
         n_items: Number of items used.
         n_resamples: Number of draws of labels.
     """
@@ -57,10 +57,10 @@ def kernel_calibration(
 
     \[ \widehat{SKCE} = \binom{n}{2}^{-1} \sum_{i < j} e^{-d(p_i, p_j) / \nu} \, (y_i - p_i)^\top (y_j - p_j) \]
 
-    with labels y as unit vectors, the total variation distance d and its median ν over pairs (1 where all predictions
-    are the same): the unbiased quadratic estimator. Under its null, labels are drawn from the predictions
-    themselves, which, given the predictions, is exactly the null: the p-value is valid for any number of items and
-    any kernel, where those of the paper are asymptotic.
+    with labels y as unit vectors, the total variation distance d and its median ν over pairs (its mean where the median
+    is 0, and 1 where all predictions are the same): the unbiased quadratic estimator. Under its null, labels are drawn
+    from the predictions themselves, which, given the predictions, is exactly the null: the p-value is valid for any
+    number of items and any kernel, where those of the paper are asymptotic.
 
     Args:
         predictions: (N, K) class scores or (N,) P(class 1); for kind="confidence", (N,) confidences in given answers.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.analysis.binning import BinSums, binned_error, uniform_edges
+from rightreasons.analysis.binning import BinSums, binned_error
 from rightreasons.analysis.calibration.top_label import TopLabel, is_vector, top_label
 from rightreasons.foundations.ragged import Ragged
 
@@ -113,9 +113,7 @@ def positive_sums(top: TopLabel) -> BinSums | None:
     table = top.probabilities
     if isinstance(table, Ragged) or table.shape[1] != 2:
         return None
-    sums = BinSums.empty(uniform_edges(LINT_BINS)[None])
-    sums.add(0, table[:, 1], top.labels == 1, uniform=True)
-    return sums
+    return BinSums.of([(table[:, 1], top.labels == 1)], LINT_BINS)
 
 
 def is_suspect(positive: BinSums) -> bool:

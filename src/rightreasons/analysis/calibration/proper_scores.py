@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.binning import BinSums, quantile_edges, uniform_edges
+from rightreasons.analysis.binning import BinSums
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
@@ -123,12 +123,7 @@ def brier_score(
 
 def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
     """Compute `brier_score` from precomputed top labels."""
-    pairs = top.pairs("classwise" if kind == "multiclass" else kind)
-    uniform = strategy == "uniform"
-    edges = np.stack([uniform_edges(n_bins) if uniform else quantile_edges(p, n_bins) for p, _ in pairs])
-    sums = BinSums.empty(edges)
-    for row, (probability, is_label) in enumerate(pairs):
-        sums.add(row, probability, is_label, uniform=uniform)
+    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins, strategy)
     n, count, sizes = len(top), sums.counts, np.maximum(sums.counts, 1.0)
     probability, frequency = sums.score_sums / sizes, sums.event_counts / sizes
     base_rate = sums.event_counts.sum(axis=1, keepdims=True) / n

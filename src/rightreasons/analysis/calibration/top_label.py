@@ -164,7 +164,6 @@ def is_vector(predictions: Any) -> bool:
 
 def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
     """Read the confidence in given answers and whether they were right."""
-    check_one_of(scores, SCORE_KINDS, "scores")
     if scores == "logits":
         raise ValueError(
             "Expected scores='probabilities' or scores='log_probabilities' for kind='confidence', but got "

@@ -108,7 +108,7 @@ def cue_classifier(
     table = extract_cues(data, prompts=prompts, features=features, tokenizer=tokenizer)
     right = check_answers(labels, table.n_choices)
     n_items = len(table.n_choices)
-    group = _group_index(groups, n_items)
+    group = group_index(groups, n_items)
     n_groups = int(group.max()) + 1
     folds = validation.check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
@@ -191,15 +191,16 @@ def cue_transfer(
     return credit[len(train) :]
 
 
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:
+def group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:
+    """Number the groups of N items in the order in which they come, (N,); without groups each item is one."""
     if groups is None:
         return np.arange(n_items, dtype=np.int64)
     validation.check_same_length(data=range(n_items), groups=groups)
     ids: dict[Hashable, int] = {}
     return np.array([ids.setdefault(key, len(ids)) for key in groups], dtype=np.int64)
+
+
+# ------------------------------------------------------------------------------------------------------------- private
 
 
 def _cross_validate(

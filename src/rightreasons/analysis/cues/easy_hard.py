@@ -140,8 +140,9 @@ def easy_hard_gap(
     pooled = _figures(hits, n_runs, flags, p_value)
     draws = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
 
-    def interval(values: NDArray[np.float64]) -> Interval:
-        return quantile_interval(values, resampling.level, method=METHOD)
+    def interval(figure: float, values: NDArray[np.float64]) -> Interval:
+        ends = quantile_interval(values, resampling.level, method=METHOD)
+        return dataclasses.replace(ends, low=min(ends.low, figure), high=max(ends.high, figure))
 
     def std(name: str) -> float | None:
         return float(np.std([getattr(run, name) for run in runs])) if n_runs > 1 else None
@@ -153,10 +154,10 @@ def easy_hard_gap(
         easy_accuracy=pooled.easy_accuracy,
         hard_accuracy=pooled.hard_accuracy,
         p_value=pooled.p_value,
-        interval=interval(draws[0] - draws[1]),
-        accuracy_interval=interval(easy_share * draws[0] + (1 - easy_share) * draws[1]),
-        easy_accuracy_interval=interval(draws[0]),
-        hard_accuracy_interval=interval(draws[1]),
+        interval=interval(pooled.easy_hard_gap, draws[0] - draws[1]),
+        accuracy_interval=interval(pooled.accuracy, easy_share * draws[0] + (1 - easy_share) * draws[1]),
+        easy_accuracy_interval=interval(pooled.easy_accuracy, draws[0]),
+        hard_accuracy_interval=interval(pooled.hard_accuracy, draws[1]),
         easy_hard_gap_std=std("easy_hard_gap"),
         accuracy_std=std("accuracy"),
         easy_accuracy_std=std("easy_accuracy"),
@@ -256,9 +257,18 @@ def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_va
 def _bootstrap(
     hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], n_resamples: int, rng: np.random.Generator
 ) -> list[NDArray[np.float64]]:
-    """Return resampled mean accuracies of Easy and of Hard; resampling items is multinomial in their counts."""
+    """Return resampled mean accuracies of Easy and of Hard; resampling items is multinomial in their counts.
+
+    Items that all agree have no other resample. Then a share of items that so many may well show none of, drawn from
+    its distribution Beta(1, n), does otherwise: all wrong in place of right, or either where the runs differ.
+    """
     means = []
     for part in (hits[easy], hits[~easy]):
+        if np.ptp(part) == 0:
+            share, unseen = part[0] / n_runs, rng.beta(1, len(part), size=n_resamples)
+            otherwise = rng.integers(2, size=n_resamples) if 0 < share < 1 else 1 - share
+            means.append((1 - unseen) * share + unseen * otherwise)
+            continue
         counts = np.bincount(part, minlength=n_runs + 1)
         in_easy = rng.multinomial(len(part), counts / len(part), size=n_resamples)
         means.append(in_easy @ np.arange(n_runs + 1) / (len(part) * n_runs))

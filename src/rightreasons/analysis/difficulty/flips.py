@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.analysis.difficulty.ranking import RankCorrelation, rank_correlation
-from rightreasons.analysis.intervals import Interval, bootstrap_sums
+from rightreasons.analysis.intervals import Interval, cluster_wilson
 from rightreasons.foundations.arrays import to_numpy
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -24,7 +24,7 @@ class FlipRates(Result):
 
     Attributes:
         rate: Share of all attempts that flip the prediction, in [0, 1].
-        interval: Bootstrap interval of `rate` over items: the attempts of one item are one cluster.
+        interval: Interval of `rate` over items: the attempts of one item are one cluster (`cluster_wilson`).
         items_flipped: Share of items that at least one attempt flips.
         n_attempts: How many attempts.
         n_items: How many items.
@@ -60,7 +60,7 @@ def flip_rates(
         items: (A,) row in `difficulty` of the item of each attempt. Items without an attempt are left out.
         difficulty: (N,) difficulties.
         n_groups: Groups of equal size by difficulty; default 4.
-        resampling: How the intervals are resampled.
+        resampling: Its level is that of the intervals.
 
     Returns:
         A `FlipRates`.
@@ -87,9 +87,13 @@ def flip_rates(
     flips: Floats = np.bincount(rows, weights=changed.astype(np.float64), minlength=len(values)).astype(np.float64)
     tried = np.flatnonzero(attempts)
     order = tried[np.argsort(values[tried], kind="stable")]
+
+    def interval(group: NDArray[np.intp]) -> Interval:
+        return cluster_wilson(flips[group], attempts[group], confidence_level=resampling.level)
+
     groups: list[dict[str, float | int]] = []
     for group in np.array_split(order, min(n_groups, len(order))):
-        ends = _ratio(flips[group], attempts[group], resampling)
+        ends = interval(group)
         groups.append(
             {
                 "rate": float(flips[group].sum() / attempts[group].sum()),
@@ -104,15 +108,10 @@ def flip_rates(
         )
     return FlipRates(
         rate=float(flips.sum() / attempts.sum()),
-        interval=_ratio(flips[tried], attempts[tried], resampling),
+        interval=interval(tried),
         items_flipped=float((flips[tried] > 0).mean()),
         n_attempts=len(changed),
         n_items=len(tried),
         groups=groups,
         correlation=rank_correlation(values[tried], flips[tried] / attempts[tried]),
     )
-
-
-def _ratio(flips: Floats, attempts: Floats, resampling: Resampling) -> Interval:
-    sums = np.column_stack((flips, attempts))
-    return bootstrap_sums(lambda total: total[..., 0] / total[..., 1], sums, resampling=resampling)

@@ -24,7 +24,7 @@ class VInformation(Result):
     Attributes:
         pointwise: (N,) pointwise V-information; below 0 where the input misleads the model. Lower is harder.
         information: Their mean, the V-information of the inputs about the labels.
-        interval: Its bootstrap interval.
+        interval: Its bootstrap interval; None where all inputs have the same information, as one alone has.
         entropy: Mean of -log2 of the probability of the label without the input, the V-entropy of the labels.
         conditional_entropy: The same with the input; information = entropy - conditional_entropy.
         n_items: N.
@@ -33,7 +33,7 @@ class VInformation(Result):
 
     pointwise: NDArray[np.float64]
     information: float
-    interval: Interval
+    interval: Interval | None
     entropy: float
     conditional_entropy: float
     n_items: int
@@ -108,7 +108,7 @@ def v_information(
     return VInformation(
         pointwise=pointwise,
         information=float(pointwise.mean()),
-        interval=bootstrap_mean(pointwise, resampling=resampling),
+        interval=bootstrap_mean(pointwise, resampling=resampling) if np.ptp(pointwise) > 0 else None,
         entropy=float(abs(-without.mean())),
         conditional_entropy=float(abs(-with_x.mean())),
         n_items=len(labels),

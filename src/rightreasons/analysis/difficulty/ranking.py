@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean
 from rightreasons.foundations.resampling import Resampling
@@ -21,6 +22,9 @@ from rightreasons.foundations.validation import (
     check_vector,
 )
 
+FEW = 8
+"""Of so many items at most, the p-value of a rank correlation is that of all orders."""
+
 
 @dataclasses.dataclass(frozen=True)
 class PairedDifficulty(Result):
@@ -34,7 +38,7 @@ class PairedDifficulty(Result):
         threshold: How much harder a perturbation has to make an example to count.
         p_value: Two-sided Wilcoxon signed-rank test of the differences; None where all are 0.
         n_pairs: How many pairs.
-        interval: Bootstrap interval of `mean` over pairs; None unless requested.
+        interval: Bootstrap interval of `mean` over pairs; None unless requested, or where all differences are equal.
         differences: The differences themselves.
     """
 
@@ -96,7 +100,7 @@ def paired_difficulty(
         threshold=least,
         p_value=float(stats.wilcoxon(delta).pvalue) if delta.any() else None,
         n_pairs=n_pairs,
-        interval=None if resampling is None else bootstrap_mean(delta, resampling=resampling),
+        interval=None if resampling is None or np.ptp(delta) == 0 else bootstrap_mean(delta, resampling=resampling),
         differences=delta.tolist(),
     )
 
@@ -106,8 +110,8 @@ class RankCorrelation(Result):
     """Spearman's rank correlation.
 
     Attributes:
-        rho: In [-1, 1]; None where one side is constant.
-        p_value: Two-sided; None likewise.
+        rho: In [-1, 1]; None where one side is constant, or with fewer than three items.
+        p_value: Two-sided p-value of "no relation"; None likewise.
         n_items: How many items.
     """
 
@@ -120,6 +124,9 @@ class RankCorrelation(Result):
 def rank_correlation(first: object, second: object) -> RankCorrelation:
     """Measure how far two measures rank items alike (Spearman).
 
+    The p-value is exact with up to eight items: the share of the orders of one side whose |rho| is at least as large.
+    With more it is that of Student's t, which would call three items in one order certain.
+
     Args:
         first: (N,) values of the one measure.
         second: (N,) values of the other.
@@ -127,16 +134,33 @@ def rank_correlation(first: object, second: object) -> RankCorrelation:
     Returns:
         A `RankCorrelation`.
 
+    References:
+        Spearman (1904), The Proof and Measurement of Association between Two Things.
+
     Example:
-        >>> rank_correlation([1, 2, 3], [10, 20, 15]).rho
-        0.5
+        Two of the six orders of three items have |rho| = 1.
+
+        >>> rank_correlation([1, 2, 3], [10, 20, 15]).rho, round(rank_correlation([1, 2, 3], [1, 2, 3]).p_value, 4)
+        (0.5, 0.3333)
     """
     a, b = check_vector(first, "first"), check_vector(second, "second")
     n_items = check_same_length(first=a, second=b)
-    if n_items < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+    rho = spearman(a, b)
+    if rho is None:
         return RankCorrelation(None, None, n_items)
-    test = stats.spearmanr(a, b)
-    return RankCorrelation(float(test.statistic), float(test.pvalue), n_items)
+    if n_items > FEW:
+        return RankCorrelation(rho, float(stats.spearmanr(a, b).pvalue), n_items)
+    one, two = (ranks - ranks.mean() for ranks in (stats.rankdata(a), stats.rankdata(b)))
+    products = np.array([*itertools.permutations(two)]) @ one
+    # The tolerance keeps equal correlations together despite rounding.
+    return RankCorrelation(rho, float(np.mean(np.abs(products) >= abs(one @ two) - 1e-9)), n_items)
+
+
+def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+    """Return the rank correlation of two columns (N,) alone; None where one is constant or N is below three."""
+    if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
 
 
 @checks_kinds
@@ -167,8 +191,7 @@ def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np
         >>> entropy([[0.5, 0.5]]).round(6).tolist()
         [0.693147]
     """
-    table = check_scores(predictions, scores=scores)
-    return np.asarray(-(table * np.log(np.where(table > 0, table, 1.0))).sum(axis=1), dtype=np.float64)
+    return np.asarray(special.entr(check_scores(predictions, scores=scores)).sum(axis=1), dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True)

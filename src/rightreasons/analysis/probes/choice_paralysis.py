@@ -38,7 +38,7 @@ class Drop(Result):
         mean: Mean drop over items, in [-1, 1].
         t_p_value: Two-sided paired t-test; None with fewer than two items or where all drops are equal.
         wilcoxon_p_value: Two-sided Wilcoxon signed-rank test; None where all drops are 0.
-        interval: Bootstrap interval of the mean over items; None unless requested.
+        interval: Interval of the mean over items (`bootstrap_mean` in [-1, 1]); None unless requested.
     """
 
     mean: float
@@ -224,7 +224,7 @@ def _own_choices(
 
 
 def _drop(values: NDArray[np.float64], resampling: Resampling | None) -> Drop:
-    interval = None if resampling is None else bootstrap_mean(values, resampling=resampling)
+    interval = None if resampling is None else bootstrap_mean(values, bounds=(-1.0, 1.0), resampling=resampling)
     changes = np.where(np.abs(values) < ROUNDING, 0.0, values)
     return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)
 

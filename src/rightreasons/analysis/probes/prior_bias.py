@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from rightreasons.analysis.intervals import Interval, bootstrap_mean, poisson_binomial_p_value
 from rightreasons.foundations.numeric import softmax
@@ -107,7 +107,8 @@ class PriorBias(Result):
         wilcoxon_p_value: One-sided Wilcoxon signed-rank test of the same; None where all variances are 0.
         pseudo_correct: Preference for the choice that used to be right; None without references.
         null: The permutation null; None where it cannot be made, for the reason in `no_null`.
-        interval: Bootstrap interval of `prior_bias` over items; None unless requested.
+        interval: Interval of `prior_bias` over items (`bootstrap_mean` within the bounds of the variances); None unless
+            requested.
         no_null: Why there is no permutation null; "" where there is one.
         definition: The measure in words.
     """
@@ -178,12 +179,13 @@ def prior_bias(
     seed = check_seed(seed)
     n = rows.lengths.astype(np.float64)
     variance = _variances(rows)
-    divergence = np.log(n) - _entropies(rows)
+    divergence = np.log(n) - Ragged(special.entr(rows.values), rows.offsets).reduce(np.add)
+    largest = (n - 1) / n**2
     picked = rows.argmax()
     null, no_null = _permutation_null(raw, float(variance.mean()), n_permutations, seed)
     return PriorBias(
         prior_bias=float(variance.mean()),
-        normalized_prior_bias=float((variance * n**2 / (n - 1)).mean()),
+        normalized_prior_bias=float((variance / largest).mean()),
         divergence_from_uniform=float(divergence.mean()),
         normalized_divergence=float((divergence / np.log(n)).mean()),
         mean_top_confidence=float(rows.reduce(np.maximum).mean()),
@@ -194,7 +196,9 @@ def prior_bias(
         pseudo_correct=None if references is None else _pseudo_correct(rows, picked, references),
         null=null,
         no_null=no_null,
-        interval=None if resampling is None else bootstrap_mean(variance, resampling=resampling),
+        interval=None
+        if resampling is None
+        else bootstrap_mean(variance, bounds=(0.0, float(largest.max())), resampling=resampling),
     )
 
 
@@ -215,11 +219,6 @@ def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "tw
 def _variances(rows: Ragged) -> NDArray[np.float64]:
     deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
     return Ragged(deviation**2, rows.offsets).reduce(np.add) / rows.lengths
-
-
-def _entropies(rows: Ragged) -> NDArray[np.float64]:
-    safe = np.where(rows.values > 0, rows.values, 1.0)  # 0 log 0 = 0
-    return Ragged(-rows.values * np.log(safe), rows.offsets).reduce(np.add)
 
 
 def _pseudo_correct(rows: Ragged, picked: NDArray[np.int64], references: object) -> PseudoCorrect | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.analysis.intervals import Interval, bootstrap_sums
+from rightreasons.analysis.intervals import Interval, cluster_wilson
 from rightreasons.foundations.arrays import ingest, to_numpy
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.resampling import Resampling
@@ -25,7 +25,7 @@ class DetectionQuality(Result):
         precision: Share of the found tokens that are planted; None where none is found.
         recall: Share of the planted tokens that are found; None where none is planted.
         f1: Their harmonic mean; None where one of them is None, 0 where both are 0.
-        precision_interval: Bootstrap interval over texts; None where precision is.
+        precision_interval: Its interval with texts as clusters (`cluster_wilson`); None where precision is.
         recall_interval: The same of recall.
         text_recall: Share of the texts with a planted token in which at least one is found; None where none has one.
         n_texts: Number of texts.
@@ -62,7 +62,7 @@ def detection_quality(
     Args:
         found: N lists of flags, one per token: whether the detector found it.
         planted: N lists of flags of the same lengths: whether it was planted.
-        resampling: How the intervals are resampled, over texts.
+        resampling: Its level is that of the intervals.
 
     Returns:
         `DetectionQuality`.
@@ -100,15 +100,16 @@ def detection_quality(
     recall = n_both / n_planted if n_planted else None
     with_planted = sums[:, 2] > 0
 
-    def interval(column: int) -> Interval:
-        return bootstrap_sums(lambda totals: totals[..., 0] / totals[..., column], sums, resampling=resampling)
+    def interval(column: int) -> Interval | None:
+        texts = sums[sums[:, column] > 0]
+        return cluster_wilson(texts[:, 0], texts[:, column], confidence_level=resampling.level) if len(texts) else None
 
     return DetectionQuality(
         precision=precision,
         recall=recall,
         f1=None if precision is None or recall is None else 2 * n_both / (n_found + n_planted),
-        precision_interval=None if precision is None else interval(1),
-        recall_interval=None if recall is None else interval(2),
+        precision_interval=interval(1),
+        recall_interval=interval(2),
         text_recall=float((sums[with_planted, 0] > 0).mean()) if with_planted.any() else None,
         n_texts=len(one),
         n_found=n_found,

@@ -94,41 +94,35 @@ class Shortcuts:
     @property
     def cued(self) -> NDArray[np.bool_]:
         """(N,) whether the prediction is shortcut-cued."""
-        return self._any(self.found)
+        return self.counts > 0
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """(N,) how many of the top N tokens are shortcuts."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return np.bincount(rows[self.found], minlength=len(self))
+        return self._count(self.found)
 
     @property
     def types(self) -> NDArray[np.int8]:
         """(N,) what cues the prediction, a position in `TYPES`."""
         grammar = [CATEGORIES.index(name) for name in GRAMMAR_CATEGORIES]
-        lexical = self._any(self.found & ~np.isin(self.category, grammar))
+        lexical = self._count(self.found & ~np.isin(self.category, grammar)) > 0
         return np.where(lexical, 2, np.where(self.cued, 1, 0)).astype(np.int8)
 
     def has(self, category: str) -> NDArray[np.bool_]:
         """(N,) whether one of the shortcuts of the prediction is of a category."""
-        return self._any(self.found & (self.category == CATEGORIES.index(category)))
+        return self._count(self.found & (self.category == CATEGORIES.index(category))) > 0
 
     def merge(self, other: Shortcuts) -> Shortcuts:
         """Return the predictions of both, one after another. The operation is associative."""
-        return Shortcuts(
-            np.concatenate((self.tokens, other.tokens), dtype=np.object_),
-            np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])),
-            np.concatenate((self.in_top, other.in_top)),
-            np.concatenate((self.in_head, other.in_head)),
-            np.concatenate((self.category, other.category)),
-            np.concatenate((self.predictions, other.predictions)),
-            np.concatenate((self.chance_random, other.chance_random)),
-            np.concatenate((self.chance_frequency, other.chance_frequency)),
-        )
+        columns = {
+            field.name: np.concatenate((getattr(self, field.name), getattr(other, field.name)))
+            for field in dataclasses.fields(self)
+        }
+        return Shortcuts(**{**columns, "offsets": np.append(self.offsets, other.offsets[1:] + self.offsets[-1])})
 
-    def _any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return np.bincount(rows[flags], minlength=len(self)) > 0
+        return np.bincount(rows[flags], minlength=len(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +151,7 @@ class NullModel(Result):
     Attributes:
         rate: The shortcut rate of blind picks, in [0, 1]: the mean chance over the predictions.
         excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
-        interval: Bootstrap interval of the excess over the predictions.
+        interval: Interval of the excess over the predictions (`bootstrap_mean` in [-1, 1]).
         p_value: One-sided permutation p-value of "the excess is 0".
         exchangeable: Share of the predictions whose outcome the shuffle can change, in [0, 1]; where it is low, as in
             short texts whose cue is alone in its frequency bin, the excess is near 0 whatever the model does.
@@ -489,7 +483,7 @@ def summarize(
         name: NullModel(
             rate=float(chance.mean()),
             excess=float(n_cued / n_items - chance.mean()),
-            interval=bootstrap_mean(cued - chance, resampling=resampling),
+            interval=bootstrap_mean(cued - chance, bounds=(-1.0, 1.0), resampling=resampling),
             p_value=permutation_p_value(n_cued, chance, n_permutations=resampling.resamples, seed=resampling.seed),
             exchangeable=_share((chance > 0) & (chance < 1)),
         )

@@ -108,9 +108,10 @@ class TradeoffCounts:
         value, rate = _parts(self.counts, score, average, present)
         ratio = _ratio(value, rate)
         # A bootstrap over items draws the counts of the cells from a multinomial law. Its shares are those observed,
-        # with half an item per class spread evenly over the predictions, so that a rare class without errors may err.
-        cued = np.array([1 - rate, rate])
-        smoothed = self.counts + 0.5 / present.sum() * cued * (present[:, None] & present[None, :])[..., None]
+        # with half an item per class spread evenly over the predictions, so that a rare class without errors may err;
+        # where one class alone is there, over all that there may be.
+        cued, likely = np.array([1 - rate, rate]), present if present.sum() > 1 else np.ones_like(present)
+        smoothed = self.counts + 0.5 / likely.sum() * cued * (likely[:, None] & likely[None, :])[..., None]
         rng, shares = np.random.default_rng(resampling.seed), smoothed.reshape(-1) / smoothed.sum()
         step = max(1, _CELLS_AT_ONCE // self.counts.size)
         sizes = [min(step, resampling.resamples - start) for start in range(0, resampling.resamples, step)]
