@@ -111,7 +111,7 @@ def read_columns(source: Any, headings: Sequence[str] = (), *, log_filter: str |
 
 def parse_columns(text: str) -> Columns:
     """Read the columns of a pasted text: JSON, one JSON object per line, or comma- or tab-separated values."""
-    text = text.strip()
+    text = text.strip().removeprefix("\ufeff").lstrip()
     if not text:
         raise ValueError("Expected a table of predictions, but the text is empty.")
     if text[0] in "[{":

@@ -26,6 +26,7 @@ from rightreasons.data.opening.predictions import (
     LABEL_COLUMNS,
     correctness,
     find_predictions,
+    number_in,
     source_name,
 )
 from rightreasons.data.opening.stored_columns import Column, Columns, read_columns
@@ -46,8 +47,6 @@ ITEM_COLUMNS = ("item", "items", *ID_COLUMNS)
 
 PREFIX = "confidence_"
 """What the columns of a wide table begin with; the rest names the source."""
-
-_NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -217,7 +216,7 @@ def _source_in(name: str) -> str:
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
-    values = [_number(value) for value in column]
+    values = [number_in(value) for value in column]
     odd = next((row for row, value in enumerate(values) if value is None or value < 0 or value > 1), None)
     if odd is not None:
         raise ValueError(
@@ -225,16 +224,6 @@ def _confidences(column: Column, name: str, where: str) -> list[float]:
             f"{odd} holds {str(column[odd])[:40]!r}."
         )
     return [value for value in values if value is not None]
-
-
-def _number(value: Any) -> float | None:
-    """Return a number, NaN for a cell without one, and None for anything else."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
-        return float("nan")
-    try:
-        return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], list[int], str]:

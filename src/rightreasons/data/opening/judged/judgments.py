@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.data.opening.options import JudgmentOptions
-from rightreasons.data.opening.predictions import ID_COLUMNS, source_name
+from rightreasons.data.opening.predictions import ID_COLUMNS, number_in, source_name
 from rightreasons.data.opening.stored_columns import Columns, read_columns
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import takes
@@ -131,7 +131,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
                 first=first,
                 second=second,
                 wins=_verdict((held["verdict"] or [])[row], first, second, place),
-                longer=_longer(held, row),
+                longer=_longer(held, row, place),
                 reference=_verdict(held["reference"][row], first, second, place) if held["reference"] else None,
             )
         )
@@ -220,12 +220,21 @@ def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     )
 
 
-def _longer(held: dict[str, list[Any] | None], row: int) -> float | None:
+def _longer(held: dict[str, list[Any] | None], row: int, place: str) -> float | None:
+    """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
     lengths = []
     for side in ("first", "second"):
         texts, numbers = held[f"{side}_text"], held[f"{side}_length"]
         if numbers is not None:
-            lengths.append(float(numbers[row]))
-        elif texts is not None:
+            length = number_in(numbers[row])
+            if length is None or length < 0:
+                raise ValueError(
+                    f"Expected a length, or nothing, for the {side} candidate, but {place} has "
+                    f"{str(numbers[row])[:40]!r}."
+                )
+            lengths.append(length)
+        elif texts is not None and texts[row] is not None:
             lengths.append(float(len(str(texts[row]))))
-    return None if len(lengths) < 2 else 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))
+    if len(lengths) < 2 or np.isnan(lengths).any():
+        return None
+    return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))
