@@ -30,6 +30,7 @@ from rightreasons.data.opening.stored_columns import (
     NamedLabels,
     check_columns,
     collection_paused,
+    column_called,
     parse_columns,
     read_columns,
 )
@@ -440,7 +441,7 @@ def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: 
 
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
-    name = next((name for known in ID_COLUMNS for name in columns if name.lower() == known), None)
+    name = column_called(columns, ID_COLUMNS)
     return None if name is None else tuple(str(value) for value in columns[name])
 
 

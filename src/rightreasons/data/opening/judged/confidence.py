@@ -29,7 +29,7 @@ from rightreasons.data.opening.predictions import (
     number_in,
     source_name,
 )
-from rightreasons.data.opening.stored_columns import Column, Columns, read_columns
+from rightreasons.data.opening.stored_columns import Column, Columns, column_called, read_columns
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import takes
@@ -158,9 +158,14 @@ class _Part:
     @classmethod
     def of(cls, source: Any, options: ConfidenceOptions) -> _Part:
         columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-        item = _column(columns, options.item_column, "item_column", ITEM_COLUMNS, where)
-        by = _column(columns, options.source_column, "source_column", SOURCE_COLUMNS, where)
-        group = _column(columns, options.group_column, "group_column", GROUP_COLUMNS, where)
+        item, by, group = (
+            column_called(columns, usual, named=getattr(options, option), option=option, where=where)
+            for option, usual in (
+                ("item_column", ITEM_COLUMNS),
+                ("source_column", SOURCE_COLUMNS),
+                ("group_column", GROUP_COLUMNS),
+            )
+        )
         names = listed_names(options.confidence_column) or [
             name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
         ]
@@ -201,14 +206,6 @@ class _Part:
             columns=read,
             used=used,
         )
-
-
-def _column(columns: Columns, named: str | None, option: str, usual: Sequence[str], where: str) -> str | None:
-    if named is None:
-        return next((name for known in usual for name in columns if name.lower() == known), None)
-    if named not in columns:
-        raise unknown_name(f"column of {where} in `{option}`", named, columns)
-    return named
 
 
 def _source_in(name: str) -> str:

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from rightreasons.data.opening.options import JudgmentOptions
 from rightreasons.data.opening.predictions import ID_COLUMNS, number_in, source_name
-from rightreasons.data.opening.stored_columns import Columns, read_columns
+from rightreasons.data.opening.stored_columns import column_called, read_columns
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import unknown_name
 
 USUAL = {
     "item": ("item", "question_id", *ID_COLUMNS),
@@ -109,7 +108,12 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         ((('x', 'y'),), [1.0], [0.5])
     """
     columns, where = read_columns(source), source_name(source)
-    names = {what: _column(columns, getattr(options, f"{what}_column"), what, where) for what in USUAL}
+    names = {
+        what: column_called(
+            columns, usual, named=getattr(options, f"{what}_column"), option=f"{what}_column", where=where
+        )
+        for what, usual in USUAL.items()
+    }
     for what in ("first", "second", "verdict"):
         if names[what] is None:
             raise ValueError(
@@ -190,14 +194,6 @@ def _pairs_of(judge: str, rows: Sequence[_Row]) -> JudgedPairs:
         table.append(list(means.values()))
     values = np.array(table).reshape(-1, 4)
     return JudgedPairs(judge, tuple(key[0] for key in order), tuple(order.values()), *values.T)
-
-
-def _column(columns: Columns, named: str | None, what: str, where: str) -> str | None:
-    if named is None:
-        return next((name for known in USUAL[what] for name in columns if name.lower() == known), None)
-    if named not in columns:
-        raise unknown_name(f"column of {where} in `{what}_column`", named, columns)
-    return named
 
 
 def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
