@@ -134,3 +134,12 @@ def test_a_network_over_word_vectors(tmp_path):
         model.model.get_input_embeddings().weight[row].detach().numpy(), vectors[1][vectors[0].index("splendid")]
     )
     assert model.tokenizer.tokenize("zzyzxq") == ["[UNK]"]
+
+
+def test_vectors_of_special_words_are_left_out(tmp_path):
+    vectors = ["[UNK]", "good", "[SEP]", "film"], np.diag([1.0, 2.0, 3.0, 4.0])
+    folder = build_cnn(["good film"], tmp_path, vectors=vectors)
+    classifier = load_classifier(folder)
+    table = classifier.model.get_input_embeddings().weight.detach().numpy()
+    rows = classifier.tokenizer("good film", add_special_tokens=False)["input_ids"]
+    assert table[rows].tolist() == [[0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 4.0]]

@@ -269,3 +269,14 @@ def test_weights_without_values_are_refused(classifier_folder):
     classifier.model.classifier.to("meta")
     with pytest.raises(ValueError, match=r"in memory, but classifier\.weight is on the meta device"):
         as_classifier(classifier.model, classifier.tokenizer)
+
+
+def test_a_configuration_by_hand_is_refused_in_a_sentence(tmp_path):
+    folder = save_tiny_classifier(tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "id2label": {"1": "no", "2": "yes"}}))
+    with pytest.raises(ValueError, match="to name the classes 0 to 1, but 0 is not among 1, 2"):
+        load_classifier(folder)
+    (folder / "config.json").write_text("[]")
+    with pytest.raises(ValueError, match="but it cannot be opened as one"):
+        load_classifier(folder)

@@ -252,7 +252,8 @@ def build_cnn(
     size = 50
     if vectors is not None:
         place = {word: row for row, word in enumerate(vectors[0])}
-        words = [word for word in dict.fromkeys((*vectors[0][:n_frequent], *words)) if word in place]
+        known = dict.fromkeys((*vectors[0][:n_frequent], *words))
+        words = [word for word in known if word in place and word not in special]
         rows = np.asarray(vectors[1][[place[word] for word in words]], dtype=np.float32)
         size = rows.shape[1]
     names = dict(enumerate(label_names))

@@ -127,8 +127,7 @@ def as_classifier(
         _check_classes(config, called)
         check_in_memory(model, called)
         check_vocabulary(model, tokenizer, called)
-        names = tuple(str(config.id2label[k]) for k in range(config.num_labels))
-        classifier = Classifier(model, tokenizer, names, called)
+        classifier = Classifier(model, tokenizer, class_names(config, called), called)
         _try(classifier)
         return classifier
     if tokenizer is not None:
@@ -242,10 +241,12 @@ def check_weights(name: str, revision: str | None = None) -> None:
     """
     try:
         with quiet():
-            settings, _ = transformers.PretrainedConfig.get_config_dict(name, revision=revision)
+            quantized = transformers.PretrainedConfig.get_config_dict(name, revision=revision)[0].get(
+                "quantization_config"
+            )
     except Exception:  # opening the model says what is wrong with it
         return
-    if quantized := settings.get("quantization_config"):
+    if quantized:
         way = quantized.get("quant_method") if isinstance(quantized, dict) else None
         raise ValueError(
             f"Expected weights in float32, float16 or bfloat16, but those of {name} are quantized"
@@ -320,7 +321,7 @@ def _load(
             )
         except Exception as error:
             raise _explain(error, kind, name) from error
-    saved = [_head(architecture) for architecture in model.config.architectures or []]
+    saved = [_head(str(architecture)) for architecture in model.config.architectures or []]
     if any(saved) and _head(type(model).__name__) not in saved:
         raise ValueError(
             f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
@@ -341,7 +342,7 @@ def _load(
     names = None
     if auto_class is transformers.AutoModelForSequenceClassification:
         _check_classes(model.config, name)
-        names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
+        names = class_names(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
     if not allow_untrained:  # what is trained first is tried where it is used
         _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
@@ -369,6 +370,21 @@ def _head(architecture: str) -> str:
     """Return the part of the name of an architecture that tells its task; "" where none does."""
     match = re.search("(For[A-Z]|LMHead).*", architecture)
     return match[0] if match else ""
+
+
+def class_names(config: Any, name: str) -> tuple[str, ...]:
+    """Return the names of a model's classes in the order of its logits.
+
+    Raises:
+        ValueError: If `id2label` does not name each of them.
+    """
+    names, last = config.id2label, config.num_labels - 1
+    if absent := [number for number in range(last + 1) if number not in names]:
+        raise ValueError(
+            f"Expected `id2label` of {name} to name the classes 0 to {last}, but {absent[0]} is not among "
+            f"{', '.join(map(str, names))}."
+        )
+    return tuple(str(names[number]) for number in range(last + 1))
 
 
 def _check_classes(config: Any, name: str) -> None:

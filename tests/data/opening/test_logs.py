@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rightreasons.data import read_answers, read_predictions
+from rightreasons.data.opening.logs.lm_eval import lm_eval_columns
 from rightreasons.data.opening.options import PredictionOptions
 from rightreasons.data.opening.stored_columns import read_columns
 
@@ -304,3 +305,12 @@ def test_the_collector_of_garbage_goes_on_after_reading(tmp_path):
     with pytest.raises(ValueError, match="Expected JSON"):
         read_predictions(tmp_path / "broken.jsonl")
     assert gc.isenabled()
+
+
+def test_half_a_character_in_a_choice_has_its_bytes():
+    pairs = {f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {word}"} for n, word in enumerate(("blue", "\ud800"))}
+    answers = [["-1.5", "False"], ["-3.0", "False"]]
+    row = {"doc": {}, "target": "0", "arguments": pairs, "resps": answers, "filtered_resps": answers}
+    other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
+    columns = lm_eval_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
+    assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]

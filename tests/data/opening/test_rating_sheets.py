@@ -129,3 +129,13 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
         read_rating_sheets(data, files[:1])
     with pytest.raises(ValueError, match="`choice1`"):
         write_rating_sheets(data.remove_columns("choice1"), tmp_path)
+
+
+def test_an_item_without_a_label_is_told(tmp_path):
+    rows = {"id": ["a"], "prompt": ["Why?"], "choices": [["So.", "No."]], "label": [None]}
+    data = datasets.Dataset.from_dict(rows)
+    files = write_rating_sheets(data, tmp_path, n_raters=2)
+    for file in files:
+        file.write_text(file.read_text("utf-8-sig").rstrip() + "1", "utf-8")
+    with pytest.raises(ValueError, match="the label of item 'a' to be one of its choices, but it is None"):
+        read_rating_sheets(data, files)

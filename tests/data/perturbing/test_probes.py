@@ -1,5 +1,6 @@
 """The confusion probes: what must hold for every item, in any order, subset and number of workers."""
 
+import re
 import warnings
 
 import datasets
@@ -237,3 +238,20 @@ def test_official_forms_of_anli_and_hellaswag(tmp_path):
     anli.joinpath("dev-labels.lst").write_text("2\n1\n")
     with pytest.raises(ValueError, match="one label for each of the 1 items of 'anli', but the file holds 2"):
         list(load_dataset("anli", split="validation", data_dir=tmp_path, streaming=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": None}, "Expected the label of item 'a' to be a choice (0 to 1), but it is None."),
+        ({"prompt": None}, "Expected a prompt in item 'a', but it is empty."),
+        ({"choices": ["So.", None]}, "Expected texts as the choices of item 'a', but one is missing."),
+        ({"choices": None}, "Expected texts as the choices of item 'a', but one is missing."),
+    ],
+)
+def test_what_an_item_lacks_is_told(change, message):
+    row = {"id": "a", "prompt": "Why?", "choices": ["So.", "No."], "label": 0, **change}
+    text, number = datasets.Value("string"), datasets.Value("int64")
+    features = datasets.Features({"id": text, "prompt": text, "choices": datasets.List(text), "label": number})
+    with pytest.raises(ValueError, match=re.escape(message)):
+        perturb(datasets.Dataset.from_list([row], features=features), "none_added")

@@ -1,5 +1,7 @@
 """Data beyond memory gives the figures of the whole, whatever the files, the batches and the engine."""
 
+import json
+
 import datasets
 import numpy as np
 import pyarrow as pa
@@ -78,6 +80,28 @@ def test_csv_and_json_lines_and_streams(tmp_path):
     whole = counted(TEXTS, [2, 2, 0, 2, 0, 1])
     for source in (tmp_path / "rows.csv", tmp_path / "rows.jsonl", rows.to_iterable_dataset()):
         assert count_words(source, batch_size=4, progress=False).tokens == whole.tokens
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names", "values"),
+    [
+        ([0, 1], [1.0, -1.0], ("0", "1"), [0, 1, 1, -1]),
+        ([None, None], ["pos", "neg"], ("neg", "pos"), [-1, -1, 1, 0]),
+        ([0, 1], ["pos", "neg"], "int64 and string", None),
+        ([0, 1], [True, False], "int64 and bool", None),
+    ],
+)
+def test_labels_of_several_types(tmp_path, first, second, names, values):
+    for number, labels in enumerate((first, second)):
+        lines = [json.dumps({"text": "Fine.", "label": label}) for label in labels]
+        (tmp_path / f"{number}.jsonl").write_text("\n".join(lines))
+    if values is None:
+        with pytest.raises(ValueError, match=f"labels of one type in the column 'label' .* but they are {names}"):
+            open_stream(tmp_path)
+        return
+    stream = open_stream(tmp_path)
+    assert stream.label_names == names
+    assert [row for batch in stream for row in batch["label"][:]] == values
 
 
 def test_cues_counted_by_file(tmp_path):

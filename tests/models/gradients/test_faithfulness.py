@@ -11,6 +11,7 @@ from rightreasons.foundations.ragged import Ragged
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.faithfulness import faithfulness
 from rightreasons.models.loading import Classifier
+from tiny_causal import tiny_causal_tokenizer
 from tiny_encoders import TEXTS, tiny_encoder
 from tiny_models import NEGATIVE, POSITIVE, WORDS, tiny_config, tiny_tokenizer
 
@@ -133,3 +134,30 @@ def test_each_mistake_has_its_sentence(bert, change, message):
     arguments = {"attributions": _ones(TEXTS), "explained": np.zeros(6, dtype=np.int64), **change}
     with pytest.raises(ValueError, match=re.escape(message)):
         faithfulness(bert, TEXTS, **arguments, progress=False)
+
+
+def test_a_text_that_is_deleted_as_a_whole_is_told(tmp_path):
+    # A decoder's tokenizer puts nothing around a text: without its only word nothing is left to read.
+    tokenizer = tiny_causal_tokenizer()
+    config = tf.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2, n_positions=32, bos_token_id=1, eos_token_id=1
+    )
+    model = tf.GPT2ForSequenceClassification(config).eval()
+    decoder = Classifier(model, tokenizer, ("no", "yes"), "a decoder")
+    texts = ["the film was good", "good"]
+    with pytest.raises(ValueError, match=r"something to be left of each text, but item '1' is deleted as a whole"):
+        faithfulness(decoder, texts, _ones_of(decoder, texts), np.zeros(2, dtype=np.int64), progress=False)
+    whole = faithfulness(
+        decoder, texts[:1], _ones_of(decoder, texts[:1]), np.zeros(1, dtype=np.int64), fractions=(0.5,), progress=False
+    )
+    # Of equal attributions the first two of four pieces are named: f(x) - f("was good").
+    logits = [
+        model(torch.tensor([tokenizer(text)["input_ids"]])).logits[0] for text in ("the film was good", "was good")
+    ]
+    drop = [float(each.softmax(0)[0]) for each in logits]
+    assert whole.comprehensiveness == pytest.approx(drop[0] - drop[1], abs=1e-5)
+
+
+def _ones_of(classifier, texts):
+    lengths = [len(classifier.tokenizer(text)["input_ids"]) for text in texts]
+    return Ragged.of(np.ones(sum(lengths)), lengths)

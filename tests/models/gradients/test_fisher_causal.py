@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from rightreasons.models import LocalEngine, Prompt, Prompted
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.scoring.causal import choose_causal, load_causal
 from tiny_causal import save_tiny_causal
@@ -101,3 +102,24 @@ def test_what_a_causal_model_cannot_read_is_said(scorer):
         fisher_information(scorer, PROMPTS, progress=False)
     with pytest.raises(ValueError, match="but got `text_pairs`"):
         fisher_information(scorer, PROMPTS, choices=CHOICES, text_pairs=PROMPTS, progress=False)
+
+
+@pytest.mark.parametrize("prompted", [False, True])
+@pytest.mark.parametrize("method", ["mean", "unconditional"])
+def test_choices_that_cannot_be_read_are_named_and_the_others_stay(scorer, method, prompted):
+    model = dataclasses.replace(scorer, method=method)
+    if prompted:
+        model = Prompted(Prompt(scoring=method), LocalEngine(scorer))
+    choices = [CHOICES[0], ["", "fell"], ["film " * 300, "plot"], *CHOICES[3:]]
+    found = fisher_information(model, PROMPTS, choices=choices, progress=False)
+    assert [name for name, _ in found.failures] == ["1", "2"]
+    assert "but choice 0 of item '1'" in found.failures[0][1]
+    assert found.failures[1][1].startswith("Expected choices that ")
+    assert np.isnan(found.eigenvalues[1:3]).all()
+    able = [0, 3, 4]
+    rest = fisher_information(model, [PROMPTS[n] for n in able], choices=[choices[n] for n in able], progress=False)
+    np.testing.assert_allclose(found.eigenvalues[able], rest.eigenvalues, rtol=1e-6)
+    with pytest.raises(ValueError, match="item '1'|item '2'"):
+        fisher_information(model, PROMPTS, choices=choices, progress=False, fail_fast=True)
+    with pytest.raises(ValueError, match="choice 0 of item '0'"):
+        fisher_information(model, ["what"], choices=[["", "fell"]], progress=False)

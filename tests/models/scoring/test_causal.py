@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.storing.notices import SetAsideWarning
 from rightreasons.models.scoring.causal import CausalLM, choose_causal
+from rightreasons.models.scoring.choices import choose
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
 PROMPTS = ["the cat sat on the mat because", "the dog ran", "", "it was tired and the dog sat on a hill because it"]
@@ -150,3 +151,19 @@ def test_bad_input(scorer):
         choose_causal(scorer, ["a"], [["x", "y"]], method="means")
     with pytest.raises(ValueError, match="at most 26 choices"):
         choose_causal(scorer, ["a"], [["x"] * 27], method="letters")
+
+
+@pytest.mark.parametrize("method", ["mean", "unconditional", "letters"])
+def test_an_item_with_a_choice_without_words_is_left_out(scorer, method):
+    prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["", "so"], ["fell", "broke"]]
+    scores = choose_causal(scorer, prompts, choices, method=method, labels=[0, 1, 1], fail_fast=False, progress=False)
+    whole = choose_causal(scorer, prompts[::2], choices[::2], method=method, progress=False)
+    assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
+    np.testing.assert_allclose(scores.logits, whole.logits, atol=1e-5)
+    assert scores.failures == {"1": "Expected choices with words, but choice 0 of item '1' is ''."}
+
+
+def test_an_error_names_the_item_of_the_user(scorer):
+    # Two items have one prompt and its choices, which are scored once.
+    with pytest.raises(ValueError, match=r"each text of `choices\[2\]` to have words, but item 1 is empty"):
+        choose(scorer, ["what", "what", "the"], [["good", "bad"], ["good", "bad"], ["man", " "]], progress=False)

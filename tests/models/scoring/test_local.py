@@ -1,5 +1,8 @@
 """A causal language model in this process as an engine."""
 
+import copy
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -161,3 +164,28 @@ def test_bad_numbers(engine):
 def test_the_fingerprint_holds_the_template(engine, chatting):
     assert engine.fingerprint != chatting.fingerprint
     assert isinstance(engine.scorer, CausalLM)
+
+
+@pytest.mark.parametrize("scoring", ["mean", "sum", "unconditional", "calibrated"])
+def test_an_item_that_cannot_be_read_does_not_end_the_others(engine, scoring):
+    prompted = Prompted(Prompt(scoring=scoring), engine)
+    prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["good " * 300, "so"], ["wet", "dry"]]
+    scores = prompted.choose(prompts, choices, labels=[0, 1, 1], progress=False)
+    alone = prompted.choose([prompts[0], prompts[2]], [choices[0], choices[2]], progress=False)
+    assert scores.ids == ("0", "2")
+    assert scores.labels.tolist() == [0, 1]
+    np.testing.assert_allclose(scores.logits, alone.logits, atol=1e-5)
+    assert list(scores.failures) == ["1"]
+    assert scores.failures["1"].startswith("Expected choices that ")
+
+
+def test_a_prompt_that_needs_a_start_token_fails_alone(model):
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.bos_token = None
+    told = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer)).likelihoods(
+        [Request("a", "", (" good", " bad")), Request("b", "the film was", (" good",))], progress=False
+    )
+    assert list(told.failures) == ["a"]
+    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    assert np.isnan(told.values[0]).all()
+    assert np.isfinite(told.values[1]).all()

@@ -57,7 +57,7 @@ def test_an_empty_prompt_is_the_start_token():
     assert cut(letters(), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
     assert cut(letters(special="<s> $A"), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
     assert cut(letters(), "  ", ["c", "d"]) == [("<s>", "▁▁▁c"), ("<s>", "▁▁▁d")]
-    with pytest.raises(ValueError, match="tokenizer of m to have a begin- or end-of-sequence token, but"):
+    with pytest.raises(ValueError, match="tokenizer of m to have a begin- or end-of-sequence token, which the empty"):
         cut(letters(), "", ["c", "d"], start_token=None)
 
 

@@ -141,3 +141,12 @@ def test_bad_input_is_told(reader, tmp_path):
             predict_answers(reader, ["what"], ["the film"], progress=False)
         with torch.no_grad():
             broken.copy_(before)
+
+
+def test_a_context_without_tokens_is_told_or_left_out(reader):
+    questions, contexts = ["what was good", "what", "what was dull"], ["the film was good", "\x00\x01", "the plot"]
+    with pytest.raises(ValueError, match="Expected a context with tokens, but that of question 1 has none"):
+        predict_answers(reader, questions, contexts, progress=False)
+    answers = predict_answers(reader, questions, contexts, fail_fast=False, progress=False)
+    assert (answers.ids, list(answers.failures)) == (("0", "2"), ["1"])
+    assert np.isfinite(answers.confidence).all()

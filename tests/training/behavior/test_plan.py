@@ -6,6 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from killing import killed_at
 from rightreasons.foundations.code_version import reached_definitions
@@ -17,6 +19,7 @@ from rightreasons.training.behavior.kinds import KINDS
 from rightreasons.training.behavior.options import LABELS
 from rightreasons.training.behavior.plan import Plan, partition, plan_runs, shard_of, work_units
 from rightreasons.training.behavior.runner import run_plan
+from tiny_causal import tiny_causal_tokenizer
 from tiny_suites import behavior_suite
 
 
@@ -357,3 +360,33 @@ def test_a_damaged_plan_is_told_with_its_file(task, tmp_path):
             Plan.open(tmp_path)
     file.write_text("\n".join((header, first, second)))
     assert Plan.open(tmp_path).runs == runs
+
+
+def decoder_folder(folder, pad):
+    """A tiny GPT-2 without a head, whose tokenizer has no padding token."""
+    tokenizer = tiny_causal_tokenizer()
+    tokenizer.eos_token = "<s>"
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=1, n_head=2, n_positions=64, initializer_range=0.4,
+        bos_token_id=1, eos_token_id=1, pad_token_id=pad,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    transformers.GPT2Model(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.filterwarnings("ignore:.*has no padding token")
+def test_a_decoder_learns_whatever_its_padding_token(task, tmp_path):
+    # A decoder's head reads the last token that is not padding: batches are padded by the token that it takes for it.
+    suite = few_cases((4, 4))
+    runs = plan_runs(suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
+    results = []
+    for pad in (None, 5):
+        own = dataclasses.replace(task, model=decoder_folder(tmp_path / f"model-{pad}", pad), suite=suite)
+        plan = Plan.create(tmp_path / f"plan-{pad}", runs, own.settings())
+        assert run_plan(plan, own, progress=False) == 2
+        results.append([(row["method"], row["passed"], row["iid_right"]) for row in plan.results()])
+        confidence = [row["mean_confidence"] for row in plan.results()]
+        results[-1].append([round(value, 4) for value in confidence])
+    assert results[0] == results[1]

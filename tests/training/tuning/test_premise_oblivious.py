@@ -1,5 +1,6 @@
 """Training without the premise finds the items that their choices give away, and resumes without repeating a run."""
 
+import datasets
 import numpy as np
 import pytest
 
@@ -74,7 +75,32 @@ class TestSplit:
         assert split.n_easy == 30
         assert (split.n_runs, split.easy_by_chance) == (2, 0.25)
 
+    def test_labels_go_by_name(self, encoder, tmp_path):
+        # The second text tells the answer: every item is Easy, whatever numbers, or none, a table has for its words.
+        words = ["yes", "no"] * 45
+        table = {
+            "text": ["the rain fell"] * 90,
+            "text_pair": [("the man fell", "the man was not dry")[w == "no"] for w in words],
+        }
+        rows = datasets.Dataset.from_dict({**table, "label": words, "id": list(map(str, range(90)))})
+        train = rows.select(range(60)).cast_column("label", datasets.ClassLabel(names=["no", "yes"]))
+        test = rows.select(range(60, 90))
+        turned = test.cast_column("label", datasets.ClassLabel(names=["yes", "no"]))
+        for number, part in enumerate((test, turned)):
+            out = tmp_path / str(number)
+            split = premise_oblivious_split(encoder, part, train, out=out, task="classification", n_runs=1, **QUICK)
+            assert (split.n_easy, split.majority) == (30, 0.5)
+        alone = premise_oblivious_split(
+            encoder, rows, out=tmp_path / "folds", task="classification", n_runs=1, n_folds=2, **{**QUICK, "epochs": 12}
+        )
+        assert alone.n_easy == 90
+
     def test_bad_input(self, encoder, tmp_path):
+        unlabeled = [{"prompt": "a", "choices": ["b", "c"], "label": label} for label in (0, -1)]
+        with pytest.raises(ValueError, match=r"each label in `test\['label'\]` to be at least 0, but item 1 is -1"):
+            premise_oblivious_split(encoder, unlabeled, out=tmp_path)
+        with pytest.raises(ValueError, match="Expected `task` to be one of 'classification' or"):
+            premise_oblivious_split(encoder, unlabeled, out=tmp_path, task="question_answering")
         with pytest.raises(ValueError, match="Expected pairs of texts"):
             premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path, task="classification")
         with pytest.raises(ValueError, match="at most the number of groups, 4"):

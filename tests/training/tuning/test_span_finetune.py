@@ -1,5 +1,7 @@
 """Fine-tuning on spans: where the answers are, that a tiny model learns, and that a killed run goes on."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -89,3 +91,16 @@ def test_bad_input_is_told(encoder_folder, tmp_path):
         fine_tune(encoder_folder, {"question": ["a"]}, out=tmp_path / "x", **OPTIONS)
     with pytest.raises(ValueError, match="no `extra_columns`"):
         fine_tune(encoder_folder, rows, out=tmp_path / "x", objective=Objective(extra_columns=("a",)), **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, "Expected an answer to each question of `train`, but question 1 has none."),
+        ({"text": ["film"], "answer_start": []}, "question 1 has none."),
+        ({"text": ["film"], "answer_start": [None]}, "but got 'film' at None."),
+    ],
+)
+def test_a_question_without_an_answer_is_told(answer, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        answer_characters([{"text": ["the"], "answer_start": [0]}, answer], ["the film", "the film"], "train")

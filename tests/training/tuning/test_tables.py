@@ -101,3 +101,10 @@ def test_what_cannot_be_trained_on_is_said(data, options, words):
 def test_a_share_is_between_none_and_all():
     with pytest.raises(ValueError, match="held_out"):
         TrainingDataOptions(held_out=1.0)
+
+
+def test_questions_in_memory_have_splits_too():
+    rows = datasets.Dataset.from_dict(tiny_questions(6))
+    splits = {"train": rows, "validation": rows.select(range(2))}
+    data = open_training_data(splits, TrainingDataOptions(), task="question_answering")
+    assert (len(data.train), len(data.validation), data.validation_name) == (6, 2, "validation")

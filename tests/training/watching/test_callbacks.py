@@ -1,6 +1,7 @@
 """Real short Trainer runs that are watched."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,13 @@ from rightreasons.models.loading import load_classifier
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.tuning.finetune import fine_tune
 from rightreasons.training.watching.callbacks import DataMapCallback, ShortcutCallback
-from rightreasons.training.watching.data_map_files import EpochScores, load_data_map, write_epoch
+from rightreasons.training.watching.data_map_files import (
+    EpochScores,
+    forget_others,
+    load_data_map,
+    read_epochs,
+    write_epoch,
+)
 from rightreasons.training.watching.recording import classifier_of
 from tiny_models import tiny_texts
 
@@ -184,3 +191,25 @@ def test_mistakes_have_their_sentences(encoder_folder):
         ShortcutCallback(WATCHED, [0, 1], HEADS)
     with pytest.raises(ValueError, match="Expected at least one epoch of training, but none has ended"):
         DataMapCallback(TEXTS, LABELS).result()
+
+
+def test_damaged_files_are_told(tmp_path):
+    for step in (2, 4):
+        write_epoch(tmp_path, EpochScores(step, step / 2, False, np.array([0.5, 0.75]), np.array([True, False])))
+    good, bad = sorted(tmp_path.glob("*.npz"))
+    for content in (b"", bad.read_bytes()[:200]):
+        bad.write_bytes(content)
+        with pytest.raises(
+            ValueError, match="Expected an epoch that DataMapCallback wrote in .*step-00000004.npz, but it"
+        ):
+            load_data_map(tmp_path)
+        # A run that goes on does so without it.
+        assert [one.step for one in read_epochs(tmp_path, skip_damaged=True)] == [2]
+    forget_others(tmp_path, {2})
+    assert list(tmp_path.glob("*.npz")) == [good]
+    records = tmp_path / "records.json"
+    callback = ShortcutCallback(["a good film"], [1], lmi(["good film", "bad film"], [1, 0]), out=records)
+    for content, message in (("{", "Expected JSON in"), ('{"a": 1}', "Expected the records of an earlier run in")):
+        records.write_text(content)
+        with pytest.raises(ValueError, match=message):
+            callback.on_train_begin(None, SimpleNamespace(log_history=[], global_step=3), None)

@@ -30,6 +30,7 @@ from rightreasons.data.opening.stored_columns import (
     NamedLabels,
     check_columns,
     collection_paused,
+    column_called,
     parse_columns,
     read_columns,
 )
@@ -81,6 +82,7 @@ ID_COLUMNS = ("id", "ids", "uid", "guid", "item_id", "example_id")
 """Names of the column of the items' ids."""
 
 _HEADINGS = (*LABEL_COLUMNS, *SCORE_COLUMNS, *ANSWER_COLUMNS, *CONFIDENCE_COLUMNS, *CORRECT_COLUMNS, *ID_COLUMNS)
+_NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = frozenset(("1", "1.0", "true")), frozenset(("0", "0.0", "false"))
 
 
@@ -439,7 +441,7 @@ def _one_column(found: Sequence[str], what: str, known: Sequence[str], columns: 
 
 def find_ids(columns: Columns) -> tuple[str, ...] | None:
     """Return the ids of the items; None where no column is called like them."""
-    name = next((name for known in ID_COLUMNS for name in columns if name.lower() == known), None)
+    name = column_called(columns, ID_COLUMNS)
     return None if name is None else tuple(str(value) for value in columns[name])
 
 
@@ -515,6 +517,18 @@ def _row_in(cell: str, name: str, item: int) -> Any:
         raise ValueError(
             f"Expected a list such as [0.9, 0.1] in each cell of column {name!r}, but item {item} is {cell[:40]!r}."
         ) from None
+
+
+def number_in(value: Any) -> float | None:
+    """Return the number in a cell, NaN for a cell without one, and None for anything else.
+
+    Example:
+        >>> number_in("0.5"), number_in("n/a"), number_in(True)
+        (0.5, nan, None)
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
+        return float("nan")
+    return None if isinstance(value, bool) or not _is_number(value) else float(value)
 
 
 def _is_number(value: Any) -> bool:

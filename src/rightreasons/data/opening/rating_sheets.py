@@ -18,7 +18,7 @@ from rightreasons.foundations.bounds import read_text
 from rightreasons.foundations.randomness import item_rng
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, one_line
-from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_same_length, check_seed
+from rightreasons.foundations.validation import check_count, check_ids, check_one_of, check_seed
 
 if TYPE_CHECKING:
     import datasets
@@ -142,10 +142,9 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
             raise TypeError(f"Expected a path in each item of `files`, but got {one_line(file)}.")
     sizes = {item.code: len(item.choices) for item in items}
     sheets = [_answers(Path(file), sizes) for file in files]
-    labels = [int(label) for label in dataset["label"]]
-    check_same_length(items=items, labels=labels)
+    labels = dataset["label"][:]
     for item, label in zip(items, labels, strict=True):
-        if not 0 <= label < len(item.choices):
+        if not isinstance(label, int) or not 0 <= label < len(item.choices):
             raise ValueError(f"Expected the label of item {item.name!r} to be one of its choices, but it is {label}.")
     return Ratings(
         ids=tuple(item.name for item in items),

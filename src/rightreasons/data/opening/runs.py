@@ -28,7 +28,8 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If there is no file, or one has no answer to an item, has an item twice, or has texts as answers.
+        ValueError: If there is no file, or one has no answer to an item, has an item twice, has texts as answers, or a
+            number that is none of a choice.
 
     Example:
         >>> import tempfile
@@ -52,12 +53,17 @@ def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
     stored = read_answers(file)
     choices: NDArray[np.int64]
     if stored.scores is not None:
-        table = (
-            np.atleast_2d(stored.scores) if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
-        )
+        table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
+        if (odd := np.isnan(table).any(axis=1)).any():
+            raise ValueError(f"Expected a score for each choice in {file.name}, but row {int(odd.argmax())} holds NaN.")
         choices = table.argmax(axis=1).astype(np.int64)
     elif isinstance(stored.answers, np.ndarray):
         choices = stored.answers
+        if (choices < 0).any():
+            row = int((choices < 0).argmax())
+            raise ValueError(
+                f"Expected the number of a choice in each row of {file.name}, but row {row} has {choices[row]}."
+            )
     else:
         raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
     if stored.ids is None:

@@ -63,7 +63,7 @@ def choose_split(
 
 def has_labels(data: datasets.Dataset) -> bool:
     """Tell whether any item has a label: public test splits often come with -1 for each."""
-    return "label" in data.column_names and any(label >= 0 for label in data["label"])
+    return "label" in data.column_names and any(map(_is_label, data["label"]))
 
 
 @checks_kinds
@@ -71,9 +71,13 @@ def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
     """Return the items that have a label, in their order.
 
     Args:
-        data: Items with a column `label`, -1 for none.
+        data: Items with a column `label`, -1 or None for none.
     """
-    return data.select([row for row, label in enumerate(data["label"][:]) if label >= 0])
+    return data.select([row for row, label in enumerate(data["label"][:]) if _is_label(label)])
+
+
+def _is_label(label: Any) -> bool:
+    return label is not None and (isinstance(label, str) or label >= 0)
 
 
 def limited(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:

@@ -24,6 +24,7 @@ from rightreasons.foundations.arrays import class_column, columns_of, ingest, is
 from rightreasons.foundations.bounds import parse_json, read_text
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.sentences import one_line
+from rightreasons.foundations.validation import unknown_name
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet", ".eval")
 
@@ -51,6 +52,32 @@ class NamedLabels(list[str | None]):
                 f"{numbers[odd]}."
             )
         super().__init__(None if n is None or n < 0 else self.names[n] for n in numbers)
+
+
+def column_called(
+    columns: Columns, usual: Sequence[str], *, named: str | None = None, option: str = "", where: str = ""
+) -> str | None:
+    """Return the column that the user names, or the one with the first of its usual names; None where there is none.
+
+    Args:
+        columns: The columns.
+        usual: Names in lower case, the likeliest first.
+        named: What the user calls it; None where a usual name is meant.
+        option: The argument that names it, for errors.
+        where: The file, for errors.
+
+    Raises:
+        ValueError: If the named column is missing.
+
+    Example:
+        >>> column_called({"ID": [1], "label": [0]}, ("item", "id"))
+        'ID'
+    """
+    if named is None:
+        return next((name for known in usual for name in columns if name.lower() == known), None)
+    if named not in columns:
+        raise unknown_name(f"column of {where} in `{option}`", named, columns)
+    return named
 
 
 @contextlib.contextmanager
@@ -111,7 +138,7 @@ def read_columns(source: Any, headings: Sequence[str] = (), *, log_filter: str |
 
 def parse_columns(text: str) -> Columns:
     """Read the columns of a pasted text: JSON, one JSON object per line, or comma- or tab-separated values."""
-    text = text.strip()
+    text = text.strip().removeprefix("\ufeff").lstrip()
     if not text:
         raise ValueError("Expected a table of predictions, but the text is empty.")
     if text[0] in "[{":

@@ -252,6 +252,8 @@ class Perturber:
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
         """Perturb one item; yields nothing for an item that is dropped."""
+        if choices is None or any(choice is None for choice in choices):
+            raise ValueError(f"Expected texts as the choices of item {item_id!r}, but one is missing.")
         if _has_duplicates(choices):
             if self.duplicates == "error":
                 raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
@@ -259,10 +261,10 @@ class Perturber:
                 return
         if len(choices) < 2:
             raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
-        if not prompt.strip():
+        if not prompt or not prompt.strip():
             raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
         needs_label = self.probe not in ("no_question", "wrong_question")
-        if not (0 if needs_label else -1) <= label < len(choices):
+        if label is None or not (0 if needs_label else -1) <= label < len(choices):
             raise ValueError(
                 f"Expected the label of item {item_id!r} to be a choice (0 to {len(choices) - 1}), but it is {label}."
             )

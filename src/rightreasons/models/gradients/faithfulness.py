@@ -102,8 +102,8 @@ def faithfulness(
 
     Raises:
         TypeError: If an argument is of the wrong kind.
-        ValueError: If an item's attributions and word pieces differ in number, a fraction is out of range, or there
-            is no mask token for removal="mask".
+        ValueError: If an item's attributions and word pieces differ in number, a fraction is out of range, there is no
+            mask token for removal="mask", or nothing is left of a text, as of a word without special tokens around it.
 
     References:
         DeYoung et al. (2020), "ERASER: A Benchmark to Evaluate Rationalized NLP Models", section 4.
@@ -174,6 +174,11 @@ def _variants(items: Items, attributions: Ragged, shares: Sequence[float], mask_
                     named[order[: int(np.ceil(share * n_pieces))]] = True
                     mask = special.copy()
                     mask[~special] = named if alone else ~named
+                    if mask_id is None and n_pieces and not mask.any():
+                        raise ValueError(
+                            f"Expected something to be left of each text, but item {items.ids[item]!r} is deleted as a "
+                            "whole: take removal='mask', or leave it out."
+                        )
                     masks.append(mask)
     n_variants = 4 * len(shares) + 1
     source = np.concatenate([np.tile(np.arange(a, b), n_variants) for a, b in itertools.pairwise(encoded.offsets)])

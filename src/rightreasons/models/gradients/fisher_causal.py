@@ -56,7 +56,8 @@ class CausalFisher:
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an item has fewer than two choices, or the tokenizer is slow.
+        ValueError: If columns differ in length, an item has fewer than two choices, no item can be read, or the
+            tokenizer is slow.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class CausalFisher:
     ) -> None:
         asked = ChoiceItems.of(prompts, choices, ids=ids, allow_empty=True)
         self.counts = asked.counts
+        self._failures: dict[int, str] = {}
         self._offsets = offsets_of(self.counts)
         self._constants = np.zeros(int(self.counts.sum()))
         if isinstance(scorer, Prompted):
@@ -89,7 +91,9 @@ class CausalFisher:
         rows = zip(asked.ids, asked.prompts, asked.choices, strict=True)
         items = [Item(name, {"prompt": prompt, "choices": row}) for name, prompt, row in rows]
         requests = [rendering.request(item, prompted.shots(item)) for item in items]
-        self._asked = [_joined(item) for item in engine.tokens(requests)]
+        if rendering.style == "words":
+            self._failures = asked.wordless()
+        self._asked = self._joined(engine.tokens(requests, failures=self._failures), asked)
         if self.method == "next_words":
             self._asked = [
                 dataclasses.replace(item, choices=[tokens[:1] for tokens in item.choices]) for item in self._asked
@@ -106,15 +110,20 @@ class CausalFisher:
         if self.method in ("unconditional", "calibrated"):
             # What is taken off the likelihood of each choice; a number that all choices of an item share moves nothing.
             likely, own = (
-                each.choose(asked.prompts, asked.choices, ids=asked.ids, progress=False).logits
+                each.choose(asked.prompts, asked.choices, ids=asked.ids, progress=False)
                 for each in (prompted.by_sum(), prompted)
             )
-            self._constants = np.concatenate([a - b for a, b in zip(likely, own, strict=True)])
+            first = dict(zip(likely.ids, likely.logits, strict=True))
+            place = {name: item for item, name in enumerate(asked.ids)}
+            for name, row in zip(own.ids, own.logits, strict=True):  # an item that cannot be scored has none
+                start = self._offsets[place[name]]
+                self._constants[start : start + len(row)] = first[name] - row
 
     def _ask_bare(self, scorer: CausalLM, asked: ChoiceItems) -> None:
         """Take prompts as they are, with choices or letters behind them."""
         check_fast(scorer.tokenizer)
         heads, rows = with_letters(asked) if scorer.method == "letters" else (asked.prompts, asked.choices)
+        self._failures = asked.wordless()
         parts = tokenize_choices(
             scorer.tokenizer,
             asked.ids,
@@ -123,16 +132,32 @@ class CausalFisher:
             start_token=scorer.start_token,
             max_length=scorer.max_length,
             model_name=scorer.name,
+            failures=self._failures,
         )
         self._scorer, self.method = scorer, scorer.method
-        self._asked = [_joined(item) for item in parts]
+        self._asked = self._joined(parts, asked)
         places = [
             _places(scorer.tokenizer, item.prompt, head.rstrip(), prompt)
             for item, head, prompt in zip(self._asked, heads, asked.prompts, strict=True)
         ]
         self.items = self._items(asked, places)
         if scorer.method == "unconditional":
-            self._constants = self._alone([text for row in rows for text in row])
+            able = [item for item in range(len(rows)) if item not in self._failures]
+            places_of = [self._offsets[item] + place for item in able for place in range(len(rows[item]))]
+            self._constants[places_of] = self._alone([text for item in able for text in rows[item]])
+
+    def _joined(self, items: Sequence[list[Asked]], asked: ChoiceItems) -> list[Asked]:
+        """Join the parts of each item; a token stands for what cannot be read.
+
+        Raises:
+            ValueError: If no item can be.
+        """
+        if len(self._failures) == len(items):
+            raise ValueError(self._failures[0])
+        return [
+            _joined(parts) if parts else Asked(name, [0], [[0]] * int(count), list(range(count)), False)
+            for parts, name, count in zip(items, asked.ids, asked.counts, strict=True)
+        ]
 
     def _alone(self, texts: list[str]) -> NDArray[np.float64]:
         """Return the log-likelihood of each text after no prompt; equal texts are scored once."""
@@ -190,6 +215,9 @@ class CausalFisher:
         )
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
+            for item in batch.tolist():
+                if item in self._failures:
+                    raise ValueError(self._failures[item])
             prompts, real = self._prompts(batch)
             embeddings = embedding_input.look_up(prompts).requires_grad_()
             with torch.enable_grad():

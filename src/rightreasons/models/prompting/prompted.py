@@ -306,14 +306,18 @@ class Prompted:
         if asked.scoring == "mean":
             lengths = seen.rows(found.lengths)
             rows = [row / size for row, size in zip(rows, lengths, strict=True)]
+        # What failed is not asked again: it would take along the items that share its request.
+        able = [place for place, item in enumerate(items) if item.id not in failures]
         if asked.scoring == "unconditional":
-            alone = _Distinct([asked.without_item(item) for item in items])
+            alone = _Distinct([asked.without_item(items[place]) for place in able])
             known = self.engine.likelihoods(alone.requests, progress=False, out=_part(out, "alone"))
-            rows = [row - own for row, own in zip(rows, alone.rows(known.values), strict=True)]
+            for place, own in zip(able, alone.rows(known.values), strict=True):
+                rows[place] = rows[place] - own
             failures |= alone.failures(known.failures)
         if asked.scoring == "calibrated":
-            prior, missing = self._prior(items, out)
-            rows = [log_softmax(row) - own for row, own in zip(rows, prior, strict=True)]
+            prior, missing = self._prior([items[place] for place in able], out)
+            for place, own in zip(able, prior, strict=True):
+                rows[place] = log_softmax(rows[place]) - own
             failures |= missing
         return rows, failures, found.truncated, found.way
 

@@ -227,7 +227,7 @@ def choose_causal(
     """
     check_one_of(method, SCORING_METHODS, "method")
     check_count(max_tokens, "max_tokens")
-    asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels)
+    asked = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=not fail_fast)
     prompts, rows = with_letters(asked) if method == "letters" else (asked.prompts, asked.choices)
     how: dict[str, Any] = {
         "max_tokens": max_tokens,
@@ -236,7 +236,7 @@ def choose_causal(
         "fail_fast": fail_fast,
     }
     scored = _score(scorer, asked.ids, prompts, rows, kind=f"choices by {method}", out=out, **how)
-    likelihood, reasons = scored.likelihoods, scored.reasons
+    likelihood, reasons = scored.likelihoods, {**scored.reasons, **asked.wordless()}
     if method == "mean":
         likelihood = likelihood / scored.lengths
     if method == "unconditional":
@@ -311,6 +311,15 @@ class ChoiceItems:
         check_same_length(prompts=texts, labels=labels)
         return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
 
+    def wordless(self) -> dict[int, str]:
+        """Return why items with a choice without words, which has no likelihood, cannot be scored."""
+        return {
+            item: f"Expected choices with words, but choice {place} of item {self.ids[item]!r} is {text!r}."
+            for item, row in enumerate(self.choices)
+            for place, text in enumerate(row)
+            if not text.strip()
+        }
+
 
 def with_letters(items: ChoiceItems) -> tuple[list[str], list[list[str]]]:
     """Write the choices into the prompts with letters, and let the letters be the choices."""
@@ -369,6 +378,7 @@ def score_asked(
         fail_fast: Whether an item that cannot be scored is an error.
     """
     parts = list(itertools.chain.from_iterable(items))
+    sizes = [sum(len(asked.choices) for asked in group) for group in items] if counts is None else counts
     tokens = (token for asked in parts for part in (asked.prompt, *asked.choices) for token in part)
     check_tokens(scorer.model, scorer.name, max(tokens))
     plans = _plans(scorer, parts, shared_prefix, common_prefix)
@@ -376,7 +386,6 @@ def score_asked(
     columns = _likelihoods(scorer, parts, plans, kind=kind, out=out, **how)
     owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
     _, reasons = columns.whole(owners)
-    sizes = [sum(len(asked.choices) for asked in group) for group in items] if counts is None else counts
     first = offsets_of(sizes)
     places = [start + np.array(asked.places) for start, asked in zip(first[owners], parts, strict=True)]
     likelihood, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]), dtype=np.int64)

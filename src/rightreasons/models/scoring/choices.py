@@ -138,7 +138,9 @@ def choose(
             )
         return scorer.choose(prompts, choices, ids=ids, labels=labels, progress=progress, out=out)
     chosen = _method(scorer, method)
-    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
+    # A language model has no likelihood of a choice without words: the error names the user's item, not a group's.
+    wordless = isinstance(scorer, Classifier) or not fail_fast
+    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=wordless)
 
     def score(
         prompts: Sequence[str],

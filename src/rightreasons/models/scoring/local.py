@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -120,20 +120,25 @@ class LocalEngine:
     ) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
+        A request fails where a continuation has no tokens, or more than the model reads, or a score is not finite.
+
         Raises:
-            ValueError: If a continuation has no tokens, or more than the model reads, or a score is not finite.
+            ValueError: If every request fails.
         """
-        return self._scored(self.tokens(requests), kind="answers by likelihood", progress=progress, out=out)
+        reasons: dict[int, str] = {}
+        asked = self.tokens(requests, failures=reasons)
+        return self._scored(requests, asked, reasons, kind="answers by likelihood", progress=progress, out=out)
 
     def next_words(
         self, requests: Sequence[Request], *, progress: bool = True, out: str | os.PathLike[str] | None = None
     ) -> Likelihoods:
-        """Return the log-probability of the first token of each continuation.
+        """Return the log-probability of the first token of each continuation; requests fail as with `likelihoods`.
 
         Raises:
-            ValueError: If two continuations of a request begin with the same token.
+            ValueError: If two continuations of a request begin with the same token, or every request fails.
         """
-        asked = self.tokens(requests)
+        reasons: dict[int, str] = {}
+        asked = self.tokens(requests, failures=reasons)
         for request, parts in zip(requests, asked, strict=True):
             seen: dict[int, str] = {}
             for part in parts:
@@ -149,7 +154,7 @@ class LocalEngine:
             [Asked(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
             for parts in asked
         ]
-        return self._scored(first, kind="answers by their first token", progress=progress, out=out)
+        return self._scored(requests, first, reasons, kind="answers by their first token", progress=progress, out=out)
 
     def generate(
         self,
@@ -240,11 +245,20 @@ class LocalEngine:
             way=str(way),
         )
 
-    def tokens(self, requests: Sequence[Request], *, max_length: int | None = None) -> list[list[Asked]]:
-        """Return the tokens of requests; those of a chat have all of their special tokens."""
+    def tokens(
+        self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None
+    ) -> list[list[Asked]]:
+        """Return the tokens of requests; those of a chat have all of their special tokens.
+
+        Args:
+            requests: The requests.
+            max_length: Maximum tokens of each; None takes what the model reads.
+            failures: Takes the reasons why requests cannot be asked, by their positions; None raises the first.
+        """
         items: list[list[Asked]] = [[] for _ in requests]
         for chat in (False, True):
             own = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
+            reasons: dict[int, str] | None = None if failures is None else {}
             asked = tokenize_continuations(
                 self.tokenizer,
                 [requests[place].name for place in own],
@@ -254,17 +268,28 @@ class LocalEngine:
                 max_length=max_length or self.scorer.max_length,
                 model_name=self.name,
                 bare=chat,
+                failures=reasons,
             )
+            if failures is not None:
+                failures |= {own[number]: reason for number, reason in (reasons or {}).items()}
             for place, parts in zip(own, asked, strict=True):
                 items[place] = parts
         return items
 
-    def _scored(self, items: Sequence[Sequence[Asked]], **options: Any) -> Likelihoods:
-        scored = score_asked(self.scorer, items, **self._options, **options)
-        counts = [sum(len(part.choices) for part in parts) for parts in items]
+    def _scored(
+        self,
+        requests: Sequence[Request],
+        items: Sequence[Sequence[Asked]],
+        reasons: Mapping[int, str],
+        **options: Any,
+    ) -> Likelihoods:
+        """Score tokenized requests; those without tokens fail for their reasons."""
+        counts = [len(request.continuations) for request in requests]
+        scored = score_asked(self.scorer, items, counts=counts, fail_fast=False, **self._options, **options)
         return Likelihoods(
             Ragged.of(scored.likelihoods, counts),
             Ragged.of(scored.lengths.astype(np.float64), counts),
+            {requests[place].name: reason for place, reason in sorted({**scored.reasons, **reasons}.items())},
             truncated=scored.truncated,
             way=scored.way,
         )

@@ -135,18 +135,17 @@ def tokenize_continuations(
                     part if tokens[: len(first)] == first else encode.bare([text])[0]
                     for part, tokens, text in zip(parts, joined, row, strict=True)
                 ]
-            if not first:
-                if start_token is None:
-                    raise ValueError(
-                        f"Expected the tokenizer of {model_name} to have a begin- or end-of-sequence token, but it has "
-                        "neither."
-                    )
-                first = [start_token]
-                # A text that begins with the start token is its own prompt.
-                parts = [part[1:] if not head and part[:1] == first else part for part in parts]
-            pairs = [(first, part) for part in parts]
             try:
-                items.append(_fit(name, pairs, max_length, model_name))
+                if not first:
+                    if start_token is None:
+                        raise ValueError(
+                            f"Expected the tokenizer of {model_name} to have a begin- or end-of-sequence token, which "
+                            f"the empty prompt of item {name!r} needs, but it has neither."
+                        )
+                    first = [start_token]
+                    # A text that begins with the start token is its own prompt.
+                    parts = [part[1:] if not head and part[:1] == first else part for part in parts]
+                items.append(_fit(name, [(first, part) for part in parts], max_length, model_name))
             except ValueError as error:
                 if failures is None:
                     raise

@@ -100,8 +100,8 @@ def predict_answers(
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, a text is empty, the model is of another kind, a logit is not finite,
-            or `out` holds other files.
+        ValueError: If columns differ in length, a text is empty or has no tokens, the model is of another kind, a logit
+            is not finite, or `out` holds other files.
     """
     questions, contexts = check_texts(questions, "questions"), check_texts(contexts, "contexts")
     names = check_ids(range(len(questions)) if ids is None else ids, "ids")
@@ -194,10 +194,13 @@ def best_spans(
         infinity there.
 
     Raises:
-        ValueError: If a logit is not finite.
+        ValueError: If a context has no tokens, or a logit is not finite.
     """
     places = {key: table.to(start.device) for key, table in pad(windows.places, batch).items()}
     inside = places["first"] >= 0
+    if not (some := inside.any(dim=1)).all():
+        item = int(windows.owner[batch[int((~some).nonzero()[0, 0])]])
+        raise ValueError(f"Expected a context with tokens, but that of question {item} has none.")
     for logits in (start, end):
         finite = torch.isfinite(torch.where(inside, logits, 0.0)).all(1)
         if not finite.all():

@@ -17,11 +17,12 @@ from rightreasons.foundations.numeric import softmax
 from rightreasons.foundations.validation import check_labels
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.running.batching import Encoded, encode
+from rightreasons.models.running.padding import padding_values
 from rightreasons.models.scoring.classes import predict
 from rightreasons.training.behavior.class_items import iid_items, suite_items
 from rightreasons.training.behavior.heads import head_features
 from rightreasons.training.behavior.items import Items
-from rightreasons.training.behavior.kind import Answers, IidData, Kind, Texts
+from rightreasons.training.behavior.kind import Answers, IidData, Kind, Texts, padded
 from rightreasons.training.behavior.options import ACTIVATIONS
 from rightreasons.training.behavior.trainer import CLASSES, Target
 
@@ -61,7 +62,7 @@ class Classes(Kind):
         Raises:
             ValueError: If it has not two classes.
         """
-        classifier = load_classifier(name, device=device, allow_untrained=allow_untrained)
+        classifier = padded(load_classifier(name, device=device, allow_untrained=allow_untrained))
         if classifier.model.config.num_labels != 2:
             raise ValueError(f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}.")
         return classifier
@@ -127,7 +128,8 @@ class Classes(Kind):
         return figures, right.tolist()
 
     def _encode(self, classifier: Classifier, texts: Texts, max_length: int) -> Encoded:
-        return encode(classifier.tokenizer, *texts, max_length=max_length)
+        encoded = encode(classifier.tokenizer, *texts, max_length=max_length)
+        return dataclasses.replace(encoded, padding=padding_values(classifier.model, classifier.tokenizer))
 
 
 def _answers(logits: NDArray[np.float64]) -> Answers:

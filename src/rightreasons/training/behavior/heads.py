@@ -25,13 +25,14 @@ def linear_head(model: Any) -> torch.nn.Linear:
     """Return the linear layer that a classifier ends in.
 
     Raises:
-        ValueError: If its head is more than one linear layer.
+        ValueError: If its head is more than one linear layer, or one without a bias, as those of decoders, which score
+            each token.
     """
     parts = [(name, part) for name, part in model.named_children() if name != model.base_model_prefix]
     layers = [part for _, part in parts if any(True for _ in part.parameters())]
-    if len(layers) != 1 or not isinstance(layers[0], torch.nn.Linear):
+    if len(layers) != 1 or not isinstance(layers[0], torch.nn.Linear) or layers[0].bias is None:
         raise ValueError(
-            f"Expected a classifier with one linear layer as its head, but {type(model).__name__} has "
+            f"Expected a classifier with one linear layer with a bias as its head, but {type(model).__name__} has "
             f"{', '.join(name for name, _ in parts)}."
         )
     return layers[0]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rightreasons.analysis.behavior.pass_rates import BehavioralPassRate
 from rightreasons.data.suites.suite import Suite
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.models.loading import Classifier
-from rightreasons.models.running.batching import Encoded
+from rightreasons.models.loading import Classifier, agree_on_padding
+from rightreasons.models.running.batching import Encoded, ensure_padding
 from rightreasons.training.behavior.heads import Features
 from rightreasons.training.behavior.items import Items
 from rightreasons.training.behavior.trainer import Target
@@ -53,6 +53,14 @@ class Answers:
 
     outputs: NDArray[Any]
     confidence: NDArray[np.float64]
+
+
+def padded(classifier: Classifier) -> Classifier:
+    """Give a model without a padding token the one of its tokenizer, or its end token, for training in batches."""
+    if getattr(classifier.model.config, "pad_token_id", None) is None:
+        ensure_padding(classifier.tokenizer)
+        agree_on_padding(classifier.model, classifier.tokenizer)
+    return classifier
 
 
 class Kind(abc.ABC):

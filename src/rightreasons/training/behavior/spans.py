@@ -20,7 +20,7 @@ from rightreasons.models.scoring.spans import SpanAnswers, best_spans, join_wind
 from rightreasons.models.scoring.windows import encode_windows
 from rightreasons.training.behavior.heads import Features, head_inputs
 from rightreasons.training.behavior.items import Items
-from rightreasons.training.behavior.kind import NO_RESAMPLING, Answers, IidData, Kind, Texts
+from rightreasons.training.behavior.kind import NO_RESAMPLING, Answers, IidData, Kind, Texts, padded
 from rightreasons.training.behavior.span_items import question_items, reading_items, span_target, window_items
 from rightreasons.training.behavior.trainer import Target
 from rightreasons.training.tuning.span_examples import answer_characters
@@ -56,7 +56,7 @@ class Spans(Kind):
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a question-answering model."""
-        return load_question_answering(name, device=device, allow_untrained=allow_untrained)
+        return padded(load_question_answering(name, device=device, allow_untrained=allow_untrained))
 
     def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
         """Tokenize questions with their contexts into windows."""

@@ -117,7 +117,7 @@ def classification_examples(
     pairs = None
     if "text_pair" in dataset.column_names:
         pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
-    labels = _class_labels(dataset, label_names, name)
+    labels = class_labels(dataset, label_names, name)
     encoded = encode(tokenizer, texts, pairs, max_length=max_length)
     columns: dict[str, Any] = {key: _rows(encoded, column) for key, column in encoded.columns.items()}
     return _examples(dataset, columns, labels, encoded, encoded.lengths, extra_columns)
@@ -157,8 +157,10 @@ def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) ->
     return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[name]
 
 
-def _class_labels(dataset: Any, label_names: Sequence[str], name: str) -> NDArray[np.int64]:
-    return check_labels(_label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']")
+def class_labels(dataset: Any, label_names: Sequence[str], name: str, *, minimum: int = 0) -> NDArray[np.int64]:
+    """Read the label of each example as a class, by name where the labels have names; -1 for none needs `minimum`."""
+    ids = _label_column(dataset, label_names, name).ids
+    return check_labels(ids, len(label_names), name=f"{name}['label']", minimum=minimum)
 
 
 def _examples(

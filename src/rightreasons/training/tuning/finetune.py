@@ -34,6 +34,7 @@ from rightreasons.models.loading import (
     Classifier,
     agree_on_padding,
     check_model,
+    first_line,
     load_tokenizer,
     position_bound,
     quiet,
@@ -347,8 +348,9 @@ def _load(task: _Task, name: str, revision: str | None, names: Sequence[str] | N
                 **options,
             )
         except Exception as error:
-            first = str(error).strip().splitlines()[0][:300]
-            raise ValueError(f"Expected {name} to be an encoder or a classifier, but got: {first}") from error
+            raise ValueError(
+                f"Expected {name} to be an encoder or a classifier, but got: {first_line(error)}"
+            ) from error
     reshaped = {entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]}
     return model, set(report["missing_keys"]) | reshaped
 

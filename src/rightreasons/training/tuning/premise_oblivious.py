@@ -12,11 +12,12 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.scores import Scores
-from rightreasons.foundations.validation import check_count, check_one_of, check_same_length, check_seed
-from rightreasons.training.tuning.examples import COLUMNS, Table, as_dataset
+from rightreasons.foundations.validation import check_count, check_labels, check_one_of, check_same_length, check_seed
+from rightreasons.training.tuning.examples import Table, as_dataset, class_labels, find_label_names
 from rightreasons.training.tuning.scored_run import scored_run
 
 
@@ -101,19 +102,26 @@ def premise_oblivious_split(
         `EasyHardSplit`: ids, flags, counts, and the accuracy of each run.
 
     Raises:
-        ValueError: If a column is missing, pairs have no second text, or there are fewer groups than folds.
+        ValueError: If a column is missing, an item has no label, pairs have no second text, or there are fewer groups
+            than folds.
 
     References:
         Kavumba et al. (2019), §4; Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data;
         Poliak et al. (2018), Hypothesis Only Baselines in Natural Language Inference.
     """
-    check_one_of(task, tuple(COLUMNS), "task")
+    check_one_of(task, TASKS, "task")
     runs = check_count(n_runs, "n_runs")
     first = check_seed(seed)
     items = as_dataset(test, task, "test")
     names = [str(key) for key in items["id"]] if "id" in items.column_names else [str(i) for i in range(len(items))]
-    labels = np.array(items["label"][:], dtype=np.int64)
     blind = hide_premise(items, task).add_column("id", names)
+    if task == "classification":
+        options["label_names"] = find_label_names(
+            items if train is None else as_dataset(train, task, "train"), options.get("label_names")
+        )
+        labels = class_labels(items, options["label_names"], "test")
+    else:
+        labels = check_labels(items["label"][:], name="test['label']")
     folder = Path(out)
     if train is None:
         fold = _folds(items, groups, check_count(n_folds, "n_folds", minimum=2), first)

@@ -13,7 +13,7 @@ from rightreasons.models.running.fingerprint import fingerprint_texts
 from rightreasons.models.running.run import open_store
 from rightreasons.models.running.store import Store
 from rightreasons.models.scoring.classes import load_scores, predict, predict_choices
-from rightreasons.training.tuning.examples import Table, as_dataset
+from rightreasons.training.tuning.examples import Table, as_dataset, class_labels
 from rightreasons.training.tuning.finetune import fine_tune
 from rightreasons.training.tuning.options import TuningOptions
 
@@ -41,7 +41,7 @@ def scored_run(
     Args:
         model_name_or_path: An encoder.
         train: The training set, as in `fine_tune`.
-        tests: Test sets by name, with an `id` column.
+        tests: Test sets by name, with an `id` column. Labels that have names are those of the training set by name.
         out: The folder of this run.
         task: "multiple_choice" or "classification".
         keep_model: Whether to keep the fine-tuned weights (in `out`/model) after scoring.
@@ -83,10 +83,10 @@ def scored_run(
         classifier = load(trained.folder, device=device)
         bound = min(options.get("max_length") or classifier.max_length, classifier.max_length)
         for name, table in test_sets.items():
-            rows = table.with_format(None)
+            rows, classes = table.with_format(None), classifier.label_names
             how: dict[str, Any] = {
                 "ids": rows["id"][:] if "id" in rows.column_names else None,
-                "labels": rows["label"][:],
+                "labels": rows["label"][:] if classes is None else class_labels(rows, classes, name, minimum=-1),
                 "max_length": bound,
                 "progress": progress,
                 "out": store.folder / f"scores-{name}",

@@ -62,10 +62,11 @@ def answer_characters(
     """
     characters = []
     for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
-        if not answer["text"]:
+        texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
+        if not texts or not starts:
             raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
-        text, start = answer["text"][0], int(answer["answer_start"][0])
-        if not text or not 0 <= start <= len(context) - len(text):
+        text, start = texts[0], starts[0]
+        if not text or start is None or not 0 <= start <= len(context) - len(text):
             raise ValueError(
                 f"Expected the answer to question {number} of `{name}` inside its context of {len(context)} "
                 f"characters, but got {text!r} at {start}."

@@ -139,7 +139,8 @@ def write_held_out(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
 def _questions(name_or_path: Any, options: TrainingDataOptions) -> dict[str, datasets.Dataset]:
     """Open the splits of question answering that are asked for: a file has one."""
     how: dict[str, Any] = {"data_dir": options.data_dir}
-    if isinstance(name_or_path, datasets.Dataset) or Path(os.fspath(name_or_path)).is_file():
+    is_path = isinstance(name_or_path, (str, os.PathLike))
+    if isinstance(name_or_path, datasets.Dataset) or (is_path and Path(os.fspath(name_or_path)).is_file()):
         return {options.train_split or "data": open_questions(name_or_path, **how)}
     names = (options.train_split or "train", options.validation_split or "validation")
     return {name: open_questions(name_or_path, split=name, **how) for name in names}

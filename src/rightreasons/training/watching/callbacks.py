@@ -220,7 +220,9 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """Forget earlier runs; restore the finished epochs of a resumed one."""
         workers = processes()
         step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        known = {one.step: one for one in [*(read_epochs(self._out) if self._out else ()), *self._epochs]}
+        known = {
+            one.step: one for one in [*(read_epochs(self._out, skip_damaged=True) if self._out else ()), *self._epochs]
+        }
         self._epochs = [
             known[end]
             for end in sorted(known)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import zipfile
+import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -52,34 +54,49 @@ def write_epoch(folder: str | os.PathLike[str], scores: EpochScores) -> None:
                 ids=np.array(scores.ids, dtype=np.str_),
             )
 
-    write_with(Path(folder) / f"step-{scores.step:08d}.npz", write)
+    write_with(Path(folder) / _file_name(scores.step), write)
 
 
-def read_epochs(folder: str | os.PathLike[str]) -> list[EpochScores]:
-    """Read the epochs in a folder, in order; [] where there is none."""
+def read_epochs(folder: str | os.PathLike[str], *, skip_damaged: bool = False) -> list[EpochScores]:
+    """Read the epochs in a folder, in order; [] where there is none.
+
+    Raises:
+        ValueError: If a file is damaged, unless such files are skipped.
+    """
     epochs = []
     for file in Path(folder).glob(PATTERN):
-        with np.load(file, allow_pickle=False) as columns:
-            epochs.append(
-                EpochScores(
-                    int(columns["step"]),
-                    float(columns["epoch"]),
-                    bool(columns["is_cut"]),
-                    columns["probability"],
-                    columns["correct"],
-                    tuple(columns["ids"].tolist()),
-                )
-            )
+        try:
+            epochs.append(_read(file))
+        except ValueError:
+            if not skip_damaged:
+                raise
     return sorted(epochs, key=lambda one: one.step)
 
 
 def forget_others(folder: str | os.PathLike[str], steps: Collection[int]) -> None:
-    """Remove the epochs of an earlier run: all that did not end at one of the given steps."""
+    """Remove the epochs of an earlier run and damaged ones: all that are not of one of the given steps."""
     for file in Path(folder).glob(PATTERN):
-        with np.load(file, allow_pickle=False) as columns:
-            is_stale = int(columns["step"]) not in steps
-        if is_stale:
+        if file.name not in map(_file_name, steps):
             file.unlink()
+
+
+def _file_name(step: int) -> str:
+    return f"step-{step:08d}.npz"
+
+
+def _read(file: Path) -> EpochScores:
+    try:
+        with np.load(file, allow_pickle=False) as columns:
+            return EpochScores(
+                int(columns["step"]),
+                float(columns["epoch"]),
+                bool(columns["is_cut"]),
+                columns["probability"],
+                columns["correct"],
+                tuple(columns["ids"].tolist()),
+            )
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error):
+        raise ValueError(f"Expected an epoch that DataMapCallback wrote in {file}, but it cannot be read.") from None
 
 
 def map_of(epochs: Sequence[EpochScores]) -> DataMap:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +12,8 @@ import transformers
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.foundations.atomic_write import write_json
-from rightreasons.models.loading import Classifier
+from rightreasons.foundations.bounds import read_json
+from rightreasons.models.loading import Classifier, class_names
 from rightreasons.models.running.processes import processes
 
 
@@ -70,7 +70,7 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         lead(self)
         rows = [entry[self._logged] for entry in state.log_history if self._logged in entry]
         if state.global_step and self._out is not None and self._out.is_file():
-            rows += json.loads(self._out.read_text("utf-8"))
+            rows += _rows_in(self._out)
         by_step = {row["step"]: self._read(row) for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
         self._measured = self._unreported = None
@@ -136,6 +136,14 @@ class RecordingCallback(transformers.TrainerCallback, Generic[R]):  # type: igno
         return self._measured[1]
 
 
+def _rows_in(file: Path) -> list[Any]:
+    """Return the records in a file, as an earlier run wrote them."""
+    rows = read_json(file)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "step" in row for row in rows):
+        raise ValueError(f"Expected the records of an earlier run in {file}, but it holds something else.")
+    return rows
+
+
 def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
     """Name figures as those of an evaluation."""
     return {f"{prefix}_{name}": value for name, value in figures.items()}
@@ -187,9 +195,8 @@ def classifier_of(parts: Mapping[str, Any]) -> Classifier:
     Raises:
         ValueError: If the Trainer has no tokenizer.
     """
-    model = parts["model"]
-    names = tuple(str(model.config.id2label[k]) for k in range(model.config.num_labels))
-    return Classifier(model, _tokenizer(parts), names, "the model under training")
+    model, name = parts["model"], "the model under training"
+    return Classifier(model, _tokenizer(parts), class_names(model.config, name), name)
 
 
 def chooser_of(parts: Mapping[str, Any]) -> Classifier:

@@ -26,9 +26,10 @@ from rightreasons.data.opening.predictions import (
     LABEL_COLUMNS,
     correctness,
     find_predictions,
+    number_in,
     source_name,
 )
-from rightreasons.data.opening.stored_columns import Column, Columns, read_columns
+from rightreasons.data.opening.stored_columns import Column, Columns, column_called, read_columns
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import listed as listed_names
 from rightreasons.foundations.options import takes
@@ -46,8 +47,6 @@ ITEM_COLUMNS = ("item", "items", *ID_COLUMNS)
 
 PREFIX = "confidence_"
 """What the columns of a wide table begin with; the rest names the source."""
-
-_NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,9 +158,14 @@ class _Part:
     @classmethod
     def of(cls, source: Any, options: ConfidenceOptions) -> _Part:
         columns, where = read_columns(source, log_filter=options.log_filter), source_name(source)
-        item = _column(columns, options.item_column, "item_column", ITEM_COLUMNS, where)
-        by = _column(columns, options.source_column, "source_column", SOURCE_COLUMNS, where)
-        group = _column(columns, options.group_column, "group_column", GROUP_COLUMNS, where)
+        item, by, group = (
+            column_called(columns, usual, named=getattr(options, option), option=option, where=where)
+            for option, usual in (
+                ("item_column", ITEM_COLUMNS),
+                ("source_column", SOURCE_COLUMNS),
+                ("group_column", GROUP_COLUMNS),
+            )
+        )
         names = listed_names(options.confidence_column) or [
             name for name in columns if name.lower() in CONFIDENCE_COLUMNS or name.lower().startswith(PREFIX)
         ]
@@ -204,20 +208,12 @@ class _Part:
         )
 
 
-def _column(columns: Columns, named: str | None, option: str, usual: Sequence[str], where: str) -> str | None:
-    if named is None:
-        return next((name for known in usual for name in columns if name.lower() == known), None)
-    if named not in columns:
-        raise unknown_name(f"column of {where} in `{option}`", named, columns)
-    return named
-
-
 def _source_in(name: str) -> str:
     return name[len(PREFIX) :] if name.lower().startswith(PREFIX) else name
 
 
 def _confidences(column: Column, name: str, where: str) -> list[float]:
-    values = [_number(value) for value in column]
+    values = [number_in(value) for value in column]
     odd = next((row for row, value in enumerate(values) if value is None or value < 0 or value > 1), None)
     if odd is not None:
         raise ValueError(
@@ -225,16 +221,6 @@ def _confidences(column: Column, name: str, where: str) -> list[float]:
             f"{odd} holds {str(column[odd])[:40]!r}."
         )
     return [value for value in values if value is not None]
-
-
-def _number(value: Any) -> float | None:
-    """Return a number, NaN for a cell without one, and None for anything else."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_NUMBER):
-        return float("nan")
-    try:
-        return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], list[int], str]:

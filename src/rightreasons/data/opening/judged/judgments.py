@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.data.opening.options import JudgmentOptions
-from rightreasons.data.opening.predictions import ID_COLUMNS, source_name
-from rightreasons.data.opening.stored_columns import Columns, read_columns
+from rightreasons.data.opening.predictions import ID_COLUMNS, number_in, source_name
+from rightreasons.data.opening.stored_columns import column_called, read_columns
 from rightreasons.foundations.label_names import listed
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.sentences import checks_kinds
-from rightreasons.foundations.validation import unknown_name
 
 USUAL = {
     "item": ("item", "question_id", *ID_COLUMNS),
@@ -109,8 +108,26 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
         ((('x', 'y'),), [1.0], [0.5])
     """
+<<<<<<< HEAD
     where = source_name(source)
     held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
+=======
+    columns, where = read_columns(source), source_name(source)
+    names = {
+        what: column_called(
+            columns, usual, named=getattr(options, f"{what}_column"), option=f"{what}_column", where=where
+        )
+        for what, usual in USUAL.items()
+    }
+    for what in ("first", "second", "verdict"):
+        if names[what] is None:
+            raise ValueError(
+                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
+                f"{listed(list(columns))}; name it with `{what}_column`."
+            )
+    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
+    n_rows = len(held["verdict"] or ())
+>>>>>>> models
     rows = []
     for row in range(n_rows):
         first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
@@ -124,7 +141,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
                 first=first,
                 second=second,
                 wins=_verdict((held["verdict"] or [])[row], first, second, place),
-                longer=_longer(held, row),
+                longer=_longer(held, row, place),
                 reference=_verdict(held["reference"][row], first, second, place) if held["reference"] else None,
             )
         )
@@ -245,14 +262,6 @@ def _pairs_of(judge: str, rows: Sequence[_Row]) -> JudgedPairs:
     return JudgedPairs(judge, tuple(key[0] for key in order), tuple(order.values()), *values.T)
 
 
-def _column(columns: Columns, named: str | None, what: str, where: str) -> str | None:
-    if named is None:
-        return next((name for known in USUAL[what] for name in columns if name.lower() == known), None)
-    if named not in columns:
-        raise unknown_name(f"column of {where} in `{what}_column`", named, columns)
-    return named
-
-
 def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     """Return 1 where the first wins, 0 where the second does, 0.5 for a tie and None for no verdict."""
     text = "" if value is None else str(value).strip()
@@ -273,12 +282,21 @@ def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     )
 
 
-def _longer(held: dict[str, list[Any] | None], row: int) -> float | None:
+def _longer(held: dict[str, list[Any] | None], row: int, place: str) -> float | None:
+    """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
     lengths = []
     for side in ("first", "second"):
         texts, numbers = held[f"{side}_text"], held[f"{side}_length"]
         if numbers is not None:
-            lengths.append(float(numbers[row]))
-        elif texts is not None:
+            length = number_in(numbers[row])
+            if length is None or length < 0:
+                raise ValueError(
+                    f"Expected a length, or nothing, for the {side} candidate, but {place} has "
+                    f"{str(numbers[row])[:40]!r}."
+                )
+            lengths.append(length)
+        elif texts is not None and texts[row] is not None:
             lengths.append(float(len(str(texts[row]))))
-    return None if len(lengths) < 2 else 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))
+    if len(lengths) < 2 or np.isnan(lengths).any():
+        return None
+    return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))

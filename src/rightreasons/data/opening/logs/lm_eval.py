@@ -153,7 +153,10 @@ def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]
     """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
     columns: dict[str, list[Any]] = {}
     if all(all(own) for own in texts):
-        for name, length in (("per_character", len), ("per_byte", lambda text: len(text.encode()))):
+        for name, length in (
+            ("per_character", len),
+            ("per_byte", lambda text: len(text.encode("utf-8", "surrogatepass"))),
+        ):
             columns[name] = [
                 [score / length(text) for score, text in zip(scores, own, strict=True)]
                 for scores, own in zip(logits, texts, strict=True)

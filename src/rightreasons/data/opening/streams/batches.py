@@ -194,18 +194,21 @@ def _label_values(
     """Read all data once: the rows of each part, the distinct labels, and the type and the name of their column."""
     counts: list[int] = []
     values: dict[Any, None] = {}
-    feature, column = None, None
+    feature, column, kind = None, None, pa.null()
     for part in parts:
         counts.append(0)
         for table in tables(part):
             if not sum(counts):
-                data = datasets.Dataset(table.slice(0, 0))
-                column = find_label_column(data, named, required, name)
-                feature = None if column is None else data.features[column]
+                column = find_label_column(datasets.Dataset(table.slice(0, 0)), named, required, name)
             counts[-1] += table.num_rows
             if column is not None:
                 if column not in table.column_names:
                     raise ValueError(f"Expected the column {column!r} in all of {name}, but {part} lacks it.")
+                joint = _joint_type(kind, table[column].type, f"the column {column!r} of {name}")
+                if feature is None or joint != kind:
+                    # A ClassLabel is known by the description of its own table; numbers of two types have none.
+                    own = table if joint == table[column].type else pa.schema([(column, joint)]).empty_table()
+                    kind, feature = joint, datasets.Dataset(own.slice(0, 0)).features[column]
                 values.update(dict.fromkeys(pc.unique(table[column]).to_pylist()))
                 if len(values) > MAX_CLASSES:
                     raise ValueError(
@@ -214,3 +217,12 @@ def _label_values(
     if not sum(counts):
         raise ValueError(f"Expected at least one row in {name}, but it has none.")
     return counts, list(values), feature, column
+
+
+def _joint_type(first: pa.DataType, second: pa.DataType, where: str) -> pa.DataType:
+    """Return the type that holds the values of two batches: nothing and anything, or two kinds of numbers."""
+    try:
+        schemas = [pa.schema([("label", kind)]) for kind in (first, second)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        raise ValueError(f"Expected labels of one type in {where}, but they are {first} and {second}.") from None
