@@ -108,26 +108,8 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
         ((('x', 'y'),), [1.0], [0.5])
     """
-<<<<<<< HEAD
     where = source_name(source)
     held, n_rows = _held(source, options, needed=("first", "second", "verdict"))
-=======
-    columns, where = read_columns(source), source_name(source)
-    names = {
-        what: column_called(
-            columns, usual, named=getattr(options, f"{what}_column"), option=f"{what}_column", where=where
-        )
-        for what, usual in USUAL.items()
-    }
-    for what in ("first", "second", "verdict"):
-        if names[what] is None:
-            raise ValueError(
-                f"Expected a column of the {what} ({', '.join(USUAL[what])}) in {where}, but its columns are: "
-                f"{listed(list(columns))}; name it with `{what}_column`."
-            )
-    held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
-    n_rows = len(held["verdict"] or ())
->>>>>>> models
     rows = []
     for row in range(n_rows):
         first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
@@ -179,7 +161,7 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
     held, n_rows = _held(source, options, needed=("prompt", "first_text", "second_text"))
     pairs: dict[str, list[Any]] = {"item": [str(name) for name in held["item"] or range(n_rows)]}
     for what in ("prompt", "first_text", "second_text"):
-        pairs[what] = ["" if text is None else str(text) for text in held[what] or ()]
+        pairs[what] = ["" if text is None or text != text else str(text) for text in held[what] or ()]
         empty = next((row for row, text in enumerate(pairs[what]) if not text.strip()), None)
         if empty is not None:
             raise ValueError(f"Expected a text in each row of {where}, but the {what} of row {empty} is empty.")
@@ -205,7 +187,12 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
 def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple[dict[str, list[Any] | None], int]:
     """Return what a table holds of each of `USUAL`, None for what it does not, and its number of rows."""
     columns, where = read_columns(source), source_name(source)
-    names = {what: _column(columns, getattr(options, f"{what}_column"), what, where) for what in USUAL}
+    names = {
+        what: column_called(
+            columns, usual, named=getattr(options, f"{what}_column"), option=f"{what}_column", where=where
+        )
+        for what, usual in USUAL.items()
+    }
     for what in needed:
         if names[what] is None:
             raise ValueError(
