@@ -272,12 +272,13 @@ def _temperature(
     before: Figures,
     after: Figures,
 ) -> p.Part:
-    direction = "softens" if fit.temperature > 1 else "sharpens"
+    effect = "softens" if fit.temperature > 1 else "sharpens"
+    if f"{fit.temperature:.3f}" == "1.000":
+        effect = "hardly moves"
     text = (
         f"One number, fitted on {counted(fit.n_items, 'item')} of “{validation}” and applied to “{split}”: the "
-        "temperature "
-        f"{fit.temperature:.3f}, which {direction} all probabilities and changes no prediction. On “{validation}” "
-        f"it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
+        f"temperature {fit.temperature:.3f}, which {effect} the probabilities and changes no prediction. On "
+        f"“{validation}” it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
     )
     if fit.at_bound:
         text += " It lies at the bound of the search: the split it was fitted on has no error, or no signal."
