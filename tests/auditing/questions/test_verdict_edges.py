@@ -7,13 +7,20 @@ import pytest
 
 from rightreasons.analysis.intervals import wilson
 from rightreasons.auditing.page.words import decimal, percent
+from rightreasons.auditing.questions.behavior import finding as behavior_finding
+from rightreasons.auditing.questions.behavior import section as behavior
 from rightreasons.auditing.questions.calibration import finding as calibration_finding
 from rightreasons.auditing.questions.calibration.section import _temperature
 from rightreasons.auditing.questions.calibration.votes import votes_part
+from rightreasons.auditing.questions.difficulty import contrast_sets
 from rightreasons.auditing.questions.probes import picks
+from rightreasons.data.opening.predictions import ModelAnswers
+from rightreasons.data.suites.suite import Case, Functionality, Suite
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.measuring.asking.picks import Picked, PickFigures
+from rightreasons.measuring.behavior import score_stored
 from rightreasons.measuring.calibration import JudgedItems, measure_figures, worst_split
+from rightreasons.measuring.contrast_sets import ContrastItems, measure_contrast_sets
 from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.votes import measure_votes
 
@@ -82,6 +89,91 @@ class TestCalibration:
         )
         text = votes_part(context, measure_votes([[0.5, 0.5]], votes, np.array([0]), resampling=RESAMPLING)).text
         assert words in text
+
+
+class TestBehavior:
+    def answers(self, *passed, n_cases, one_answer=None):
+        """Functionalities that pass a number of their cases, as a suite of which none is shared."""
+        suite = Suite(
+            "a suite",
+            ("text",),
+            tuple(
+                Functionality(
+                    f"f{number}",
+                    "class",
+                    "MFT",
+                    {"name": "equal"},
+                    tuple(Case(str(place), ((f"{number} {place}",),), (0,)) for place in range(n_cases)),
+                )
+                for number in range(len(passed))
+            ),
+            ("no", "yes"),
+        )
+        answers = [int(place >= right) for right in passed for place in range(n_cases)]
+        answered = score_stored("model", suite, ModelAnswers(np.array(answers)), resampling=RESAMPLING)
+        if one_answer:
+            answered = SimpleNamespace(
+                suite=suite, result=answered.result, weakest=answered.weakest, one_answer=one_answer,
+                n_clearly_below=answered.n_clearly_below,
+            )  # fmt: skip
+        return answered
+
+    @pytest.mark.parametrize(
+        ("passed", "n_cases", "tone", "label"),
+        [
+            ([20] * 10, 20, "good", "Passes"),
+            # 16 of 20 are no test's fewer than 90%, and 160 of 200 are surely fewer on average.
+            ([16] * 10, 20, "warn", "Falls short on average"),
+            ([18] * 10, 20, "neutral", "Cannot tell"),
+            ([1], 1, "neutral", "Cannot tell"),
+            ([0], 1, "neutral", "Cannot tell"),
+            ([0], 30, "bad", "Fails 1 of 1 test"),
+            ([0, 30], 30, "bad", "Fails 1 of 2 tests"),
+            ([20, 30], 30, "warn", "Falls short in 1 of 2 tests"),
+        ],
+    )
+    def test_the_mean_and_each_functionality_are_judged(self, passed, n_cases, tone, label):
+        answers = self.answers(*passed, n_cases=n_cases)
+        said = behavior._verdict(answers)
+        assert (said.tone, said.label) == (tone, label), said.summary
+        claim = behavior_finding.finding(answers, answers.n_clearly_below(0.9), 0.9).claim
+        weak = sum(right < 0.9 * n_cases for right in passed) if tone == "bad" or "1 of" in label else 0
+        assert f"{weak} of {len(passed)} surely pass{'es' * (weak == 1)} fewer than 90%" in claim
+
+    def test_one_answer_to_everything_passes_nothing(self):
+        said = behavior._verdict(self.answers(*[20] * 10, n_cases=20, one_answer="it answers no to all"))
+        assert (said.tone, said.label) == ("neutral", "Cannot tell")
+        assert said.summary.endswith("is not tested by this suite.")
+
+
+class TestContrastSets:
+    def measured(self, right):
+        """Sets of an original and one revision -> whether each is right."""
+        flat = np.array(right).ravel()
+        items = ContrastItems(
+            np.arange(len(flat)),
+            np.repeat([f"s{number}" for number in range(len(right))], 2),
+            np.tile([True, False], len(right)),
+        )
+        labels = np.zeros(len(flat), dtype=np.int64)
+        return measure_contrast_sets(items, np.where(flat, 0, 1), labels, resampling=RESAMPLING)
+
+    @pytest.mark.parametrize(
+        ("right", "tone", "label"),
+        [
+            ([(True, True)], "neutral", "Cannot tell from so few contrast sets"),
+            ([(False, True)] * 30, "neutral", "Right on no original"),
+            ([(True, False)] * 30, "bad", "Fails on most small revisions"),
+            ([(True, True)] * 30, "neutral", "Cannot tell"),
+            ([(True, True)] * 60, "good", "Right on revisions too"),
+        ],
+    )
+    def test_verdict(self, right, tone, label):
+        said = contrast_sets.verdict(self.measured(right))
+        assert (said.tone, said.label) == (tone, label), said.summary
+        assert said.summary.startswith(f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right")
+        assert "undefined" not in said.summary
+        assert ("30 such sets do not rule out that fewer than 90% are." in said.summary) == (label == "Cannot tell")
 
 
 class TestPicks:

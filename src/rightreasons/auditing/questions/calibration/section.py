@@ -10,7 +10,7 @@ from rightreasons.analysis.calibration.temperature import Temperature
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
+from rightreasons.auditing.page.words import decimal, first_of, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.calibration import elicited
 from rightreasons.auditing.questions.calibration.classes import classes_part
 from rightreasons.auditing.questions.calibration.finding import finding, shown_item, surest_errors
@@ -313,8 +313,7 @@ def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -
     return p.ExampleList(
         key="confident_errors",
         title="The errors it is most sure of",
-        note=f"The {len(order)} wrong predictions with the highest confidence, of {len(wrong):,} wrong ones. A label "
-        "can be wrong too: read them.",
+        note=f"{first_of(len(order), len(wrong), 'wrong prediction', 'surest')}. A label can be wrong too: read them.",
         examples=tuple(shown_item(context, measured, int(row)) for row in order),
     )
 

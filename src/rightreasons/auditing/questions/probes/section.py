@@ -636,4 +636,4 @@ def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
         limits.append(f"The data has too few different choices to add {ks} to each item.")
     if answers.scores.n_dropped:
         limits.append(f"Left out: {counted(answers.scores.n_dropped, 'item')} without a label or with equal choices.")
-    return (*limits, *not_scored_told("items", len(answers.scores), answers.scores.left_out))
+    return (*limits, *not_scored_told("item", len(answers.scores), answers.scores.left_out))
