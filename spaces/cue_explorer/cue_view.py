@@ -322,7 +322,8 @@ def items_with(found: Analysis, cue: str | None) -> str:
     right = sum(items.labels[item] == choice for item, choice in pointed.items())
     written = [_item(items, item, cue, choice) for item, choice in list(pointed.items())[:PAGE]]
     more = f"; the first {PAGE} are shown" if len(pointed) > PAGE else ""
-    head = f"“{cue}” points to one choice in {len(pointed)} items, and to the right one in {right} of them{more}."
+    points = f"points to one choice in {counted(len(pointed), 'item')}, to the right one in {right} of them"
+    head = f"“{cue}” {points}{more}."
     return f'<p class="rr-small">{html.escape(head)}</p>{"".join(written)}'
 
 

@@ -98,18 +98,19 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
             f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
         )
         return words, "bad"
-    doubtful = sum(found.count("warn") for found in tones.values())
+    audits = counted(len(rows), "audit")
+    doubtful, clear = (sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good"))
     if doubtful:
-        return (
-            f"No problem in {counted(len(rows), 'audit')}, but {counted(doubtful, 'answer')} to look at closer.",
-            "warn",
-        )
-    return f"No problem in {counted(len(rows), 'audit')}.", "good"
+        needs = "needs" if doubtful == 1 else "need"
+        return f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.", "warn"
+    if not clear:
+        return f"No verdict in {audits}: no question has an answer that can be told.", "neutral"
+    return f"No problem found in {audits}.", "good"
 
 
 def _row(place: int, row: LeaderboardRow) -> str:
     cells = "".join(_cell(cell) for cell in row.cells)
-    about = f"{html.escape(row.dataset)}, {row.n_items:,} items"
+    about = f"{html.escape(row.dataset)}, {counted(row.n_items, 'item')}"
     return (
         f'<tr><td>{place}</td><th scope="row">{html.escape(row.model)}<br><span class="rr-small">{about}</span></th>'
         f"{cells}</tr>"

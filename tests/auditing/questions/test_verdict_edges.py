@@ -134,14 +134,14 @@ class TestBehavior:
     )
     def test_the_mean_and_each_functionality_are_judged(self, passed, n_cases, tone, label):
         answers = self.answers(*passed, n_cases=n_cases)
-        said = behavior._verdict(answers)
+        said = behavior.verdict(answers)
         assert (said.tone, said.label) == (tone, label), said.summary
         claim = behavior_finding.finding(answers, answers.n_clearly_below(0.9), 0.9).claim
         weak = sum(right < 0.9 * n_cases for right in passed) if tone == "bad" or "1 of" in label else 0
         assert f"{weak} of {len(passed)} surely pass{'es' * (weak == 1)} fewer than 90%" in claim
 
     def test_one_answer_to_everything_passes_nothing(self):
-        said = behavior._verdict(self.answers(*[20] * 10, n_cases=20, one_answer="it answers no to all"))
+        said = behavior.verdict(self.answers(*[20] * 10, n_cases=20, one_answer="it answers no to all"))
         assert (said.tone, said.label) == ("neutral", "Cannot tell")
         assert said.summary.endswith("is not tested by this suite.")
 

@@ -109,7 +109,7 @@ def behavior_result(
     """
     level = level_percent(resampling.level)
     return p.SectionResult(
-        verdict=_verdict(answers),
+        verdict=verdict(answers),
         headlines=_headlines(answers),
         parts=(
             _overview_part(answers, level, key),
@@ -132,6 +132,47 @@ def behavior_result(
             "pass_rates": {name: value for name, value in answers.result.to_dict().items() if name != "passed"},
         },
         finding=finding(answers, answers.n_clearly_below(WEAK), WEAK),
+    )
+
+
+def verdict(answers: SuiteAnswers) -> p.Verdict:
+    """Judge by exact tests of each functionality, and by the interval of the mean."""
+    result = answers.result
+    asked = [each for _, each in answers.weakest if each.pass_rate is not None]
+    if not asked:
+        return p.Verdict("neutral", "Nothing asked", "The expectations of the suite apply to none of its cases.")
+    weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
+    summary = (
+        f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
+        f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
+    )
+    if answers.one_answer:
+        summary += (
+            f" But {answers.one_answer}: tests that an answer must not change are passed without reading, and say "
+            "nothing here."
+        )
+    interval = result.interval
+    if not weak:
+        summary += f" No functionality by itself surely passes fewer than {WEAK:.0%}"
+        if answers.one_answer:
+            told = f"{summary}, but a model that gives one answer is not tested by this suite."
+            return p.Verdict("neutral", "Cannot tell", told)
+        if interval is not None and interval.low >= WEAK:
+            return p.Verdict("good", "Passes", f"{summary}.")
+        if interval is not None and interval.high < WEAK and sum(each.n_cases for each in asked) >= MIN_CASES:
+            return p.Verdict("warn", "Falls short on average", f"{summary}, but on average they surely do.")
+        return p.Verdict("neutral", "Cannot tell", f"{summary}; too few cases were asked to say so of the mean.")
+    weakest = ", ".join(
+        f"“{each.functionality}” ({percent(each.pass_rate)})"
+        for each in asked[:3]
+        if each.pass_rate is not None and each.pass_rate < WEAK
+    )
+    label = f"Fails {poor}" if poor else f"Falls short in {weak}"
+    return p.Verdict(
+        "bad" if poor else "warn",
+        f"{label} of {counted(len(asked), 'test')}",
+        f"{summary} Functionalities that surely pass fewer than {WEAK:.0%} (exact binomial tests, Holm): {weak}; fewer "
+        f"than half: {poor}. Weakest: {weakest}.",
     )
 
 
@@ -187,46 +228,6 @@ def _headlines(answers: SuiteAnswers) -> tuple[p.Headline, ...]:
 
 def _estimate(group: GroupResult) -> Estimate:
     return estimate_of(group.pass_rate, group.interval)
-
-
-def _verdict(answers: SuiteAnswers) -> p.Verdict:
-    result = answers.result
-    asked = [each for _, each in answers.weakest if each.pass_rate is not None]
-    if not asked:
-        return p.Verdict("neutral", "Nothing asked", "The expectations of the suite apply to none of its cases.")
-    weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
-    summary = (
-        f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
-        f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
-    )
-    if answers.one_answer:
-        summary += (
-            f" But {answers.one_answer}: tests that an answer must not change are passed without reading, and say "
-            "nothing here."
-        )
-    interval = result.interval
-    if not weak:
-        summary += f" No functionality by itself surely passes fewer than {WEAK:.0%}"
-        if answers.one_answer:
-            told = f"{summary}, but a model that gives one answer is not tested by this suite."
-            return p.Verdict("neutral", "Cannot tell", told)
-        if interval is not None and interval.low >= WEAK:
-            return p.Verdict("good", "Passes", f"{summary}.")
-        if interval is not None and interval.high < WEAK and sum(each.n_cases for each in asked) >= MIN_CASES:
-            return p.Verdict("warn", "Falls short on average", f"{summary}, but on average they surely do.")
-        return p.Verdict("neutral", "Cannot tell", f"{summary}; too few cases were asked to say so of the mean.")
-    weakest = ", ".join(
-        f"“{each.functionality}” ({percent(each.pass_rate)})"
-        for each in asked[:3]
-        if each.pass_rate is not None and each.pass_rate < WEAK
-    )
-    label = f"Fails {poor}" if poor else f"Falls short in {weak}"
-    return p.Verdict(
-        "bad" if poor else "warn",
-        f"{label} of {counted(len(asked), 'test')}",
-        f"{summary} Functionalities that surely pass fewer than {WEAK:.0%} (exact binomial tests, Holm): {weak}; fewer "
-        f"than half: {poor}. Weakest: {weakest}.",
-    )
 
 
 def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:

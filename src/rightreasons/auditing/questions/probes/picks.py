@@ -141,7 +141,7 @@ def _name(probe: str) -> str:
 def _telling(figures: PickFigures) -> tuple[str, Any] | None:
     """Return the probe without its question whose test is the clearest; None where neither has an answer to test."""
     tested = [(name, figures.probes[name]) for name in WITHOUT_QUESTION if figures.probes[name].p_value is not None]
-    return min(tested, key=lambda pair: pair[1].p_value, default=None)
+    return min(tested, key=lambda pair: pair[1].p_value or 0.0, default=None)
 
 
 def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline, ...]:

@@ -189,8 +189,8 @@ def verdict(
 
 def _reach(causal: CausalMeasurement, end: str) -> str:
     """Say how many predictions have a named cue."""
-    n_with_cue = counted(causal.n_with_cue, "has", "have")
-    return f"Of {counted(causal.n_items, 'prediction')}, {n_with_cue} a named cue{end}"
+    has = "has" if causal.n_with_cue == 1 else "have"
+    return f"{causal.n_with_cue:,} of {counted(causal.n_items, 'prediction')} {has} a named cue{end}"
 
 
 def _row(name: str, effect: Effect) -> tuple[p.Cell, ...]:
