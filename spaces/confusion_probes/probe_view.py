@@ -27,7 +27,7 @@ from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
 from rightreasons.models.packaged import demo_language_model
-from rightreasons.widget import FILTER, figure, tiles, typed_count, typed_text, verdict
+from rightreasons.widget import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 FIRST = Path(__file__).resolve().parent / "first.json"
@@ -228,12 +228,8 @@ def of_a_log(path: str, log_filter: str = "") -> str:
 
     file = check_upload(path)
     settings = {"log_filter": name} if (name := typed_text(log_filter, FILTER).strip()) else {}
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
-        except (TypeError, ValueError) as error:
-            # A visitor knows the file by its name, not by its path on the server.
-            raise ValueError(str(error).replace(str(file), file.name)) from None
+    with tempfile.TemporaryDirectory() as folder, by_name(file):
+        record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
     (answer,) = record["questions"]
     if answer["result"] is None:
         raise ValueError(f"{answer['reason']} Send the log of a task that `rightreasons data export` wrote.")

@@ -15,7 +15,7 @@ from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import verdict
+from rightreasons.widget import by_name, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200
@@ -37,10 +37,8 @@ def add_audits(audits: Sequence[dict[str, Any]], paths: Sequence[str]) -> list[d
 
 def _read(path: str) -> dict[str, Any]:
     file = check_upload(path)
-    try:
+    with by_name(file):
         return read_audit(file)
-    except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
-        raise ValueError(str(error).replace(str(file), file.name)) from None
 
 
 def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -> list[dict[str, Any]]:

@@ -94,9 +94,14 @@ def figures_table(audit: Mapping[str, Any]) -> str:
 
 
 def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the questions of an audit that were answered, by the tone of their verdicts."""
+    """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
     answers = [answer for answer in audit["questions"] if answer["result"] is not None]
-    return sorted(answers, key=lambda answer: TONES.index(answer["result"]["verdict"]["tone"]))
+
+    def badness(answer: Mapping[str, Any]) -> tuple[int, float]:
+        finding = answer["result"].get("finding") or {}
+        return TONES.index(answer["result"]["verdict"]["tone"]), -finding.get("size", 0.0)
+
+    return sorted(answers, key=badness)
 
 
 def short_path(path: str) -> str:
