@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.auditing import AuditResult, audit
-from rightreasons.auditing.page.words import TONES, short_name, written
+from rightreasons.auditing.figures import answers_worst_first
+from rightreasons.auditing.page.words import short_name, written
 from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.validation import check_count, check_one_of
 from rightreasons.measuring.estimates import Estimate
 from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import FILTER, tiles, typed_hub_id, typed_text, verdict
+from rightreasons.widget import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
 
 EXAMPLE = Path(__file__).resolve().parent / "bundled" / "example.json.gz"
 MOST_ITEMS = 500
@@ -94,24 +95,17 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
     elif source.predictions is None:
         raise ValueError("Expected a data set: its id on the hub, or a file of items.")
     title = names.get(settings.get("predictions", ""), "") or model or ""
-    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-        try:
-            result = audit(
-                model,
-                data,
-                out=Path(folder) / "report",
-                questions=list(questions) or None,
-                name=names.get(data, data) if data else title,
-                limit=limit,
-                **settings,
-            )
-            return finished(result, f"{title} on {names.get(data, data)}" if data else title)
-        except (TypeError, ValueError) as error:
-            # A visitor knows a file by its name, not by its path on the server.
-            told = str(error)
-            for path, name in names.items():
-                told = told.replace(path, name)
-            raise ValueError(told) from None
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder, by_name(*names):
+        result = audit(
+            model,
+            data,
+            out=Path(folder) / "report",
+            questions=list(questions) or None,
+            name=names.get(data, data) if data else title,
+            limit=limit,
+            **settings,
+        )
+        return finished(result, f"{title} on {names.get(data, data)}" if data else title)
 
 
 def finished(result: AuditResult, title: str, files: Sequence[str] | None = None) -> Finished:
@@ -177,9 +171,7 @@ def report(
 
 def headline(done: Finished) -> str:
     """Write the worst verdict, and one line for each question."""
-    answered = [each for each in done.record["questions"] if each["result"] is not None]
-    answered.sort(key=lambda each: list(QUESTIONS).index(each["question"]))
-    answered.sort(key=lambda each: TONES.index(each["result"]["verdict"]["tone"]))
+    answered = answers_worst_first(done.record)
     if not answered:
         return verdict("No question applies to these data.")
     first = answered[0]["result"]

@@ -15,6 +15,7 @@ from rightreasons.data.opening.uploads import check_upload
 from rightreasons.data.suites.hatecheck import read_hatecheck
 from rightreasons.data.suites.suite import Suite
 from rightreasons.measuring.behavior import SuiteAnswers, score_stored
+from rightreasons.widget import by_name
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".parquet", ".csv")
@@ -95,11 +96,8 @@ def open_suite(path: Path) -> Suite:
     """Open a suite in our format, or a CSV in the form of HateCheck."""
     if not path.name.lower().endswith(SUITE_FILES):
         raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz, .parquet or .csv, but got {path.name!r}.")
-    try:
+    with by_name(path):
         return read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
-    except (TypeError, ValueError) as error:
-        # A visitor knows the file by its name, not by its path on the server.
-        raise ValueError(str(error).replace(str(path), path.name)) from error
 
 
 def examples_text(suite: Suite) -> str:

@@ -9,9 +9,13 @@ from behavior_report import Report
 
 from rightreasons.analysis.intervals import Interval
 from rightreasons.auditing.page.examples import changes
+from rightreasons.auditing.questions.behavior.finding import finding
 from rightreasons.auditing.questions.behavior.plots import rate_colors, whole_percent
+from rightreasons.auditing.questions.behavior.section import WEAK
+from rightreasons.auditing.questions.behavior.section import verdict as verdict_of
 from rightreasons.auditing.questions.behavior.words import TYPES, expected, rule
 from rightreasons.data.suites.suite import Suite
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.behavior import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
 from rightreasons.widget import tiles, verdict
 
@@ -90,7 +94,13 @@ def _legend(suite: Suite) -> str:
 def headline(report: Report) -> str:
     """Write the mean pass rate of each model, or what is missing where there is none."""
     suite = report.suite
-    size = f"{len(suite.functionalities):,} functionalities, {suite.n_cases:,} cases, {suite.n_examples:,} examples"
+    size = ", ".join(
+        (
+            counted(len(suite.functionalities), "functionality", "functionalities"),
+            counted(suite.n_cases, "case"),
+            counted(suite.n_examples, "example"),
+        )
+    )
     line = f'<p class="rr-small br-suite">Suite <b>{_text(suite.name)}</b>: {size}.</p>'
     if not report.models:
         return line + (
@@ -105,18 +115,9 @@ def headline(report: Report) -> str:
 
 
 def _verdict(report: Report) -> tuple[str, str]:
-    """Say in one sentence what the first model fails most; returns it and its tone."""
-    place, number = weakest(report)
-    model = report.models[place]
-    found, mean = model.result.functionalities[number], model.result.behavioral_pass_rate
-    if mean is None or found.pass_rate is None:
-        return f"{model.name}: no case is asked, so nothing can be said.", "neutral"
-    passes = f"{model.name} passes {_percent(mean)} on average"
-    if found.pass_rate == 1:
-        return f"{passes}, and every case that is asked.", "good"
-    n = "none" if found.n_passed == 0 else f"{found.n_passed:,}"
-    said = f"{passes}, but {n} of {found.n_cases:,} cases of “{found.functionality}”."
-    return said, "bad" if found.pass_rate < 0.5 else "warn"
+    """Say in one sentence what the audit concludes of the first model; returns it and its tone."""
+    model = report.models[0]
+    return f"{model.name} {finding(model, model.n_clearly_below(WEAK), WEAK).claim}.", verdict_of(model).tone
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -244,7 +245,7 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
         )
     hidden = len(case.examples) - len(items)
     if hidden:
-        items.append(f'<li class="br-unasked rr-small">and {hidden:,} more examples</li>')
+        items.append(f'<li class="br-unasked rr-small">and {counted(hidden, "more example")}</li>')
     title = f'<p class="br-id">Case {_text(case.id)}</p>'
     return f'<article class="br-case {state}">{title}<ol>{"".join(items)}</ol></article>'
 
@@ -310,7 +311,9 @@ def _percent(rate: float | None) -> str:
 
 
 def _said(rate: float | None, passed: int, asked: int) -> str:
-    return "no case is asked" if rate is None else f"{passed:,} of {asked:,} cases pass ({_percent(rate)})"
+    if rate is None:
+        return "no case is asked"
+    return f"{passed:,} of {counted(asked, 'case')} {'passes' if passed == 1 else 'pass'} ({_percent(rate)})"
 
 
 def _ends(interval: Interval | None) -> str:

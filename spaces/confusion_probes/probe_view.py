@@ -23,10 +23,11 @@ from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.bounds import MAX_PAGE_CHOICES
 from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.numeric import softmax
+from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_one_of
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_ANSWER
 from rightreasons.models.packaged import demo_language_model
-from rightreasons.widget import FILTER, figure, tiles, typed_count, typed_text, verdict
+from rightreasons.widget import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.jsonl"
 FIRST = Path(__file__).resolve().parent / "first.json"
@@ -227,18 +228,18 @@ def of_a_log(path: str, log_filter: str = "") -> str:
 
     file = check_upload(path)
     settings = {"log_filter": name} if (name := typed_text(log_filter, FILTER).strip()) else {}
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
-        except (TypeError, ValueError) as error:
-            # A visitor knows the file by its name, not by its path on the server.
-            raise ValueError(str(error).replace(str(file), file.name)) from None
+    with tempfile.TemporaryDirectory() as folder, by_name(file):
+        record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
     (answer,) = record["questions"]
     if answer["result"] is None:
         raise ValueError(f"{answer['reason']} Send the log of a task that `rightreasons data export` wrote.")
     result = answer["result"]
     entries = [
-        (one["name"], figure_of(Estimate(**one["estimate"]), one["unit"]), f"{one['n']:,} items" if one["n"] else "")
+        (
+            one["name"],
+            figure_of(Estimate(**one["estimate"]), one["unit"]),
+            counted(one["n"], "item") if one["n"] else "",
+        )
         for one in result["headlines"]
     ]
     return verdict(result["verdict"]["label"] + ".", result["verdict"]["tone"]) + tiles(entries)
@@ -267,27 +268,23 @@ def _measured(found: Forms, scores: Mapping[str, Sequence[float]]) -> tuple[Any,
 
 
 def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, str]:
-    """Say in one sentence what the probes do to this item; returns it and its tone."""
+    """Say in one sentence what the probes do to this item; returns it and its tone: one item shows no rule."""
     label, without = found.item["label"], confidences["no_question"]
     before, after = confidences[ORIGINAL], confidences[EXTRA]
-    told, tone = [], "good"
+    told = []
     picked = int(without.argmax())
     if without[picked] >= 1.5 / len(without):
         which = "the right answer" if picked == label else f"choice {picked + 1}"
         told.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
-        tone = "warn"
-    right = found.rows[EXTRA]["label"]
-    if before.argmax() == label and after.argmax() != right:
-        added = len(after) - len(before)
-        choices = "choice" if added == 1 else "choices"
-        told.append(
-            f"with {added} more wrong {choices} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})"
-        )
-        tone = "bad"
+    right, added = found.rows[EXTRA]["label"], counted(len(after) - len(before), "more wrong choice")
+    if before.argmax() != label:
+        told.append(f"with its question it prefers choice {int(before.argmax()) + 1}, which is wrong")
+    elif after.argmax() != right:
+        told.append(f"with {added} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})")
     if not told:
-        return "On this item it has no preference without the question, and keeps its answer among more choices.", tone
-    sentence = "; ".join(told)
-    return f"{sentence[0].upper()}{sentence[1:]}.", tone
+        words = f"no strong preference without the question, and is right among {added}"
+        return f"On this item it has {words}.", "neutral"
+    return f"On this item, {'; '.join(told)}.", "warn"
 
 
 def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None) -> tuple[str, str]:

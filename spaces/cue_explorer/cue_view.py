@@ -23,7 +23,7 @@ from rightreasons.foundations.sentences import counted
 from rightreasons.foundations.validation import check_count
 from rightreasons.measuring import ChoiceItems, CueFigures, CuesOptions, measure_cues
 from rightreasons.measuring.cues import GROUPS
-from rightreasons.widget import figure, table, tiles, typed_text, verdict
+from rightreasons.widget import by_name, figure, table, tiles, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")
@@ -111,11 +111,8 @@ def bundled(name: str) -> Items:
 def read_items(path: str | Path, **named: Any) -> Items:
     """Read a file with items; at most `MAX_ITEMS` are kept, drawn at random."""
     path = Path(path)
-    try:
+    with by_name(path):
         rows = open_multiple_choice(path, limit=MAX_ITEMS, **named)
-    except (TypeError, ValueError) as error:
-        # A visitor knows the file by its name, not by its path on the server.
-        raise type(error)(str(error).replace(str(path), path.name)) from error
     if len(rows) < 2:
         raise ValueError(f"Expected at least two items in {path.name}, but it has {len(rows)}.")
     columns = {name.lower(): name for name in rows.column_names}
@@ -322,7 +319,8 @@ def items_with(found: Analysis, cue: str | None) -> str:
     right = sum(items.labels[item] == choice for item, choice in pointed.items())
     written = [_item(items, item, cue, choice) for item, choice in list(pointed.items())[:PAGE]]
     more = f"; the first {PAGE} are shown" if len(pointed) > PAGE else ""
-    head = f"“{cue}” points to one choice in {len(pointed)} items, and to the right one in {right} of them{more}."
+    points = f"points to one choice in {counted(len(pointed), 'item')}, and to the right one in {right} of them"
+    head = f"“{cue}” {points}{more}."
     return f'<p class="rr-small">{html.escape(head)}</p>{"".join(written)}'
 
 

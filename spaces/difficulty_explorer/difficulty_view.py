@@ -11,6 +11,7 @@ import numpy as np
 from difficulty_model import open_model, own_model
 
 from rightreasons.foundations.arrays import kind_of
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.difficulty import measure_difficulty
 from rightreasons.measuring.substitution_sources import replacement_sources
 from rightreasons.measuring.substitutions import substitution_tests
@@ -132,9 +133,7 @@ def ranking_verdict(ranked: Sequence[Ranked]) -> str:
     ratio = first.eigenvalue / middle.eigenvalue if middle.eigenvalue else float("inf")
     words = first.text if len(first.text) <= 60 else f"{first.text[:59]}…"
     times = f", with a λ {ratio:,.1f} times the median" if 1.5 <= ratio < 1e6 else ""
-    return verdict(
-        f"Most fragile: “{words}” ({first.label}, {first.confidence:.0%} sure){times}.", "warn" if times else "neutral"
-    )
+    return verdict(f"Most fragile: “{words}” ({first.label}, {first.confidence:.0%} sure){times}.")
 
 
 def ranking_page(ranked: Sequence[Ranked]) -> str:
@@ -155,11 +154,11 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     if after.eigenvalue is None or before.eigenvalue is None:
         return f'<p class="rr-small">{html.escape(after.why or before.why)}</p>'
     flipped = before.label != after.label
-    change = after.eigenvalue / before.eigenvalue if before.eigenvalue > 0 else float("inf")
+    times = f": ×{after.eigenvalue / before.eigenvalue:.2f}" if before.eigenvalue > 0 else ""
     label = f"{before.label} → {after.label}" if flipped else f"{after.label}, as before"
     shown = tiles(
         [
-            ("λ, largest Fisher eigenvalue", f"{after.eigenvalue:.4g}", f"was {before.eigenvalue:.4g}: ×{change:.2f}"),
+            ("λ, largest Fisher eigenvalue", f"{after.eigenvalue:.4g}", f"was {before.eigenvalue:.4g}{times}"),
             ("Confidence", f"{after.confidence:.3f}", f"was {before.confidence:.3f} in {before.label}"),
             ("Predicted label", after.label, f"{'flipped: ' if flipped else ''}{label}"),
         ]
@@ -213,4 +212,5 @@ def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors
         "after": "after",
         "flips": "Flips",
     }
-    return table(rows, columns, caption=f"{flips} of {len(rows)} single replacements flip the prediction")
+    flip = "flips" if flips == 1 else "flip"
+    return table(rows, columns, caption=f"{flips} of {counted(len(rows), 'single replacement')} {flip} the prediction")

@@ -15,7 +15,7 @@ from rightreasons.data.opening.uploads import check_upload
 from rightreasons.foundations.arrays import kind_of
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.options import QUESTIONS
-from rightreasons.widget import verdict
+from rightreasons.widget import by_name, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200
@@ -37,10 +37,8 @@ def add_audits(audits: Sequence[dict[str, Any]], paths: Sequence[str]) -> list[d
 
 def _read(path: str) -> dict[str, Any]:
     file = check_upload(path)
-    try:
+    with by_name(file):
         return read_audit(file)
-    except ValueError as error:  # a visitor knows the file by its name, not by its path on the server
-        raise ValueError(str(error).replace(str(file), file.name)) from None
 
 
 def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -> list[dict[str, Any]]:
@@ -98,18 +96,19 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
             f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
         )
         return words, "bad"
-    doubtful = sum(found.count("warn") for found in tones.values())
+    audits = counted(len(rows), "audit")
+    doubtful, clear = (sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good"))
     if doubtful:
-        return (
-            f"No problem in {counted(len(rows), 'audit')}, but {counted(doubtful, 'answer')} to look at closer.",
-            "warn",
-        )
-    return f"No problem in {counted(len(rows), 'audit')}.", "good"
+        needs = "needs" if doubtful == 1 else "need"
+        return f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.", "warn"
+    if not clear:
+        return f"No verdict in {audits}: no question has an answer that can be told.", "neutral"
+    return f"No problem found in {audits}.", "good"
 
 
 def _row(place: int, row: LeaderboardRow) -> str:
     cells = "".join(_cell(cell) for cell in row.cells)
-    about = f"{html.escape(row.dataset)}, {row.n_items:,} items"
+    about = f"{html.escape(row.dataset)}, {counted(row.n_items, 'item')}"
     return (
         f'<tr><td>{place}</td><th scope="row">{html.escape(row.model)}<br><span class="rr-small">{about}</span></th>'
         f"{cells}</tr>"

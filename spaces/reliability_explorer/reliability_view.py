@@ -225,12 +225,11 @@ def _verdict(result: CalibrationResult, null: ConsistencyResult, settings: Setti
     beyond = f"beyond chance (p {p_value(null.p_value) if null.p_value < 0.001 else f'= {null.p_value:.3f}'})"
     if settings.kind not in ("top_label", "confidence"):
         return f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.", "warn"
-    gap = result.mean_confidence - result.accuracy
-    name = "Overconfident" if gap > 0 else "Underconfident"
-    if abs(gap) < result.ece / 2:
-        name = "Miscalibrated in parts"
+    accuracy = _accuracy(result)
+    over, under = result.mean_confidence - accuracy.high, accuracy.low - result.mean_confidence
+    name = "Overconfident" if over > 0 else "Underconfident" if under > 0 else "Miscalibrated in parts"
     words = f"{percent(result.mean_confidence)} sure on average, right in {percent(result.accuracy)} of {items}"
-    return f"{name}: {words}, {beyond}.", "bad" if gap > 0 and abs(gap) >= result.ece / 2 else "warn"
+    return f"{name}: {words}, {beyond}.", "bad" if max(over, under) > MARGIN else "warn"
 
 
 def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:

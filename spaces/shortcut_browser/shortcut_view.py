@@ -21,7 +21,7 @@ from rightreasons.foundations.validation import check_count, check_number, check
 from rightreasons.widget import figure, table, tiles, verdict
 
 NAMES = LABELS[2]
-TONES = {"cues decide": "bad", "cues do not decide": "good", "cannot tell": "neutral"}
+TONES = {"cues decide": "warn", "cues do not decide": "good", "cannot tell": "neutral"}
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
 WAYS = {"delete": "deleted", "mask": "masked", "swap": "swapped"}
 SHOWN = ("a word decides", "all", "shortcut-cued", "not cued", "wrong")
@@ -105,13 +105,23 @@ def headline(strength: float, split: str) -> str:
         control = f"control words: {figure(effect.control_rate)}; {_between(effect.interval)}"
         entries.append(("Follow a cue that is put in", figure(effect.rate), control))
     return (
-        f"{verdict(f'{causal.in_words}: {_sentence_of(causal)}.', TONES[causal.conclusion])}"
+        f"{verdict(f'{causal.in_words}: {_sentence_of(causal)}.', _tone(strength, causal))}"
         f'{tiles(entries)}<p class="rr-definition">{html.escape(causal.reason)}</p>'
         f'<p class="rr-small">Predictions that change when their cue is deleted, masked or swapped for a word of like '
         f"frequency, and when one of these is done to another word of the text. Tested are the words that the detector "
         f"names with {TOP_N} top words and a head of {HEAD}%, in {len(run.treated)} of {len(run.tokens)} texts; the "
         f"sliders do not change the test.</p>"
     )
+
+
+def _tone(strength: float, causal: CausalShortcuts) -> str:
+    """Return the tone of a conclusion; red takes ground truth: predictions change without a planted word."""
+    run = read_runs()[strength]["test"]
+    flagged = zip(run.tokens, run.planted, strict=True)
+    planted = {token.lower() for row in flagged for token, is_planted in zip(*row, strict=True) if is_planted}
+    decides = any(cue.effect.excess > 0 for cue in causal.cues if cue.cue in planted)
+    red = causal.conclusion == "cues decide" and causal.removal.excess_interval.low > 0 and decides
+    return "bad" if red else TONES[causal.conclusion]
 
 
 def _sentence_of(causal: CausalShortcuts) -> str:

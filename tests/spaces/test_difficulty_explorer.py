@@ -48,7 +48,7 @@ def test_editing_a_word_moves_eigenvalue_confidence_and_label(visit):
 def test_replacements_are_tried(visit):
     page = open_page(visit)
     page.locator("#try").click()
-    expect(page.locator("#replacements")).to_contain_text("single replacements flip the prediction")
+    expect(page.locator("#replacements")).to_contain_text(re.compile("single replacements flips? the prediction"))
     assert page.locator("#replacements tbody tr").count() > 2
 
 

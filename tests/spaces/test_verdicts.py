@@ -1,11 +1,16 @@
-"""What the pages conclude from a handful of items: that they cannot tell."""
+"""What the pages conclude: from a handful of items that they cannot tell, and red from evidence alone."""
 
 import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from rightreasons.data.opening.predictions import ModelAnswers
+from rightreasons.data.suites.suite import Case, Functionality, Suite
+from rightreasons.measuring.behavior import score_stored
 from rightreasons.measuring.options import QUESTIONS
 from rightreasons.widget import problem
 
@@ -100,3 +105,95 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
         assert "name one under “Filter of a log”." in problem(caught.value)
         with pytest.raises(ValueError, match="Did you mean 'loose'"):
             read("lose")
+
+
+@pytest.mark.parametrize(
+    ("strength", "split", "tone"),
+    [
+        (0.5, "test", "warn"),  # a word that means its label, such as “boring”, sways it when it is put in
+        (0.8, "test", "neutral"),
+        (0.9, "test_flipped", "bad"),
+        (1.0, "test", "bad"),
+    ],
+)
+def test_red_takes_a_planted_word(view, strength, split, tone):
+    assert f"rr-verdict rr-{tone}" in view("shortcut_browser", "shortcut_view").headline(strength, split)
+
+
+def forms(without, before, after):
+    """One item with two choices, the first one right, and two wrong ones added behind them."""
+    rows = {"original": {"label": 0}, "extra_choices": {"label": 0}}
+    confidences = {"no_question": without, "original": before, "extra_choices": after}
+    return SimpleNamespace(rows=rows, item=rows["original"]), {key: np.array(row) for key, row in confidences.items()}
+
+
+@pytest.mark.parametrize(
+    ("item", "tone", "says"),
+    [
+        (([0.5, 0.5], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "neutral", "no strong preference without the question"),
+        (([0.7, 0.3], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "neutral", "is right among 2 more wrong choices."),
+        (([0.8, 0.2], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "warn", "still prefers the right answer (80%)."),
+        # What is wrong from the beginning keeps no right answer.
+        (
+            ([0.5, 0.5], [0.1, 0.9], [0.4, 0.2, 0.2, 0.2]),
+            "warn",
+            "with its question it prefers choice 2, which is wrong.",
+        ),
+        (
+            ([0.5, 0.5], [0.9, 0.1], [0.2, 0.6, 0.2]),
+            "warn",
+            "with 1 more wrong choice it gives up the right one (90% to",
+        ),
+    ],
+)
+def test_one_item_is_neither_red_nor_green(view, item, tone, says):
+    said, of = view("confusion_probes", "probe_view")._verdict(*forms(*item))
+    assert of == tone
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("tones", "tone", "says"),
+    [
+        (["neutral", None], "neutral", "No verdict in 1 audit"),
+        (["good", "neutral"], "good", "No problem found in 1 audit."),
+        (["warn", "good"], "warn", "but 1 answer needs a closer look."),
+        (["bad", "good"], "bad", "1 of 1 audit found a problem"),
+    ],
+)
+def test_audits_without_a_verdict_are_not_green(view, tones, tone, says):
+    cells = dict(zip(QUESTIONS, [*tones, *[None] * len(QUESTIONS)], strict=False))
+    row = SimpleNamespace(cells=[SimpleNamespace(tone=one) for one in cells.values()])
+    cls = type("Row", (), {"cells": row.cells, "__getitem__": lambda self, name: SimpleNamespace(tone=cells[name])})
+    said, of = view("leaderboard", "leaderboard_view")._verdict([cls()])
+    assert of == tone
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "n", "tone", "name"),
+    [
+        (0.9, 85, 100, "warn", "Miscalibrated in parts"),  # by Wilson 85 of 100 are up to 0.91
+        (0.99, 9_800, 10_000, "warn", "Overconfident"),
+        (0.99, 8_000, 10_000, "bad", "Overconfident"),
+        (0.6, 6_200, 10_000, "warn", "Underconfident"),
+        (0.6, 8_000, 10_000, "bad", "Underconfident"),
+    ],
+)
+def test_red_takes_a_gap_and_a_direction_an_interval(view, confidence, right, n, tone, name):
+    explorer = view("reliability_explorer", "reliability_view")
+    result = SimpleNamespace(n_items=n, accuracy=right / n, mean_confidence=confidence, ece=0.1)
+    said, of = explorer._verdict(result, SimpleNamespace(p_value=0.001), explorer.Settings())
+    assert (of, said.split(":")[0]) == (tone, name)
+
+
+def test_a_suite_is_judged_as_by_the_audit(view):
+    page, reports = view("behavior_report", "behavior_view"), view("behavior_report", "behavior_report")
+    suite = Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, (Case("0", (("a",),), (1,)),)),))
+    tested = score_stored("model", suite, ModelAnswers(np.array([0])))
+    said, tone = page._verdict(reports.Report(suite, (tested,), ("",)))
+    assert tone == "neutral"  # one case that fails
+    assert (
+        said
+        == "model passes 0.0% of the cases of s, as a mean over functionalities: 0 of 1 surely pass fewer than 90%."
+    )

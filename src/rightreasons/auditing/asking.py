@@ -44,15 +44,14 @@ def open_asked(
         ValueError: If the model is none that can be asked, a setting is not of its kind, or the data does not fit.
     """
     loaded = hasattr(model, "label_names")
-    kind = "" if loaded else _kind(model, given)
+    kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
     for options, kinds in ((prompt, ("causal", "server")), (server, ("server",))):
         name = next(iter(options.changed()), None)
         if name is None or kind in kinds:
             continue
         raise ValueError(
             f"Expected a {'server' if kinds == ('server',) else 'causal language model'} to open where `{name}` says "
-            f"how it is asked, but got "
-            f"{getattr(model, 'name', model)}."
+            f"how it is asked, but got {getattr(model, 'name', model)}."
         )
     if loaded:
         changed = next((name for name in _HOW if getattr(given, name) is not None), None)
@@ -121,14 +120,7 @@ def is_address(model: object) -> bool:
 
 def is_asked(model: Any, revision: str | None = None) -> bool:
     """Return whether a model is asked through a prompt: a causal language model, or one behind a server."""
-    from rightreasons.models.scoring.choices import kind_of_model
-
-    if is_address(model):
-        return True
-    try:
-        return kind_of_model(model, revision) == "causal"
-    except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
-        return False
+    return _kind(model, revision) in ("causal", "server")
 
 
 def task_of_data(
@@ -179,15 +171,16 @@ def _items(dataset: Any, task: str, given: AuditOptions, *, require_labels: bool
     return open_splits(dataset, require_labels=require_labels, **how, **given.source(task))
 
 
-def _kind(model: Any, given: AuditOptions) -> str:
+def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
+    """Tell a causal language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
     from rightreasons.models.scoring.choices import kind_of_model
 
     if is_address(model):
         return "server"
     try:
-        return kind_of_model(model, given.revision)
+        return kind_of_model(model, revision)
     except (ValueError, TypeError):  # whatever is wrong with it, its loader says it better
-        return "choice" if given.task == "multiple_choice" else ""
+        return unknown
 
 
 def _head(model: Any, task: str, given: AuditOptions) -> Classifier:

@@ -58,8 +58,8 @@ def plan_lines(
     if context.stored is not None or not asked:
         return ()
     names = ", ".join(section.question for section in asked)
-    count = f"{len(asked)} {'question' if len(asked) == 1 else 'questions'} ({names})"
-    line = f"{count} about {counted(len(context.primary), 'item')} of {context.primary.name}"
+    n_questions, n_items = counted(len(asked), "question"), counted(len(context.primary), "item")
+    line = f"{n_questions} ({names}) about {n_items} of {context.primary.name}"
     others = [split.name for split in context.comparisons]
     line += f", and {', '.join(others)}" if others else ""
     if context.server is not None:

@@ -31,7 +31,7 @@ from rightreasons.auditing.page.asked import asked_of
 from rightreasons.auditing.page.items import items_of
 from rightreasons.auditing.page.parts import Applicability, Column, Section, Table, applies_not
 from rightreasons.auditing.page.report import Outcome, render_page
-from rightreasons.auditing.page.words import named_reasons, percent, short_name
+from rightreasons.auditing.page.words import not_scored_told, percent, short_name
 from rightreasons.auditing.plan import plan_lines
 from rightreasons.auditing.predictions import predictions_file
 from rightreasons.auditing.questions import load_sections
@@ -41,7 +41,7 @@ from rightreasons.auditing.stored import StoredModel, open_stored
 from rightreasons.data.opening.logs.models import logged_model
 from rightreasons.foundations.atomic_write import check_folder
 from rightreasons.foundations.options import Options
-from rightreasons.foundations.sentences import checks_kinds, ends_all, in_one_sentence
+from rightreasons.foundations.sentences import checks_kinds, counted, ends_all, in_one_sentence
 from rightreasons.foundations.validation import check_options
 from rightreasons.models.prompting.prompt import Prompt
 from rightreasons.models.prompting.prompted import Prompted
@@ -502,19 +502,18 @@ def _labels_told(context: AuditContext) -> list[str]:
     for split in context.splits:
         n_unlabeled = len(split) - int(split.labeled.sum())
         if n_unlabeled:
-            lines.append(f"{n_unlabeled:,} of {len(split):,} items of the split {split.name} have no label.")
+            has = "has" if n_unlabeled == 1 else "have"
+            lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
     return lines
 
 
 def _left_out_told(context: AuditContext) -> list[str]:
     """Name the items that the model could not score."""
-    lines = []
-    for split in context.all_splits:
-        if split.left_out:
-            whole = len(split) + len(split.left_out)
-            named = named_reasons(split.left_out)
-            lines.append(f"{len(split):,} of {whole:,} items of {split.name} are audited; left out: {named}")
-    return lines
+    return [
+        f"{split.name}: {line}"
+        for split in context.all_splits
+        for line in not_scored_told("item", len(split), split.left_out)
+    ]
 
 
 def _padding_told(classifier: Asked | StoredModel) -> list[str]:
@@ -536,8 +535,8 @@ def _right(context: AuditContext) -> str:
     right = (context.scores(split).predicted == split.labels)[split.labeled]
     total = len(right) + len(split.left_out)
     return (
-        f"Of {total:,} items of “{split.name}”, {len(right):,} are answered and {int(right.sum()):,} rightly: "
-        f"{percent(right.sum() / total)} of all, {percent(right.mean())} of the answered."
+        f"The model answers {len(right):,} of {counted(total, 'item')} of “{split.name}”, {int(right.sum()):,} of them "
+        f"rightly: {percent(right.sum() / total)} of all, {percent(right.mean())} of those answered."
     )
 
 

@@ -429,15 +429,18 @@ def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) ->
         compared: Split -> its figures, `confidence_gap` among them.
 
     Returns:
-        The other split whose gap is the largest, if its interval lies beyond 0.05 and that of the primary split.
+        The other split with the largest gap, of those whose whole interval is farther from 0, on either side, than 0.05
+        and than any point of that of the primary split; None without one.
     """
     gaps = {name: figures["confidence_gap"] for name, figures in compared.items()}
     base = gaps.pop(primary)
-    if not gaps:
-        return None
-    worst = max(gaps, key=lambda name: abs(gaps[name].value or 0.0))
-    low = min(abs(gaps[worst].low or 0.0), abs(gaps[worst].high or 0.0))
-    return worst if low > max(0.05, abs(base.low or 0.0), abs(base.high or 0.0)) else None
+    beyond = max(0.05, abs(base.low or 0.0), abs(base.high or 0.0))
+    clear = {
+        name: abs(gap.value or 0.0)
+        for name, gap in gaps.items()
+        if max(gap.low or 0.0, -(gap.high or 0.0)) > beyond  # an interval around 0 is beyond nothing
+    }
+    return max(clear, key=lambda name: clear[name], default=None)
 
 
 def paired_accuracy(

@@ -12,6 +12,7 @@ from .pages import PRIVACY as PRIVACY
 from .pages import SPACES as SPACES
 from .pages import ColumnPicker as ColumnPicker
 from .pages import Held as Held
+from .pages import by_name as by_name
 from .pages import consumed as consumed
 from .pages import download_text as download_text
 from .pages import endpoint as endpoint
@@ -37,6 +38,7 @@ __all__ = [
     "SPACES",
     "ColumnPicker",
     "Held",
+    "by_name",
     "consumed",
     "download_text",
     "end_workers",

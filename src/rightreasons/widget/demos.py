@@ -345,7 +345,7 @@ def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str
         interval = results.get("interval")
         limits = ""
         if isinstance(interval, Mapping):
-            level = f"{float(interval['confidence_level']):.0%}"
+            level = f"{100 * float(interval['confidence_level']):g}%"
             limits = f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
         parts.append(tiles([(name, figure(primary), limits)]))
     texts = {key: value for key, value in results.items() if isinstance(value, str) and value}

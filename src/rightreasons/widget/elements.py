@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rightreasons.foundations.sentences import counted
+
 MAX_TABLE_ROWS = 200
 """Maximum number of rows that `table` writes; below them it says how many more there are."""
 
@@ -73,7 +75,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None =
     ]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     more = len(rows) - MAX_TABLE_ROWS
-    foot = f'<p class="rr-small">and {more:,} more rows</p>' if more > 0 else ""
+    foot = f'<p class="rr-small">and {counted(more, "more row")}</p>' if more > 0 else ""
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (
         f'<div class="rr-table" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
@@ -93,7 +95,7 @@ def figure(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
+        return f"{value + 0.0:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"  # no sign before 0
     return str(value)
 
 

@@ -269,6 +269,26 @@ def consumed(path: str | Path) -> Iterator[Path]:
         _delete(Path(path))
 
 
+@contextlib.contextmanager
+def by_name(*paths: str | Path) -> Iterator[None]:
+    """Let an error call uploaded files by their names, as a visitor knows them, in place of their paths on the server.
+
+    Example:
+        >>> with by_name("/tmp/gradio/5f2a/items.csv"):
+        ...     raise TypeError("Expected labels in /tmp/gradio/5f2a/items.csv, but there are none.")
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected labels in items.csv, but there are none.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        told = str(error)
+        for path in paths:
+            told = told.replace(str(path), Path(path).name)
+        raise ValueError(told) from error
+
+
 def sent_path(value: object, name: str) -> Path:
     """Return the path of a file that a script has uploaded.
 

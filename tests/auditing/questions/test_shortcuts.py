@@ -82,7 +82,7 @@ def test_figures_and_splits(outcome):
     for text in (
         "Does it decide by shortcuts?",
         "Cues of each label",
-        "Before and after fine-tuning",
+        "Over fine-tuning",
         "Types of shortcuts",
     ):
         assert text in page
@@ -132,7 +132,7 @@ def test_cues_decide(outcome):
     assert found.headlines[0].estimate.value == figures["removal"]["rate"]
     assert figures["removal"]["excess_interval"]["low"] > 0
     assert set(figures["removals"]) == {"delete", "mask", "swap"}
-    assert f" predictions have a named cue. {figures['reason']}" in found.verdict.summary
+    assert f"150 of 150 predictions have a named cue. {figures['reason']}" in found.verdict.summary
     # The two planted words are among the cues that were tested, and the texts with and without cues add up.
     assert {"copper", "marble"} & {cue["cue"] for cue in figures["cues"]}
     groups = found.data["groups"]["groups"]

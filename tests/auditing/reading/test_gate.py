@@ -3,7 +3,7 @@
 import pytest
 
 from command_line import run
-from rightreasons.auditing.reading.gate import gate
+from rightreasons.auditing.reading.gate import GateCheck, GateResult, gate
 from small_audits import small_audit
 
 
@@ -85,7 +85,7 @@ def test_exit_codes_lines_annotations_and_comment(capsys, report, tmp_path, monk
         ],
     )
     text = comment.read_text("utf-8")
-    assert text.startswith("<!-- rightreasons gate -->\n### rightreasons gate: 1 of 2 conditions fail\n")
+    assert text.startswith("<!-- rightreasons gate -->\n### rightreasons gate: 1 of 2 checks fails\n")
     assert "| **FAIL** | `shortcuts.causal_rate > 10%` | 25.0% \\[12.5, 40.0\\] on 40 items of test |" in text
     worst, best = (text.index(verdict) for verdict in ("Follows \\| single words (problem)", "No miscalibration found"))
     assert worst < best
@@ -113,3 +113,20 @@ def test_the_list_of_paths(capsys, report):
     assert lines[3].split(maxsplit=1)[1] == "undefined on 150 items of test"
     for path in paths:
         gate(report, [f"{path} > 1"])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "says"),
+    [
+        ([], "nothing checked"),
+        ([("pass", False)], "passed (1 check)"),
+        ([("fail", True)], "1 of 1 check fails"),
+        ([("undefined", True), ("fail", True), ("pass", False)], "2 of 3 checks fail"),
+        # What was let through was not checked.
+        ([("undefined", False), ("pass", False)], "1 of 2 checks could not be made, none fails"),
+    ],
+)
+def test_the_comment_says_what_was_checked(outcomes, says):
+    checks = tuple(GateCheck("a.b > 1", outcome, failed, "told") for outcome, failed in outcomes)
+    text = GateResult("m", "d", checks, (), not any(failed for _, failed in outcomes)).markdown
+    assert f"### rightreasons gate: {says}\n" in text

@@ -75,7 +75,7 @@ def test_command(columns, tmp_path, capsys):
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(columns))
     done = run(capsys, "confidence", file, "--n-resamples", "100", "--out", tmp_path / "figures.json")
-    assert "the 105 items that have a confidence from each source" in done.out
+    assert "105 items with a confidence from each source" in done.out
     assert "said: 105 of 120 answers have a confidence (87.5%)" in done.out
     assert "p - said:" in done.out
     assert "short (70 items)" in done.out

@@ -98,8 +98,8 @@ def _history_outcome(comparison: Comparison) -> list[Outcome]:
     many = len(models) > 2
     better = {side: sum(figure.better == side for figure in figures) for side in ("first", "last", "open")}
     summary = (
-        f"{counted(better['last'], 'figure is', 'figures are')} better in {models[-1]} than in {models[0]} beyond the "
-        f"intervals, {better['first']} worse; {better['open']} open."
+        f"{counted(better['last'], 'figure is', 'figures are')} better in {models[-1]} than in {models[0]}, beyond the "
+        f"intervals; {better['first']:,} worse; {better['open']:,} open."
     )
     shown = _headlines(figures) if many else figures
     rest = [figure for figure in figures if figure not in shown]
@@ -148,7 +148,7 @@ def _history_table(key: str, title: str, figures: Sequence[FigureHistory], model
                 figure.question,
                 *(None if each is None else p.Amount(each, figure.unit) for each in figure.estimates),
                 None if figure.change is None else p.Amount(figure.change, figure.unit),
-                "cannot tell" if figure.better == "open" else figure.better,
+                {"first": models[0], "last": models[-1], "open": "cannot tell", "": ""}[figure.better],
             )
             for figure in figures
         ),
@@ -210,7 +210,8 @@ def _answers_section(comparison: Comparison) -> p.SectionResult:
     wins = [side for side in ("first", "second") if better[side]]
     label = "Cannot tell them apart" if not wins else "Each is better at something"
     if len(wins) == 1:
-        label = f"{sides[wins[0]]} is better"
+        n_figures = sum(map(len, better.values()))
+        label = f"{sides[wins[0]]} is better at {len(better[wins[0]])} of {counted(n_figures, 'figure')}"
     rows = [
         (
             one.question,
@@ -304,9 +305,9 @@ def _section(
 def _verdict(comparison: Comparison, compared: ComparedSplit, accuracy: ComparedFigure) -> p.Verdict:
     first, second = percent(accuracy.first.value or 0.0), percent(accuracy.second.value or 0.0)
     summary = (
-        f"On {compared.n_items:,} shared items {comparison.first} is right in {first} of the cases and "
-        f"{comparison.second} in {second}; {counted(compared.first_right, 'item')} only the first gets right, "
-        f"{compared.second_right:,} only the second (exact McNemar p {p_equals(accuracy.p_value)})."
+        f"On {counted(compared.n_items, 'shared item')} {comparison.first} is right in {first} of the cases and "
+        f"{comparison.second} in {second}; {counted(compared.first_right, 'item is', 'items are')} right in the first "
+        f"alone, {compared.second_right:,} in the second alone (exact McNemar test, p {p_equals(accuracy.p_value)})."
     )
     if not accuracy.winner:
         return p.Verdict("neutral", "No difference in accuracy shown", summary)

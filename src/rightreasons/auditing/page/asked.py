@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from rightreasons.foundations.sentences import counted
+
 _SCORINGS = {
     "sum": "by the log-likelihood of their tokens",
     "mean": "by the mean log-likelihood of their tokens",
@@ -56,7 +58,7 @@ def asked_of(
     examples = "without examples"
     if shots:
         drawn = "the same for all items" if told["draw"] == "run" else "drawn for each item"
-        examples = f"after {shots} {'example' if shots == 1 else 'examples'} of the training split, {drawn}"
+        examples = f"after {counted(shots, 'example')} of the training split, {drawn}"
     sentences = [
         f"Items are asked {chat}, {examples}.",
         f"Answers are given {_STYLES[told['style']]} and scored {_SCORINGS[told['scoring']]}.",
@@ -65,7 +67,7 @@ def asked_of(
         sentences.append(f"The labels are called {', '.join(told['label_words'])}.")
     if told["scoring"] == "generated":
         if told["samples"] > 1:
-            sentences.append(f"Each item is answered {told['samples']} times; the shares of answers are the scores.")
+            sentences.append(f"Each item is answered {told['samples']} times; its scores are the shares of answers.")
         if told["pattern"]:
             sentences.append(f"Answers are found by the regular expression {told['pattern']}.")
         sentences.append(f"{told['way'][:1].upper()}{told['way'][1:]}.")
@@ -88,8 +90,9 @@ def _lines(server: Mapping[str, Any]) -> tuple[str, ...]:
     usage = server["usage"]
     cost = "" if usage["price"] is None else f", at a price of {usage['price']:,.4f}"
     spent = (
-        f"{usage['requests']:,} requests were answered, of {usage['prompt_tokens']:,} prompt tokens and "
-        f"{usage['answer_tokens']:,} generated tokens{cost}."
+        f"{counted(usage['requests'], 'request was', 'requests were')} answered, with "
+        f"{counted(usage['prompt_tokens'], 'prompt token')} and {counted(usage['answer_tokens'], 'generated token')}"
+        f"{cost}."
     )
     return (
         f"{server['server']} with the model {server['model']}; its trial found that it can be asked for {able}.",

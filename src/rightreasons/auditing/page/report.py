@@ -26,6 +26,7 @@ from rightreasons.auditing.page.parts import Amount, Example, ExampleList, Headl
 from rightreasons.auditing.page.sources import linked
 from rightreasons.auditing.page.words import level_percent, number, p_value, written
 from rightreasons.foundations.results import Result
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.estimates import Estimate
 
 LONGEST_TEXT = 700
@@ -167,6 +168,7 @@ def _template() -> Any:
         amount=lambda value, unit="fraction": "undefined" if value is None else number(value, unit),
         p_value=p_value,
         whole=lambda value: f"{int(value):,}",
+        counted=counted,
         level=level_percent,
         scale=scale_of,
         base64=lambda content: base64.b64encode(content).decode(),

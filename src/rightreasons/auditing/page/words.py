@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.estimates import Estimate
 
 PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest")
@@ -15,14 +16,24 @@ TONES = ("bad", "warn", "neutral", "good")
 """What a verdict is, the worst first."""
 
 
+def capitalized(words: str) -> str:
+    """Begin a sentence with words; unlike `str.capitalize`, the other letters stay as they are.
+
+    Example:
+        >>> capitalized("the DIR tests"), capitalized("")
+        ('The DIR tests', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
 def decimal(value: float) -> str:
     """Write a figure with three decimals, or with more where it would read as zero.
 
     Example:
-        >>> decimal(0.8349), decimal(0.00012), decimal(0.0), decimal(-0.25)
+        >>> decimal(0.8349), decimal(0.00012), decimal(-0.0), decimal(-0.25)
         ('0.835', '0.00012', '0.000', '−0.250')
     """
-    text = f"{value:.3f}"
+    text = f"{value + 0.0:.3f}"  # no sign before 0
     if value != 0 and abs(value) < 0.0005:
         text = f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.0e}"
     return text.replace("-", "\N{MINUS SIGN}")
@@ -32,10 +43,10 @@ def percent(value: float) -> str:
     """Write a fraction in percent with one decimal, or with more where it would read as zero.
 
     Example:
-        >>> percent(0.8349), percent(0.00012), percent(0.0), percent(-0.25)
+        >>> percent(0.8349), percent(0.00012), percent(-0.0), percent(-0.25)
         ('83.5%', '0.012%', '0.0%', '−25.0%')
     """
-    text = f"{100 * value:.1f}"
+    text = f"{100 * value + 0.0:.1f}"
     if value != 0 and abs(value) < 0.0005:
         text = f"{100 * value:.2g}" if abs(value) >= 1e-6 else f"{100 * value:.0e}"
     return f"{text}%".replace("-", "\N{MINUS SIGN}")
@@ -118,6 +129,28 @@ def short_name(model: str) -> str:
     return "/".join(path.parts[-2:]) if plain else path.name
 
 
+def first_of(shown: int, among: int, one: str, order: str) -> str:
+    """Say which of some things are shown, as the beginning of a note.
+
+    Args:
+        shown: How many are shown.
+        among: How many there are.
+        one: What one of them is.
+        order: Which of them come first.
+
+    Example:
+        >>> first_of(5, 12, "wrong prediction", "surest")
+        'The 5 surest of 12 wrong predictions'
+        >>> first_of(3, 3, "wrong prediction", "surest"), first_of(1, 1, "wrong prediction", "surest")
+        ('All 3 wrong predictions, the surest first', 'The only wrong prediction')
+    """
+    if among == 1:
+        return f"The only {one}"
+    if shown == among:
+        return f"All {counted(among, one)}, the {order} first"
+    return f"The {f'{shown:,} ' if shown > 1 else ''}{order} of {counted(among, one)}"
+
+
 def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:
     """Name items that are left out, with the reasons: the first few, and how many more there are.
 
@@ -130,13 +163,13 @@ def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:
 
 
 def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Say in one sentence which items the model could not score, or nothing where it scored all.
+    """Say in one sentence which items the model could not score, or nothing where it scored all; `what` names one.
 
     Example:
-        >>> not_scored_told("items", 9, [("7", "it is NaN.")]), not_scored_told("items", 9, [])
-        (('9 of 10 items are scored; the others could not be: 7: it is NaN.',), ())
+        >>> not_scored_told("item", 9, [("7", "it is NaN.")]), not_scored_told("item", 9, [])
+        (('The model could not score 1 of 10 items (7: it is NaN).',), ())
     """
     if not left_out:
         return ()
-    whole = n_scored + len(left_out)
-    return (f"{n_scored:,} of {whole:,} {what} are scored; the others could not be: {named_reasons(left_out)}.",)
+    whole = counted(n_scored + len(left_out), what)
+    return (f"The model could not score {len(left_out):,} of {whole} ({named_reasons(left_out)}).",)

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rightreasons.auditing.figures import AuditFigure, audit_figures
+from rightreasons.auditing.figures import AuditFigure, answers_worst_first, audit_figures
 from rightreasons.auditing.page.first_screen import LIGHTS
-from rightreasons.auditing.page.words import TONES, short_name
+from rightreasons.auditing.page.words import short_name
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
 from rightreasons.foundations.atomic_write import check_file, write_bytes
-from rightreasons.foundations.sentences import checks_kinds, one_line
+from rightreasons.foundations.sentences import checks_kinds, counted, one_line
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCard
@@ -76,11 +76,9 @@ def card_section(audit: Mapping[str, Any]) -> str:
     """
     figures = audit_figures(audit)
     primary = next(split for split in audit["dataset"]["splits"] if split["name"] == audit["dataset"]["primary"])
-    answers = [answer for answer in audit["questions"] if answer["result"] is not None]
-    answers.sort(key=lambda answer: TONES.index(answer["result"]["verdict"]["tone"]))
     data = short_name(audit["dataset"]["name"])
     about = (
-        f"Audited with rightreasons {audit['rightreasons']} on {primary['n_items']:,} items of the split "
+        f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
         f"{code(primary['name'])} of {code(data)} ({audit['created'][:10]}). In brackets: "
         f"{100 * audit['settings']['confidence_level']:g}% intervals."
     )
@@ -92,7 +90,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
         row("Question", "Answer", "Figures"),
         row("---", "---", "---"),
     ]
-    for answer in answers:
+    for answer in answers_worst_first(audit):
         shown = "; ".join(f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures))
         verdict = answer["result"]["verdict"]
         lines.append(

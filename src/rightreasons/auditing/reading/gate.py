@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from rightreasons.auditing.figures import ENDS, AuditFigure, audit_figures, short_path
+from rightreasons.auditing.figures import ENDS, AuditFigure, answers_worst_first, audit_figures, short_path
 from rightreasons.auditing.page.first_screen import LIGHTS
 from rightreasons.auditing.page.words import TONES, short_name
 from rightreasons.auditing.reading.markdown import code, row, text
 from rightreasons.auditing.schema import read_audit
 from rightreasons.foundations.results import Result
-from rightreasons.foundations.sentences import checks_kinds, one_line
+from rightreasons.foundations.sentences import checks_kinds, counted, one_line
 from rightreasons.foundations.validation import check_one_of, unknown_name
 
 OPERATORS = {
@@ -87,13 +87,22 @@ class GateResult(Result):
         ]
 
     @property
+    def _in_words(self) -> str:
+        """How many checks fail, and how many could not be made."""
+        n_failed, n_checks = sum(check.failed for check in self.checks), counted(len(self.checks), "check")
+        n_open = sum(check.outcome == "undefined" and not check.failed for check in self.checks)
+        if not self.checks:
+            return "nothing checked"
+        if n_failed:
+            return f"{n_failed} of {n_checks} {'fails' if n_failed == 1 else 'fail'}"
+        return f"{n_open} of {n_checks} could not be made, none fails" if n_open else f"passed ({n_checks})"
+
+    @property
     def markdown(self) -> str:
         """The checks and the verdicts as a comment on a pull request."""
-        n_failed = sum(check.failed for check in self.checks)
-        says = "all conditions hold" if not n_failed else f"{n_failed} of {len(self.checks)} conditions fail"
         lines = [
             _MARKER,
-            f"### rightreasons gate: {says if self.checks else 'no condition'}",
+            f"### rightreasons gate: {self._in_words}",
             "",
             f"{code(self.model)} on {code(self.dataset)}",
             "",
@@ -138,9 +147,7 @@ def gate(
     audit = read_audit(report)
     figures = audit_figures(audit)
     checks = tuple(_check(condition, audit, figures, undefined) for condition in fail_if)
-    answered = [answer for answer in audit["questions"] if answer["result"] is not None]
-    verdicts = [(answer["title"], answer["result"]["verdict"]) for answer in answered]
-    verdicts.sort(key=lambda each: TONES.index(each[1]["tone"]))
+    verdicts = [(answer["title"], answer["result"]["verdict"]) for answer in answers_worst_first(audit)]
     return GateResult(
         model=short_name(audit["model"]["name"]),
         dataset=short_name(audit["dataset"]["name"]),
@@ -177,7 +184,7 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
     value = figure.n if end == "n" else getattr(figure.estimate, end)
     if value is None:
         what = "is undefined for these items" if end == "value" else "has no interval"
-        what = "does not say of how many items it is" if end == "n" else what
+        what = "has no number of items in the report" if end == "n" else what
         return GateCheck(condition, "undefined", undefined == "fail", f"{figure.name} {what}.")
     fails = bool(compare(value, float(match[3]) / (100 if match[4] else 1)))
     return GateCheck(condition, "fail" if fails else "pass", fails, figure.in_words)

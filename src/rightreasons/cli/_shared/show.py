@@ -97,7 +97,7 @@ def show_comparison(comparison: Comparison) -> None:
     heading = f"{'first':>8}{'second':>10}{'first - second':>28}{'p':>10}{'p (Holm)':>10}  better"
     for split in comparison.splits:
         typer.echo("")
-        typer.secho(f"{split.split}: {split.n_items:,} shared items", bold=True)
+        typer.secho(f"{split.split}: {counted(split.n_items, 'shared item')}", bold=True)
         typer.echo(f"  {'':<24}{heading}")
         for figure in split.figures:
             better = "" if figure.better is None else sides[figure.winner]
@@ -117,8 +117,8 @@ def show_comparison(comparison: Comparison) -> None:
         typer.echo(
             textwrap.fill(
                 f"{f'Pass rate, {one.group}' if one.group else one.name}: {values}; first - second "
-                f"{written(one.difference, one.unit)} on {one.n_items:,} (p {p_equals(one.p_value)}, Holm "
-                f"{p_value(one.holm_p_value)}): {sides[one.winner]}",
+                f"{written(one.difference, one.unit)} on {counted(one.n_items, 'item')} "
+                f"(p {p_equals(one.p_value)}, Holm {p_value(one.holm_p_value)}): {sides[one.winner]}",
                 WIDTH,
                 initial_indent="  ",
                 subsequent_indent="    ",
@@ -127,7 +127,7 @@ def show_comparison(comparison: Comparison) -> None:
     typer.echo("")
     for winner, name in (("first", comparison.first), ("second", comparison.second)):
         at = comparison.better_at(winner)  # type: ignore[arg-type]
-        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing for sure'}"
+        said = f"{name} ({winner}) is better at: {', '.join(at) or 'nothing that the tests show'}"
         typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
     said = f"Cannot tell: {', '.join(comparison.better_at('')) or 'nothing'}"
     typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
@@ -153,7 +153,7 @@ def show_history(comparison: Comparison) -> None:
         typer.echo(f"  {figure.path:<{width}}  {' → '.join(values)}{change}  {marks[figure.better]}".rstrip())
     for which, model in (("first", history.models[0]), ("last", history.models[-1])):
         names = ", ".join(figure.path for figure in figures if figure.better == which)
-        said = f"{model} ({which}) is better at: {names or 'nothing, beyond the intervals'}"
+        said = f"{model} ({which}) is better at: {names or 'nothing beyond the intervals'}"
         typer.echo(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 

@@ -169,7 +169,7 @@ def show(measured: ConfidenceMeasurement) -> None:
 
     compared = [one for one in measured.sources if one.figures]
     if len(compared) > 1:
-        typer.echo(f"Figures are about the {measured.n_shared:,} items that have a confidence from each source.")
+        typer.echo(f"Figures are about {counted(measured.n_shared, 'item')} with a confidence from each source.")
     for one in measured.sources:
         if one.n_answered < measured.n_items:
             typer.echo(f"{one.name}: {one.n_answered:,} of {counted(measured.n_items, 'item')} have an answer")

@@ -59,7 +59,7 @@ def cues(
 
 def _show_table(figures: CueFigures, top: int) -> None:
     table = figures.statistics
-    interval = f"[{100 * table.confidence_level:g} %]"
+    interval = f"[{100 * table.confidence_level:g}%]"
     width = max((len(row.cue) for row in table.cues[:top]), default=3)
     typer.echo(f"\n{'cue':<{width}}  applicable  productivity {interval:<15} chance  coverage  p (Holm)")
     for row in table.cues[:top]:
@@ -68,10 +68,11 @@ def _show_table(figures: CueFigures, top: int) -> None:
             f"{row.cue:<{width}}  {row.applicability:>10,}  {row.productivity:>12.3f} {ends:<15} {row.chance:>6.3f}  "
             f"{row.coverage:>8.3f}  {row.p_holm:.3g}"
         )
+    n_telling = len(figures.significant)
     names = ", ".join(f"{row.cue!r} ({row.productivity:.2f})" for row in figures.significant[:10])
     typer.echo(
-        f"\n{len(figures.significant):,} of {table.n_cues:,} cues differ from chance after Holm's correction"
-        f"{f': {names}' if names else ''}."
+        f"\n{n_telling:,} of {counted(table.n_cues, 'cue')} {'differs' if n_telling == 1 else 'differ'} from chance "
+        f"after Holm's correction{f': {names}' if names else ''}."
     )
 
 
@@ -94,10 +95,9 @@ def _show_classifier(figures: CueFigures, column: str | None) -> None:
     )
     if figures.conclusion == "misleads":
         typer.secho(
-            f"Warning: that is below guessing, as it is where items that belong together are in different folds; "
-            f"{counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another item: name "
-            "the column that says which items "
-            "belong together with --groups-column.",
+            "Warning: that is below guessing, as it is where items that belong together are in different folds; "
+            f"{counted(figures.n_twins, 'item offers', 'items offer')} the same choices as another item. Name the "
+            "column that says which items belong together with --groups-column.",
             err=True,
             fg="yellow",
         )

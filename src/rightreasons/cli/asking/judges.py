@@ -97,7 +97,7 @@ def judges(
         judgments = _asked(file, ask, judge_name, options, prompt, server, limit=limit, seed=seed, out=kept)
     measured = measure_judges(judgments, resampling=Resampling(confidence_level, n_resamples, seed))
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
-    typer.secho(f"{file}: {measured.n_rows:,} judgments{without}", bold=True)
+    typer.secho(f"{file}: {counted(measured.n_rows, 'judgment')}{without}", bold=True)
     nulls: dict[str, str] = {}
     for name, bias in measured.judges.items():
         typer.echo(f"\n{name} ({counted(bias.n_pairs, 'pair')})")

@@ -70,9 +70,8 @@ def split(
         f"most frequent label {result.majority:.3f}."
     )
     typer.echo(
-        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in all {result.n_runs} runs; "
-        f"{result.easy_by_chance:.1%} "
-        f"would be by luck. Hard: {result.n_hard:,}."
+        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
+        f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
     )
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
 

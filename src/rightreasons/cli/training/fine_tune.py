@@ -95,7 +95,7 @@ def _show(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: Tr
     """Print what was trained and how good it is, and the command that comes next."""
     resumed = "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
     kind = "questions" if data.task == "question_answering" else tuned.task.replace("_", " ")
-    typer.secho(f"{kind}: {tuned.n_steps:,} steps, {tuned.seconds:,.0f} s{resumed}", bold=True)
+    typer.secho(f"{kind}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
     if data.validation is not None:
         figures = [
             f"{name} {value:.1%}" for key, name in FIGURES.items() if (value := tuned.metrics.get(key)) is not None
@@ -122,7 +122,7 @@ def _tell_baseline(tuned: FineTuned, data: TrainingData) -> None:
     constant = max(map(labels.count, set(labels))) / len(labels)
     if accuracy <= constant:
         typer.echo(
-            f"It has learned nothing yet: one answer to every item is right in {constant:.1%}. More items, more "
+            f"That is no better than one answer to every item, which is right in {constant:.1%}. More items, more "
             "--epochs or a higher --learning-rate may help."
         )
 

@@ -16,12 +16,11 @@ def finding(answers: SuiteAnswers, n_weak: int, bound: float) -> Finding:
     if rate is None or not asked:
         return Finding(claim="was asked nothing that applies", evidence=f"Suite {answers.suite.name}.")
     worst = asked[0]
-    verb = "are" if n_weak != 1 else "is"
     one_answer = f" {answers.one_answer}." if answers.one_answer else ""
     weakest = f"; the weakest is “{worst.functionality}” ({percent(worst.pass_rate or 0.0)})" if n_weak else ""
     return Finding(
-        claim=f"passes {percent(rate)} of the cases of {answers.suite.name}: {n_weak} of {len(asked)} functionalities "
-        f"{verb} below {bound:.0%}{weakest}",
+        claim=f"passes {percent(rate)} of the cases of {answers.suite.name}, as a mean over functionalities: "
+        f"{n_weak} of {len(asked)} surely {'passes' if n_weak == 1 else 'pass'} fewer than {bound:.0%}{weakest}",
         evidence=f"Exact tests of each functionality, {counted(sum(each.n_cases for each in asked), 'case')} "
         f"with a known rule.{one_answer}",
         figure="pass_rate",

@@ -23,6 +23,9 @@ RIBEIRO = "Ribeiro et al. 2020"
 WEAK, POOR = 0.9, 0.5
 """A functionality is called weak, or poor, where the whole interval of its pass rate lies below."""
 
+MIN_CASES = 20
+"""With fewer cases than this, nothing is said of the mean."""
+
 UNDEFINED = "undefined: the expectation applies to no case"
 
 
@@ -106,7 +109,7 @@ def behavior_result(
     """
     level = level_percent(resampling.level)
     return p.SectionResult(
-        verdict=_verdict(answers),
+        verdict=verdict(answers),
         headlines=_headlines(answers),
         parts=(
             _overview_part(answers, level, key),
@@ -129,6 +132,47 @@ def behavior_result(
             "pass_rates": {name: value for name, value in answers.result.to_dict().items() if name != "passed"},
         },
         finding=finding(answers, answers.n_clearly_below(WEAK), WEAK),
+    )
+
+
+def verdict(answers: SuiteAnswers) -> p.Verdict:
+    """Judge by exact tests of each functionality, and by the interval of the mean."""
+    result = answers.result
+    asked = [each for _, each in answers.weakest if each.pass_rate is not None]
+    if not asked:
+        return p.Verdict("neutral", "Nothing asked", "The expectations of the suite apply to none of its cases.")
+    weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
+    summary = (
+        f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
+        f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
+    )
+    if answers.one_answer:
+        summary += (
+            f" But {answers.one_answer}: tests that an answer must not change are passed without reading, and say "
+            "nothing here."
+        )
+    interval = result.interval
+    if not weak:
+        summary += f" No functionality by itself surely passes fewer than {WEAK:.0%}"
+        if answers.one_answer:
+            told = f"{summary}, but a model that gives one answer is not tested by this suite."
+            return p.Verdict("neutral", "Cannot tell", told)
+        if interval is not None and interval.low >= WEAK:
+            return p.Verdict("good", "Passes", f"{summary}.")
+        if interval is not None and interval.high < WEAK and sum(each.n_cases for each in asked) >= MIN_CASES:
+            return p.Verdict("warn", "Falls short on average", f"{summary}, but on average they surely do.")
+        return p.Verdict("neutral", "Cannot tell", f"{summary}; too few cases were asked to say so of the mean.")
+    weakest = ", ".join(
+        f"“{each.functionality}” ({percent(each.pass_rate)})"
+        for each in asked[:3]
+        if each.pass_rate is not None and each.pass_rate < WEAK
+    )
+    label = f"Fails {poor}" if poor else f"Falls short in {weak}"
+    return p.Verdict(
+        "bad" if poor else "warn",
+        f"{label} of {counted(len(asked), 'test')}",
+        f"{summary} Functionalities that surely pass fewer than {WEAK:.0%} (exact binomial tests, Holm): {weak}; fewer "
+        f"than half: {poor}. Weakest: {weakest}.",
     )
 
 
@@ -186,62 +230,18 @@ def _estimate(group: GroupResult) -> Estimate:
     return estimate_of(group.pass_rate, group.interval)
 
 
-def _verdict(answers: SuiteAnswers) -> p.Verdict:
-    result = answers.result
-    asked = [each for _, each in answers.weakest if each.pass_rate is not None]
-    if not asked:
-        return p.Verdict("neutral", "Nothing asked", "The expectations of the suite apply to none of its cases.")
-    weak, poor = answers.n_clearly_below(WEAK), answers.n_clearly_below(POOR)
-    summary = (
-        f"On average {written(estimate_of(result.behavioral_pass_rate, result.interval))} of the cases of a "
-        f"functionality pass ({counted(len(asked), 'functionality', 'functionalities')} of {answers.suite.name})."
-    )
-    if answers.one_answer:
-        summary += (
-            f" But {answers.one_answer}: tests that an answer must not change are passed without reading, and say "
-            "nothing here."
-        )
-    interval = result.interval
-    if not weak and interval is not None and interval.low >= WEAK and not answers.one_answer:
-        return p.Verdict("good", "Passes", f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt.")
-    if not weak:
-        return p.Verdict(
-            "neutral",
-            "Cannot tell",
-            f"{summary} No functionality passes fewer than {WEAK:.0%} beyond doubt"
-            + (
-                ", and too few cases were asked to say that the mean does not."
-                if not answers.one_answer
-                else ", but a model that gives one answer is not tested by this suite."
-            ),
-        )
-    weakest = ", ".join(
-        f"“{each.functionality}” ({percent(each.pass_rate)})"
-        for each in asked[:3]
-        if each.pass_rate is not None and each.pass_rate < WEAK
-    )
-    return p.Verdict(
-        "bad" if poor else "warn",
-        f"Fails {poor} of {len(asked)} tests" if poor else f"Falls short in {weak} of {len(asked)} tests",
-        f"{summary} Functionalities that pass fewer than {WEAK:.0%} beyond doubt (exact binomial tests, Holm): {weak}; "
-        f"fewer than half: {poor}. Weakest: {weakest}.",
-    )
-
-
 def _overview_part(answers: SuiteAnswers, level: str, key: str) -> p.Part:
     suite, result = answers.suite, answers.result
     types = "; ".join(f"{kind} ({TYPES[kind][0]}): {TYPES[kind][1]}" for kind, _ in answers.test_types)
     text = (
         f"The suite {suite.name} has {counted(len(suite.functionalities), 'functionality', 'functionalities')} in "
-        f"{len(result.classes)} {'class' if len(result.classes) == 1 else 'classes'}, with "
-        f"{counted(suite.n_cases, 'case')} of "
-        f"{counted(suite.n_examples, 'example')}. Test types by what they ask of the answer: {types}."
+        f"{counted(len(result.classes), 'class', 'classes')}: {counted(suite.n_cases, 'case')} with "
+        f"{counted(suite.n_examples, 'example')} in all. Test types by what they ask of the answer: {types}."
     )
     if result.n_filtered:
         text += (
-            f"\n\nThe expectation does not apply to {counted(result.n_filtered, 'case')} (a confidence at its "
-            "end cannot rise); "
-            "they count in no pass rate."
+            f"\n\nThe expectation does not apply to {counted(result.n_filtered, 'case')} (a confidence at its end "
+            "cannot rise), which no pass rate counts."
         )
     if answers.matched:
         text += f"\n\nThe model's classes and the suite's labels were matched {answers.matched}."
@@ -320,8 +320,7 @@ def _failures_part(answers: SuiteAnswers, seed: int, examples: int) -> p.Part:
             p.ExampleList(
                 key=f"failing_{number + 1}",
                 title=f"{number + 1}. {each.functionality} ({each.functionality_class}, {each.test_type}): "
-                f"{n_failed:,} of {each.n_cases:,} {'case' if each.n_cases == 1 else 'cases'} "
-                f"{'fails' if n_failed == 1 else 'fail'}",
+                f"{n_failed:,} of {counted(each.n_cases, 'case')} {'fails' if n_failed == 1 else 'fail'}",
                 note=f"{sampled}{rule(answers, number)}",
                 examples=tuple(_example(answers, number, case) for case in cases),
                 folded=True,
@@ -349,8 +348,8 @@ def _limits(answers: SuiteAnswers) -> tuple[str, ...]:
     if answers.spread:
         limits.append("A model of two sentiments was never taught what neutral is; expect it to fail there.")
     n_answered = answers.suite.n_examples - len(answers.failures)
-    told = not_scored_told("examples", n_answered, tuple(answers.failures.items()))
-    return (*limits, *(f"{line} They count as failed." for line in told))
+    told = not_scored_told("example", n_answered, tuple(answers.failures.items()))
+    return (*limits, *(f"{line} What is not scored counts as failed." for line in told))
 
 
 def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:

@@ -11,6 +11,7 @@ from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.words import level_percent, percent, written
 from rightreasons.auditing.predictions import safe_name
+from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import FIGURES
 from rightreasons.measuring.options import CalibrationOptions
 
@@ -117,10 +118,13 @@ def elicited_part(context: AuditContext, items: ElicitedItems) -> p.Part:
     for name, reason in items.lacking.items():
         text += f"\n\n{NAMES[name]}: {reason}"
     for name, count in items.rare.items():
-        text += f"\n\n{NAMES[name]}: only {count:,} of {items.n_items:,} answers have one that can be read."
+        text += (
+            f"\n\n{NAMES[name]}: it can be read in {count:,} of {counted(items.n_items, 'answer')}, which is too few."
+        )
     tables: tuple[p.Table, ...] = ()
     if measured is not None:
-        text += f"\n\nThe figures are about the {measured.n_shared:,} items with a confidence from each source below."
+        shared = counted(measured.n_shared, "item")
+        text += f"\n\nThe figures are about {shared} with a confidence from each source below."
         tables = (
             p.Table(
                 key="confidence_sources",
@@ -170,7 +174,7 @@ def result(context: AuditContext, items: ElicitedItems) -> p.SectionResult:
     measured, split = items.measured, context.primary.name
     part = elicited_part(context, items)
     if measured is None:
-        rates = ", ".join(f"{NAMES[name]} to {count:,} of {items.n_items:,}" for name, count in items.rare.items())
+        rates = ", ".join(f"{NAMES[name]} for {count:,} of {items.n_items:,}" for name, count in items.rare.items())
         return p.SectionResult(
             verdict=p.Verdict("neutral", "Cannot tell", f"Too few answers have a confidence: {rates}."),
             headlines=(),
@@ -189,8 +193,8 @@ def result(context: AuditContext, items: ElicitedItems) -> p.SectionResult:
         verdict=p.Verdict(
             "neutral",
             "Asked for its confidence",
-            f"{NAMES[first.name]}: {written(confidence)} on average, where {written(accuracy)} of the answers are right"
-            f" ({percent((first.confident.value or 0.0) if first.confident else 0.0)} of them have a confidence).",
+            f"{NAMES[first.name]}: {written(confidence)} on average, where {written(accuracy)} of the answers are "
+            f"right. Of all answers {percent((first.confident and first.confident.value) or 0.0)} have a confidence.",
         ),
         headlines=headlines,
         parts=(part,),

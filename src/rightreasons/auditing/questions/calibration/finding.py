@@ -92,21 +92,31 @@ def _telling_item(context: AuditContext, measured: CalibrationMeasurement, gap: 
 
 
 def _on_another_split(context: AuditContext, right: float, compared: Compared, worst: str) -> Finding:
-    fallen, sure = (compared[worst][key].value or 0.0 for key in ("accuracy", "mean_confidence"))
-    split = context.split(worst)
+    there, sure = (compared[worst][key].value or 0.0 for key in ("accuracy", "mean_confidence"))
+    split, path = context.split(worst), f"calibration.{'_'.join(worst.split())}"
     where = f"on “{worst}”"
     if split.cue_labels is not None and (split.cue_labels >= 0).any():
         where = f"where a planted cue is turned against the label (“{worst}”)"
     elif split.cue_labels is not None:
         where = f"without the planted cue (“{worst}”)"
-    still = "still " if sure > fallen else ""
     n_items = int(split.labeled.sum())
     paired = split.pair_ids is not None and context.primary.pair_ids is not None
+    evidence = f"{'The same items, changed' if paired else 'Compared on another split'}: {counted(n_items, 'item')}."
+    if there >= right:  # it is the confidence that differs
+        return Finding(
+            claim=f"is {percent(sure)} sure {where} and gets {percent(there)} right there",
+            evidence=evidence,
+            figure="accuracy_worst",
+            size=abs(sure - there),
+            plot="splits",
+            actions=(gate(f"{path}.ece > 0.05", f"the calibration error on “{worst}” is above 5%"),),
+        )
+    still = "still " if sure > there else ""
     return Finding(
-        claim=f"gets {percent(right)} right, but {percent(fallen)} {where}, {still}{percent(sure)} sure",
-        evidence=f"{'The same items, changed' if paired else 'Compared on another split'}: {counted(n_items, 'item')}.",
+        claim=f"gets {percent(right)} right, but {percent(there)} {where}, {still}{percent(sure)} sure",
+        evidence=evidence,
         figure="accuracy_worst",
-        size=abs(right - fallen),
+        size=right - there,
         plot="splits",
         pair=flipped_pair(context),
         actions=(
@@ -115,6 +125,6 @@ def _on_another_split(context: AuditContext, right: float, compared: Compared, w
                 "Remove what the splits differ in from the training texts, or let every label have the same share of "
                 "it; fine-tune again, audit, and compare. A temperature does not help: it changes no prediction."
             ),
-            gate(f"calibration.{worst}.accuracy < {(right + fallen) / 2:.2f}", f"accuracy on “{worst}” stays low"),
+            gate(f"{path}.accuracy < {(right + there) / 2:.2f}", f"accuracy on “{worst}” stays low"),
         ),
     )

@@ -10,7 +10,7 @@ from rightreasons.analysis.calibration.temperature import Temperature
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
-from rightreasons.auditing.page.words import decimal, level_percent, p_equals, percent, written
+from rightreasons.auditing.page.words import decimal, first_of, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.calibration import elicited
 from rightreasons.auditing.questions.calibration.classes import classes_part
 from rightreasons.auditing.questions.calibration.finding import finding, shown_item, surest_errors
@@ -272,12 +272,13 @@ def _temperature(
     before: Figures,
     after: Figures,
 ) -> p.Part:
-    direction = "softens" if fit.temperature > 1 else "sharpens"
+    effect = "softens" if fit.temperature > 1 else "sharpens"
+    if f"{fit.temperature:.3f}" == "1.000":
+        effect = "hardly moves"
     text = (
         f"One number, fitted on {counted(fit.n_items, 'item')} of “{validation}” and applied to “{split}”: the "
-        "temperature "
-        f"{fit.temperature:.3f}, which {direction} all probabilities and changes no prediction. On “{validation}” "
-        f"it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
+        f"temperature {fit.temperature:.3f}, which {effect} the probabilities and changes no prediction. On "
+        f"“{validation}” it brings the log loss from {decimal(fit.nll_before)} to {decimal(fit.nll_after)} nats."
     )
     if fit.at_bound:
         text += " It lies at the bound of the search: the split it was fitted on has no error, or no signal."
@@ -312,8 +313,7 @@ def _confident_errors(context: AuditContext, measured: CalibrationMeasurement) -
     return p.ExampleList(
         key="confident_errors",
         title="The errors it is most sure of",
-        note=f"The {len(order)} wrong predictions with the highest confidence, of {len(wrong):,} wrong ones. A label "
-        "can be wrong too: read them.",
+        note=f"{first_of(len(order), len(wrong), 'wrong prediction', 'surest')}. A label can be wrong too: read them.",
         examples=tuple(shown_item(context, measured, int(row)) for row in order),
     )
 

@@ -11,9 +11,8 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import level_percent, percent, written
+from rightreasons.auditing.page.words import first_of, level_percent, percent, written
 from rightreasons.foundations.resampling import Resampling
-from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.calibration import FIGURES, measure_cue, paired_accuracy
 from rightreasons.measuring.estimates import estimate_of
 
@@ -204,9 +203,8 @@ def _flipped_examples(context: AuditContext) -> tuple[p.ExampleList, ...]:
         p.ExampleList(
             key="flipped",
             title=f"Right on “{context.primary.name}”, wrong on “{flipped.name}”",
-            note=f"The {len(rows[:N_EXAMPLES])} most confident of {counted(len(rows), 'item')} that the model "
-            "gets right until "
-            "their planted cue (marked) is changed; the rest of the text is the same.",
+            note=f"{first_of(len(rows[:N_EXAMPLES]), len(rows), 'such item', 'surest')}. Only the planted cue "
+            "(marked) is changed; the rest of the text is the same.",
             examples=tuple(_shown(context, flipped, row) for row, _ in rows[:N_EXAMPLES]),
         ),
     )

@@ -54,12 +54,13 @@ def votes_part(context: AuditContext, measured: VotesMeasurement) -> p.Part:
         p.Headline.of(key, text, measured.figures[key], split=split, n=result.n_items)
         for key, text in VOTE_FIGURES.items()
     ]
-    surer = "surer" if result.entropy_gap < 0 else "less sure"
+    gap = decimal(abs(result.entropy_gap))
+    surer = f"{'surer' if result.entropy_gap < 0 else 'less sure'} than people by {gap} nats of entropy"
     text = (
-        "Where people disagree there is no one right answer, and calibration to a label says little. The "
-        f"probabilities are {percent(result.dist_ce)} away from the shares of the votes on average; the "
-        f"model is {surer} than people by {decimal(abs(result.entropy_gap))} nats of entropy, and ranks the classes "
-        f"as they do in {percent(result.rank_cs)} of the items."
+        "Where people disagree there is no one right answer, and calibration to a label says little. On average the "
+        f"probabilities are {percent(result.dist_ce)} away from the shares of the votes. The model is "
+        f"{surer if float(result.entropy_gap) else 'as sure as people'}, and ranks the classes as they do in "
+        f"{percent(result.rank_cs)} of the items."
     )
     if result.dist_ce_if_calibrated is not None and result.n_votes is not None:
         each = result.n_votes / result.n_items

@@ -18,10 +18,10 @@ def finding(context: AuditContext, figures: CueFigures, model: ModelOnCues, n_it
         Action("Test on items whose cues are balanced: mirror each item so that every choice is right once."),
         gate("cues.easy_hard_gap.low > 0.1", "the gap between Easy and Hard items is surely above 10 points"),
     )
-    reach = figures.accuracy.value or 0.0
     if gap is None:
+        reach = percent(figures.accuracy.value or 0.0)
         return Finding(
-            claim=f"was asked items whose right choice is found by cues alone in {percent(reach)} of the cases",
+            claim=f"was asked items of which cues alone solve {reach}, where guessing gets {percent(figures.chance)}",
             evidence=f"{counted(n_items, 'item')}.",
             figure="cue_only_accuracy",
             actions=actions,

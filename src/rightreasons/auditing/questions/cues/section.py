@@ -191,8 +191,8 @@ def _cue_part(answers: CueAnswers) -> p.Part:
     return p.Part(
         title="Cues in the choices",
         text=f"Counted on {answers.counted_on}. A cue is applicable where exactly one choice has it, and productive "
-        f"when that choice is right more often than chance. Of {statistics.n_cues:,} cues, {n_significant:,} "
-        f"{'differs' if n_significant == 1 else 'differ'} from chance after Holm's correction.",
+        f"when that choice is right more often than chance. Of {counted(statistics.n_cues, 'cue')}, "
+        f"{counted(n_significant, 'differs', 'differ')} from chance after Holm's correction.",
         plots=(
             plots.cue_productivity(
                 "cue_productivity",
@@ -234,7 +234,7 @@ def _cue_part(answers: CueAnswers) -> p.Part:
                     )
                     for cue in shown
                 ),
-                note=f"{len(shown):,} of {statistics.n_cues:,} cues: those that differ from chance, then by "
+                note=f"{len(shown):,} of {counted(statistics.n_cues, 'cue')}: those that differ from chance, then by "
                 "applicability.",
                 source=NIVEN,
             ),

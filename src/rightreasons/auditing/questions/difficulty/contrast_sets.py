@@ -11,7 +11,7 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import changes, example_of
-from rightreasons.auditing.page.words import level_percent, percent, written
+from rightreasons.auditing.page.words import first_of, level_percent, percent, written
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.contrast_sets import (
     FIGURES,
@@ -74,9 +74,9 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
     summary = _sentence(measured)
     if measured.result.n_sets < MIN_SETS:
         return p.Verdict("neutral", "Cannot tell from so few contrast sets", summary)
-    summary += f" Of the sets whose original it gets right, {written(followed)} are right throughout."
     if followed.low is None or followed.high is None:
         return p.Verdict("neutral", "Right on no original", summary)
+    summary += f" Of the sets whose original it gets right, {written(followed)} are right throughout."
     if followed.high < POOR:
         return p.Verdict("bad", "Fails on most small revisions", summary)
     if (contrast.high or 0.0) < (original.low or 0.0):
@@ -89,8 +89,8 @@ def verdict(measured: ContrastMeasurement) -> p.Verdict:
         return p.Verdict(
             "neutral",
             "Cannot tell",
-            f"{summary} {counted(measured.result.n_sets, 'set does', 'sets do')} not rule out that fewer than "
-            f"{WEAK:.0%} of these are right.",
+            f"{summary} {counted(measured.counts['contrast_followed'], 'such set does', 'such sets do')} not rule out "
+            f"that fewer than {WEAK:.0%} are.",
         )
     return p.Verdict("good", "Right on revisions too", summary)
 
@@ -109,8 +109,8 @@ def _sentence(measured: ContrastMeasurement) -> str:
     """Say in one sentence how the model does."""
     original, contrast, consistency, _ = (written(measured.figures[key]) for key in FIGURES)
     return (
-        f"On {measured.result.n_sets:,} contrast sets it is right on {original} of the originals and on {contrast} of "
-        f"their revisions, and right throughout on {consistency} of the sets."
+        f"On {counted(measured.result.n_sets, 'contrast set')} it is right on {original} of the originals and on "
+        f"{contrast} of their revisions, and right throughout on {consistency} of the sets."
     )
 
 
@@ -202,6 +202,7 @@ def _broken(context: AuditContext, measured: ContrastMeasurement) -> tuple[p.Exa
         return ()
     split, scores = context.primary, context.scores()
     order = np.argsort([-scores.confidence[row] for _, row in measured.broken], kind="stable")[:N_BROKEN]
+    which = first_of(len(order), len(measured.broken), "such revision", "first" if context.answers_once else "surest")
     examples = []
     for original, row in (measured.broken[int(place)] for place in order):
         example = example_of(
@@ -223,9 +224,8 @@ def _broken(context: AuditContext, measured: ContrastMeasurement) -> tuple[p.Exa
         p.ExampleList(
             key="broken_sets",
             title="Right on the original, wrong on the revision",
-            note=f"{len(examples)} of {len(measured.broken):,} such revisions"
-            f"{'' if context.answers_once else ', the most confident'}. Marked: what was changed; point at a mark to "
-            "see what stood there before. A label can be wrong too: read them.",
+            note=f"{which}. Marked: what was changed; point at a mark to see what stood there before. A label can be "
+            "wrong too: read them.",
             examples=tuple(examples),
         ),
     )

@@ -383,8 +383,9 @@ def _verdict(items: DifficultyItems, headlines: dict[str, p.Headline]) -> p.Verd
             flipped, tested = items.flips.n_flipped(hard_ones, items.flips.kept)
             estimate = items.flips.items(hard_ones, items.flips.kept, items.resampling)
             fragile[name] = estimate is not None and (estimate.low or 0.0) > FRAGILE
-            summary += f"A replacement of like meaning flips {flipped} of {tested} of the {name} items"
-            summary += ". " if estimate is None else f": {written(estimate)}. "
+            if estimate is not None:
+                summary += f"A replacement of like meaning flips {flipped} of {tested} of the {name} items: "
+                summary += f"{written(estimate)}. "
     summary = summary.strip()
     if fragile.get("easiest"):
         # A red verdict would need a person who has read that the replacements keep the meaning.

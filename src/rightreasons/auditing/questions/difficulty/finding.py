@@ -28,9 +28,10 @@ def finding(
     tested = (0, 0) if flips is None else flips.n_flipped(hard=True, kinds=flips.kept)
     if flips is not None and tested[1]:
         flipped, easy = tested[0], flips.n_flipped(hard=False, kinds=flips.kept)
+        least = f", and on {easy[0]} of the {easy[1]} least fragile" if easy[1] else ""
         return Finding(
-            claim=f"changes its answer on {flipped} of its {tested[1]} most fragile items when one word is replaced by "
-            f"one that keeps the meaning, and on {easy[0]} of {easy[1]} of the least fragile",
+            claim=f"changes its answer on {flipped} of the {tested[1]} most fragile items when one word is replaced by "
+            f"one of like meaning{least}",
             evidence=f"Word replacements in {tested[1] + easy[1]} of {n_items:,} ranked items.",
             figure="hardest_flipped",
             # Of the items, the tested ones are the extremes.
@@ -41,7 +42,8 @@ def finding(
         )
     accuracy = headlines.get("hardest_accuracy")
     if accuracy is None:
-        return Finding(claim=f"is ranked by fragility on {counted(n_items, 'item')}", evidence="", actions=(read, rank))
+        claim = f"has its answers to {counted(n_items, 'item')} ranked by fragility"
+        return Finding(claim=claim, evidence="", actions=(read, rank))
     return Finding(
         claim=f"gets {percent(accuracy.estimate.value or 0.0)} of its most fragile items right",
         evidence=f"{counted(n_items, 'item')} ranked by the Fisher information; no word was replaced.",

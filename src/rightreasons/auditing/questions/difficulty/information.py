@@ -47,9 +47,9 @@ def result(context: AuditContext) -> p.SectionResult:
         )
     except ValueError as error:
         return p.SectionResult(
-            verdict=p.Verdict("neutral", "Cannot tell", ""),
+            verdict=p.Verdict("neutral", "Cannot tell", f"Usable information could not be measured. {error}"),
             headlines=(),
-            parts=(p.Part(title="What the input tells it", text=f"It could not be measured. {error}"),),
+            parts=(),
             data={"information": {"withheld": str(error)}},
         )
     figures = measured.figures

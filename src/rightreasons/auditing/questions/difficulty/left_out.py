@@ -53,7 +53,7 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
         verdict=p.Verdict(
             "neutral",
             "Ranked by left-out words",
-            f"Leaving one word out changes the answer to {flipped} of {len(measured):,} items.",
+            f"Leaving one word out changes the answer to {flipped} of {counted(len(measured), 'item')}.",
         ),
         headlines=tuple(headlines.values()),
         parts=(_part(context, measured, headlines, examples, once=once),),
@@ -67,8 +67,8 @@ def result(context: AuditContext, limit: int | None) -> p.SectionResult:
             },
         },
         finding=p.Finding(
-            claim=f"changes its answer to {int((measured.flips > 0).sum())} of {len(measured):,} items when one word "
-            "is left out",
+            claim=f"changes its answer to {int((measured.flips > 0).sum())} of {counted(len(measured), 'item')} when "
+            "one word is left out",
             evidence=f"{counted(len(occlusion.starts), 'text')} with one word left out.",
             figure="flipped_by_one_word",
             actions=(
@@ -211,7 +211,7 @@ def _example(context: AuditContext, items: AuditSplit, measured: WordShifts, pla
     text = items.texts[row] if occlusion.parts[first + word] == 0 else (items.text_pairs or [""])[row]
     own = text[occlusion.starts[first + word] : occlusion.ends[first + word]]
     after = int(occlusion.predicted_without[first + word])
-    note = f"Without “{own}”, {percent(float(shifts[word]))} moves"
+    note = f"Without “{own}”, {percent(float(shifts[word]))} of the probability moves"
     note += f", and the answer is {context.label_name(after)}." if after != measured.predicted[place] else "."
     return dataclasses.replace(example, note=f"{example.note} {note}".strip())
 

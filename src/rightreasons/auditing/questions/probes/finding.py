@@ -5,12 +5,35 @@ from __future__ import annotations
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page.actions import ask, gate
 from rightreasons.auditing.page.parts import Action, Finding, Verdict
-from rightreasons.auditing.page.words import p_equals, percent
+from rightreasons.auditing.page.words import capitalized, p_equals, percent
 from rightreasons.foundations.sentences import counted
+from rightreasons.measuring.estimates import Estimate
 from rightreasons.measuring.option_order import OrderFigures
 from rightreasons.measuring.probes import ProbeFigures
 
 WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
+
+STEADY = 0.9
+"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
+
+_ORDER = "The order decides"
+
+
+def order_verdict(consistency: Estimate, summary: str) -> Verdict | None:
+    """Judge by the share of items that keep their answer under every order; None where it may be high enough.
+
+    Red takes an answer that the order decides in most items: an intervention.
+    """
+    if consistency.high is None or consistency.high >= STEADY:
+        return None
+    if consistency.high < 0.5:
+        return Verdict("bad", _ORDER, summary)
+    return Verdict("warn", f"{_ORDER} some", summary)
+
+
+def is_of_order(verdict: Verdict) -> bool:
+    """Return whether a verdict is one of `order_verdict`."""
+    return verdict.label.startswith(_ORDER)
 
 
 def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures | None, verdict: Verdict) -> Finding:
@@ -20,12 +43,12 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     actions = (
         Action("Read the items that it answers without the question: do the choices give them away?", link="#probes"),
         Action("See which cues the choices hold.", ask(context, "cues")),
-        gate("probes.verdict == bad", "the model is biased and paralyzed"),
+        gate("probes.verdict == bad", "the verdict on the probes is red"),
     )
-    if orders is not None and "order" in verdict.label:
+    if orders is not None and is_of_order(verdict):
         return Finding(
             claim=f"changes its answer with the order of the choices in {percent(1 - orders.consistency)} of the items",
-            evidence=f"{orders.in_words.capitalize()} of the choices, {counted(figures.n_items, 'item')}.",
+            evidence=f"{capitalized(orders.in_words)} of the choices, {counted(figures.n_items, 'item')}.",
             figure="order_consistency",
             size=1 - orders.consistency,
             plot="position_prior",
@@ -34,8 +57,8 @@ def finding(context: AuditContext, figures: ProbeFigures, orders: OrderFigures |
     drop = figures.paralysis[k].restricted_drop
     if verdict.label.startswith("Paralyzed"):
         return Finding(
-            claim=f"loses {100 * drop.mean:.1f} points of confidence in the right choice when {k} wrong ones are "
-            "added, beyond their share",
+            claim=f"loses {100 * drop.mean:.1f} points of confidence in the right choice when "
+            f"{counted(k, 'wrong one is', 'wrong ones are')} added, beyond dilution",
             evidence=f"Paired t-test, {counted(figures.n_items, 'item')}.",
             figure=f"restricted_drop_{k}",
             size=max(drop.mean, 0.0),

@@ -9,10 +9,10 @@ import numpy as np
 
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
-from rightreasons.auditing.page.words import level_percent, p_equals, percent, written
+from rightreasons.auditing.page.words import capitalized, level_percent, p_equals, percent, written
 from rightreasons.auditing.questions.probes import distractors, templates
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN
-from rightreasons.auditing.questions.probes.finding import WITHOUT
+from rightreasons.auditing.questions.probes.finding import STEADY, WITHOUT, is_of_order, order_verdict
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.picks import PickFigures, ask_for_orders, ask_for_picks, measure_picks
@@ -21,11 +21,10 @@ from rightreasons.measuring.option_order import stored_orders
 from rightreasons.measuring.options import ProbesOptions
 from rightreasons.measuring.probes import ORIGINAL, WITHOUT_QUESTION, probe_tables
 
-ORDER = "The order decides"
 _SCORED = "rightreasons audit MODEL DATASET --scoring next_words"
 
-STEADY = 0.9
-"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
+MARGIN = 0.1
+"""A rate of old answers this far above chance is worth ruling out before nothing is said to be found."""
 
 ZHENG = "Zheng et al. 2024"
 ASKED = {
@@ -107,7 +106,7 @@ def _finding(figures: PickFigures, verdict: p.Verdict, *, logged: bool) -> p.Fin
         p.Action("Ask for the probability of each letter: it shows how sure each pick is.", command),
     )
     about = f"{counted(figures.n_items, 'item')}, generated answers"
-    if steady.value is not None and (telling is None or verdict.label.startswith(ORDER)):
+    if steady.value is not None and (telling is None or is_of_order(verdict)):
         return p.Finding(
             claim=f"changes its answer with the order of the choices in {percent(1 - steady.value)} of the items",
             evidence=f"{about}.",
@@ -127,14 +126,11 @@ def _finding(figures: PickFigures, verdict: p.Verdict, *, logged: bool) -> p.Fin
     )
 
 
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
-
-
 def _name(probe: str) -> str:
     kind, _, count = probe.rpartition("_")
-    if kind in ("extra_choices", "near_choices"):
-        return f"{count} {'random' if kind == 'extra_choices' else 'near'} choices added"
+    which = {"extra_choices": "random", "near_choices": "near"}.get(kind)
+    if which is not None:
+        return f"{counted(int(count), f'{which} choice')} added"
     return {
         **NAMES,
         "none_added": "“None of the above” added",
@@ -143,9 +139,9 @@ def _name(probe: str) -> str:
 
 
 def _telling(figures: PickFigures) -> tuple[str, Any] | None:
-    """Return the probe without its question whose test is the clearest."""
-    known = [(name, figures.probes[name]) for name in WITHOUT_QUESTION if figures.probes[name].rate is not None]
-    return min(known, key=lambda pair: 1.0 if pair[1].p_value is None else pair[1].p_value, default=None)
+    """Return the probe without its question whose test is the clearest; None where neither has an answer to test."""
+    tested = [(name, figures.probes[name]) for name in WITHOUT_QUESTION if figures.probes[name].p_value is not None]
+    return min(tested, key=lambda pair: pair[1].p_value or 0.0, default=None)
 
 
 def _headlines(context: AuditContext, figures: PickFigures) -> tuple[p.Headline, ...]:
@@ -192,8 +188,8 @@ def _part(figures: PickFigures, level: str) -> p.Part:
     )
     if figures.consistency is not None:
         text += (
-            f"\n\nUnder {figures.in_words} of the choices the same one is picked in "
-            f"{written(figures.consistency)} of the {figures.n_ordered:,} items with an answer under each."
+            f"\n\nUnder {figures.in_words} of the choices the same one is picked in {written(figures.consistency)} of "
+            f"{counted(figures.n_ordered, 'item')} with an answer under each."
         )
     return p.Part(
         title="What it picks under the probes",
@@ -242,23 +238,29 @@ def _verdict(figures: PickFigures, alpha: float) -> p.Verdict:
         # The clearer of two tests, by Bonferroni.
         knows = (each.rate.value or 0.0) > (each.reference or 0.0) and each.p_value < alpha / len(WITHOUT_QUESTION)
         sentences.append(
-            f"{_capital(WITHOUT[name])}, it picks the choice that is right with it in {written(each.rate)} of the "
+            f"{capitalized(WITHOUT[name])} it picks the choice that is right with it in {written(each.rate)} of the "
             f"items, where chance gives {percent(each.reference or 0.0)} (exact test, "
             f"p {p_equals(each.p_value)}; the clearer of two probes)."
         )
     consistency = figures.consistency or Estimate(None)
     if consistency.value is not None:
-        sentences.append(f"Under {figures.in_words} of the choices, {written(consistency)} keep their answer.")
+        sentences.append(
+            f"Under {figures.in_words} of the choices, {written(consistency)} of the items keep their answer."
+        )
     rates = [each.n_unanswered / figures.n_items for each in figures.probes.values()]
     if max(rates):
         sentences.append(f"On average {percent(float(np.mean(rates)))} of the items have no answer under a probe.")
     summary = " ".join(sentences)
-    if consistency.high is not None and consistency.high < 0.5:
-        return p.Verdict("bad", ORDER, summary)
-    if consistency.high is not None and consistency.high < STEADY:
-        return p.Verdict("warn", f"{ORDER} some", summary)
+    if (of_order := order_verdict(consistency, summary)) is not None:
+        return of_order
     if knows:
         return p.Verdict("warn", "Picks the answer unasked", summary)
-    if consistency.low is not None and consistency.low >= STEADY:
+    # Green takes that each effect is ruled out.
+    tested = [figures.probes[name] for name in WITHOUT_QUESTION]
+    unasked = all(
+        each.rate is not None and each.rate.high is not None and each.rate.high <= (each.reference or 0.0) + MARGIN
+        for each in tested
+    )
+    if unasked and consistency.low is not None and consistency.low >= STEADY:
         return p.Verdict("good", "No sign of confusion", summary)
     return p.Verdict("neutral", "Cannot tell", summary)

@@ -13,14 +13,22 @@ from rightreasons.analysis.probes.choice_paralysis import Drop
 from rightreasons.analysis.probes.prior_bias import PriorBias
 from rightreasons.auditing.context import AuditContext
 from rightreasons.auditing.page import parts as p
-from rightreasons.auditing.page.words import decimal, level_percent, not_scored_told, p_equals, percent, written
+from rightreasons.auditing.page.words import (
+    capitalized,
+    decimal,
+    level_percent,
+    not_scored_told,
+    p_equals,
+    percent,
+    written,
+)
 from rightreasons.auditing.questions.probes import distractors, picks, plots, templates
 from rightreasons.auditing.questions.probes.examples import NAMES, SHEN, example_part
-from rightreasons.auditing.questions.probes.finding import WITHOUT, finding
+from rightreasons.auditing.questions.probes.finding import STEADY, WITHOUT, finding, order_verdict
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.asking.distractors import DistractorFigures, measure_distractors
 from rightreasons.measuring.asking.templates import TemplateFigures
-from rightreasons.measuring.estimates import estimate_of
+from rightreasons.measuring.estimates import Estimate, estimate_of
 from rightreasons.measuring.option_order import OrderFigures, measure_option_order, stored_orders
 from rightreasons.measuring.options import ProbesOptions
 from rightreasons.measuring.probes import (
@@ -43,11 +51,6 @@ MARGIN = 0.1
 
 LOSS = 0.02
 """A drop of confidence beyond dilution that is worth a verdict, and worth ruling out."""
-
-STEADY = 0.9
-"""Share of items that keep their answer under every order of the choices, below which the order decides some."""
-
-PICKING = {"no_question": "Without the question", "wrong_question": "With the question of another item"}
 
 DONE = {
     "no_question": "the prompt is removed",
@@ -230,7 +233,7 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
     bias, k = figures.prior_bias["no_question"], figures.largest_k
     probe = figures.telling_probe or "no_question"
     pseudo, paralysis = figures.prior_bias[probe].pseudo_correct, figures.paralysis[k]
-    added = f"{k} {'choice' if k == 1 else 'choices'} of other items {'was' if k == 1 else 'were'} added"
+    added = f"{counted(k, 'choice of another item was', 'choices of other items were')} added"
     drop = f"Confidence in the right choice before minus after {added}"
     rows = [
         (
@@ -244,7 +247,7 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
         ),
         (
             f"choice_paralysis_{k}",
-            f"Drop with {_count(k, 'more choice')}",
+            f"Drop with {counted(k, 'more choice')}",
             f"{drop}; mean over items.",
             estimate_of(paralysis.choice_paralysis, paralysis.drop.interval),
         ),
@@ -260,8 +263,8 @@ def _headlines(context: AuditContext, answers: ProbeAnswers) -> tuple[p.Headline
             f"pseudo_correct_{probe}",
             f"Old answer picked {WITHOUT[probe]}",
             (
-                "Share of items whose once right choice is still picked when the prompt is removed; picking at random "
-                f"gets {percent(pseudo.chance)}."
+                f"Share of items whose once right choice is still picked when {DONE[probe]}; picking at random gets "
+                f"{percent(pseudo.chance)}."
             ),
             estimate_of(pseudo.rate, figures.pseudo_correct_intervals[probe]),
         )
@@ -321,7 +324,7 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
         + "; ".join(f"{NAMES[name].lower()} ({DONE[name]})" for name in WITHOUT_ANSWER)
         + ". A scorer without preferences would spread its confidence evenly. A variance is never negative, so what "
         f"counts is its size compared with that of the unchanged items{shuffled}, and whether the choice that was "
-        f"right is still picked.\n\n{picked.capitalize()}.",
+        f"right is still picked.{f'{chr(10)}{chr(10)}{capitalized(picked)}.' if picked else ''}",
         headlines=headlines,
         plots=(
             plots.confidence_panels("probe_confidence", panels=panels, xlabel="confidence").plot(
@@ -364,10 +367,6 @@ def _bias_part(answers: ProbeAnswers, headlines: tuple[p.Headline, ...], level: 
             ),
         ),
     )
-
-
-def _count(k: int, what: str) -> str:
-    return f"{k} {what}{'' if k == 1 else 's'}"
 
 
 _SHUFFLED = (
@@ -572,32 +571,31 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
         interval = figures.pseudo_correct_intervals[probe]
         large = knows and interval.low > test.chance + MARGIN
         sentences.append(
-            f"{PICKING[probe]} it picks the old answer in {written(estimate_of(test.rate, interval))} of the "
-            f"items, where chance gives {percent(test.chance)} (exact test, p {p_equals(test.p_value)}; the clearer "
-            "of two probes)."
+            f"{capitalized(WITHOUT[probe])} it picks the old answer in {written(estimate_of(test.rate, interval))} of "
+            f"the items, where chance gives {percent(test.chance)} (exact test, p {p_equals(test.p_value)}; the "
+            "clearer of two probes)."
         )
     drop = figures.paralysis[figures.largest_k].restricted_drop
     low, high = (0.0, 0.0) if drop.interval is None else (drop.interval.low, drop.interval.high)
     paralyzed = answers.joint and figures.is_paralyzed(alpha) and low > LOSS
     if answers.joint:
         sentences.append(
-            f"{_count(figures.largest_k, 'added choice')} {'lowers' if figures.largest_k == 1 else 'lower'} the "
-            "confidence in the right one, among the item's own, by "
+            f"{counted(figures.largest_k, 'added choice lowers', 'added choices lower')} the confidence in the right "
+            "one, among the item's own, by "
             f"{written(estimate_of(drop.mean, drop.interval))}"
             f"{'' if drop.t_p_value is None else f' (paired t-test, p {p_equals(drop.t_p_value)})'}."
         )
-    steady, unsteady = 1.0, 1.0
+    consistency = Estimate(None)
     if orders is not None:
-        steady, unsteady = orders.consistency_interval.low, orders.consistency_interval.high
-        same = written(estimate_of(orders.consistency, orders.consistency_interval))
-        sentences.append(f"Under {orders.in_words} of the choices, {same} keep their answer.")
+        consistency = estimate_of(orders.consistency, orders.consistency_interval)
+        sentences.append(
+            f"Under {orders.in_words} of the choices, {written(consistency)} of the items keep their answer."
+        )
     bias = figures.prior_bias["no_question"].normalized_prior_bias
     sentences.append(f"Its preference without the question is {bias:.1%} of the largest possible.")
     summary = " ".join(sentences)
-    if unsteady < 0.5:
-        return p.Verdict("bad", "The order decides", summary)
-    if unsteady < STEADY:
-        return p.Verdict("warn", "The order decides some", summary)
+    if (of_order := order_verdict(consistency, summary)) is not None:
+        return of_order
     if knows or paralyzed:
         label = {
             (True, True): "Prior bias and paralysis",
@@ -610,7 +608,10 @@ def _verdict(answers: ProbeAnswers, alpha: float) -> p.Verdict:
         for may_be, told in (
             (figures.may_know_unasked(MARGIN), f"a rate {100 * MARGIN:.0f} points above chance"),
             (answers.joint and high > LOSS, f"a drop of {100 * LOSS:.0f} points beyond dilution"),
-            (steady < STEADY, f"that the order decides more than {1 - STEADY:.0%} of the answers"),
+            (
+                consistency.low is not None and consistency.low < STEADY,
+                f"that the order decides more than {1 - STEADY:.0%} of the answers",
+            ),
         )
         if may_be
     ]
@@ -635,4 +636,4 @@ def _limits(answers: ProbeAnswers) -> tuple[str, ...]:
         limits.append(f"The data has too few different choices to add {ks} to each item.")
     if answers.scores.n_dropped:
         limits.append(f"Left out: {counted(answers.scores.n_dropped, 'item')} without a label or with equal choices.")
-    return (*limits, *not_scored_told("items", len(answers.scores), answers.scores.left_out))
+    return (*limits, *not_scored_told("item", len(answers.scores), answers.scores.left_out))

@@ -51,12 +51,13 @@ def compare(
 
 def part(figures: TemplateFigures, level: str) -> p.Part:
     """Report the comparison."""
-    agreement = "none" if figures.agreement is None else written(figures.agreement)
+    same = "No unchanged item is answered in both."
+    if figures.agreement is not None:
+        same = f"The same choice is picked in {written(figures.agreement)} of the unchanged items."
     return p.Part(
         title="With and without the chat template",
-        text="The same prompt was put to the model in both ways, without the template as bare text. The same choice is "
-        f"picked in {agreement} of the unchanged items. A preference without the question in one way alone comes from "
-        "how the model is asked.",
+        text=f"The same prompt was put to the model in both ways, without the template as bare text. {same} A "
+        "preference without the question in one way alone comes from how the model is asked.",
         tables=(
             p.Table(
                 key="templates",
@@ -79,7 +80,7 @@ def part(figures: TemplateFigures, level: str) -> p.Part:
                     )
                     for name, each in figures.probes.items()
                 ),
-                source="comparison of this package",
+                source="Comparison of this package",
             ),
         ),
     )

@@ -12,7 +12,7 @@ from rightreasons.auditing.context import AuditContext, AuditSplit
 from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page import plots
 from rightreasons.auditing.page.examples import example_of
-from rightreasons.auditing.page.words import percent, written
+from rightreasons.auditing.page.words import first_of, percent, written
 from rightreasons.foundations.sentences import counted
 from rightreasons.measuring.causal_shortcuts import CausalMeasurement, named_cues
 from rightreasons.measuring.estimates import Estimate, estimate_of
@@ -60,10 +60,9 @@ def part(
     """Show what taking cues out and putting them in does, and how texts fare whose cues point elsewhere."""
     shortcuts = causal.shortcuts
     text = (
-        f"Of {causal.n_items:,} predictions, {causal.n_with_cue:,} have a named cue of their label in the text. "
-        "Each is made again without the cue, in each way below, and again without a control word, in one way drawn for "
-        "each: the word of the text that is nearest to the cue in frequency and gives no label away. Into texts that "
-        "lack a cue of another label, one is put in.\n\n"
+        f"{_reach(causal, ' of the predicted label in the text.')} Each is made again without the cue, in each way "
+        "below, and without a control word, in one way drawn for each: the word of the text that is nearest to the cue "
+        "in frequency and gives no label away. Into texts that lack a cue of another label, one is put in.\n\n"
     )
     if not cues:
         return p.Part(
@@ -170,8 +169,8 @@ def verdict(
         tone: Literal["bad", "warn"] = "bad" if evidence else "warn"
         label = "Follows single words" if evidence else shortcuts.in_words
         reading = evidence or "Whether they may decide is for a reader of the words to say."
-        reach = "" if causal is None else f"{causal.n_with_cue:,} of {causal.n_items:,} predictions have a named cue. "
-        return p.Verdict(tone, label, f"{reach}{shortcuts.reason} Most of all {named}. {reading}")
+        reach = "" if causal is None else _reach(causal, ".")
+        return p.Verdict(tone, label, f"{reach} {shortcuts.reason} Most of all {named}. {reading}".strip())
     reason = reason if shortcuts is None else shortcuts.reason
     if null.interval.low > 0:
         standing_out = named_cues(cues)
@@ -180,12 +179,18 @@ def verdict(
             "warn",
             "Looks at single words",
             f"{written(estimate_of(null.excess, null.interval))} more of its predictions than blind picks would "
-            f"give rest on words {such}. The test of whether they decide is open: {reason}",
+            f"give rest on words {such}. Whether they decide is open: {reason}",
         )
     return p.Verdict("neutral", "Cannot tell", reason)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _reach(causal: CausalMeasurement, end: str) -> str:
+    """Say how many predictions have a named cue."""
+    has = "has" if causal.n_with_cue == 1 else "have"
+    return f"{causal.n_with_cue:,} of {counted(causal.n_items, 'prediction')} {has} a named cue{end}"
 
 
 def _row(name: str, effect: Effect) -> tuple[p.Cell, ...]:
@@ -258,8 +263,9 @@ def _against(context: AuditContext, groups: WorstGroup) -> str:
         return ""
     return (
         f"Where cues of “{context.label_name(group.cue_label)}” occur in texts of “{context.label_name(group.label)}”, "
-        f"{written(estimate_of(group.accuracy, interval))} of {group.n_items:,} predictions are right, of all "
-        f"{percent(groups.accuracy)}; {written(estimate_of(group.follows, follows))} are what the cue says."
+        f"{written(estimate_of(group.accuracy, interval))} of {counted(group.n_items, 'prediction')} are right, "
+        f"against {percent(groups.accuracy)} of all; {written(estimate_of(group.follows, follows))} are what the cue "
+        "says."
     )
 
 
@@ -300,7 +306,7 @@ def _examples(
         p.ExampleList(
             key="decided_by_a_word",
             title="Decided by one word",
-            note=f"Of {len(flips):,} predictions that change when their cue is deleted, the surest {len(examples)}.",
+            note=f"{first_of(len(examples), len(flips), 'such prediction', 'surest')}. The deleted cue is marked.",
             examples=tuple(examples),
         ),
     )

@@ -44,7 +44,7 @@ def finding(
         return Finding(
             claim=f"rests on words that give the label away in {percent(measured.reliance.shortcut_reliance)} of its "
             f"predictions; equally frequent words picked blindly would give {percent(null.rate)}",
-            evidence=f"Attention alone, {counted(n_items, 'prediction')}; whether the words decide was not tested.",
+            evidence=f"Attributions alone, {counted(n_items, 'prediction')}; whether the words decide was not tested.",
             figure="shortcut_rate",
             size=max(null.excess, 0.0),
             plot="shortcut_types",

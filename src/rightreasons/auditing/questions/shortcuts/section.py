@@ -18,7 +18,7 @@ from rightreasons.auditing.page import parts as p
 from rightreasons.auditing.page.examples import example_of
 from rightreasons.auditing.page.plots import bounds, column
 from rightreasons.auditing.page.plots_curves import Curve, curves
-from rightreasons.auditing.page.words import level_percent, p_equals, percent
+from rightreasons.auditing.page.words import first_of, level_percent, p_equals, percent
 from rightreasons.auditing.predictions import safe_name
 from rightreasons.auditing.questions.shortcuts import causal, plots
 from rightreasons.auditing.questions.shortcuts.finding import finding
@@ -369,7 +369,8 @@ def _told(protocol: Protocol) -> str:
 
 def _headlines(items: SplitShortcuts, resampling: Resampling) -> dict[str, p.Headline]:
     reliance, tradeoff, protocol = items.measured.reliance, items.measured.tradeoff, items.measured.protocol
-    words, size = f"{protocol.top_n} {_tokens(protocol)}", f"top {100 * protocol.head_fraction:g}%"
+    words = f"{protocol.top_n} {_tokens(protocol)}" if protocol.top_n > 1 else _tokens(protocol)
+    size = f"top {100 * protocol.head_fraction:g}%"
     null, types = reliance.null["frequency"], items.measured.types(resampling)
     figures = {
         "shortcut_rate": (
@@ -431,9 +432,10 @@ def _overview(splits: list[SplitShortcuts], headlines: dict[str, p.Headline], le
     null = reliance.null["frequency"]
     text = _told(splits[0].measured.protocol) + (
         "A prediction is shortcut-cued when it rests on a word that gives its label away in the training data. "
-        f"Of {reliance.n_items:,} predictions on “{splits[0].split.name}”, {reliance.n_cued:,} are: a rate of "
-        f"{percent(reliance.shortcut_reliance)}, where blind picks of words of like frequency give "
-        f"{percent(null.rate)} (p {p_equals(null.p_value)} for no difference). {splits[0].measured.left_out}\n\n"
+        f"Of {counted(reliance.n_items, 'prediction')} on “{splits[0].split.name}”, "
+        f"{counted(reliance.n_cued, 'is', 'are')}: a rate of {percent(reliance.shortcut_reliance)}, where blind picks "
+        f"of words of like frequency give {percent(null.rate)} (p {p_equals(null.p_value)} for no difference). "
+        f"{splits[0].measured.left_out}\n\n"
         "The words that point at a label are often the words that mean it. A shortcut rate alone says that a model "
         "uses single words; whether those words have anything to do with the meaning is for the list of cues below "
         "to show, and what happens without them, for the splits."
@@ -563,9 +565,9 @@ def _cue_part(
     )
     if quality is not None and quality.precision is not None and quality.recall is not None:
         text += (
-            f"\n\nThis data says which words are planted. Of the {quality.n_found:,} shortcuts found, a share of "
-            f"{percent(quality.precision)} is planted; of the {quality.n_planted:,} planted words, a share of "
-            f"{percent(quality.recall)} is found. The others are words of the texts themselves."
+            f"\n\nThis data says which words are planted: {percent(quality.precision)} of "
+            f"{counted(quality.n_found, 'shortcut')} found are, and {percent(quality.recall)} of "
+            f"{counted(quality.n_planted, 'planted word')} are found. The others are words of the texts themselves."
         )
     columns = (
         p.Column("label", "Predicted", "text"),
@@ -636,10 +638,10 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
     )
     before, after = records[0], records[-1]
     return p.Part(
-        title="Before and after fine-tuning",
-        text=f"From before fine-tuning to its end, the shortcut rate goes from {percent(before.shortcut_rate)} to "
-        f"{percent(after.shortcut_rate)} and the calibration error, in {after.n_bins} bins, from "
-        f"{percent(before.ece)} to {percent(after.ece)}.",
+        title="Over fine-tuning",
+        text=f"From step {before.step:,} to step {after.step:,}, the shortcut rate goes from "
+        f"{percent(before.shortcut_rate)} to {percent(after.shortcut_rate)} and the calibration error, in "
+        f"{counted(after.n_bins, 'bin')}, from {percent(before.ece)} to {percent(after.ece)}.",
         plots=(
             curves(
                 "shortcuts_over_training",
@@ -649,7 +651,7 @@ def _training_part(records: list[ShortcutRecord]) -> p.Part:
                 ylabel="share",
             ).plot(
                 title="Shortcuts, F1 and calibration over training",
-                caption="Recorded on held-out items before fine-tuning and at each evaluation. Bands are 95 % "
+                caption="Recorded on held-out items before fine-tuning and at each evaluation. Bands are 95% "
                 "intervals (Wilson for the rates, bootstrap for ECE).",
                 alt=f"{words}.",
                 source=f"{PARADOX}, figure 2",
@@ -667,16 +669,16 @@ def _example_part(context: AuditContext, items: SplitShortcuts) -> p.Part:
         p.ExampleList(
             key=key,
             title=title,
-            note=f"Of {int(mask.sum()):,} such predictions, the surest {min(N_EXAMPLES, int(mask.sum()))}. "
-            "Shortcuts are marked; the shade of the other words is their share of the attribution.",
-            examples=tuple(_example(context, items, int(row)) for row in order[mask[order]][:N_EXAMPLES]),
+            note=f"{first_of(min(N_EXAMPLES, len(rows)), len(rows), 'such prediction', 'surest')}. Shortcuts are "
+            "marked; the shade of the other words is their share of the attribution.",
+            examples=tuple(_example(context, items, int(row)) for row in rows[:N_EXAMPLES]),
         )
         for key, title, mask in (
             ("cued_and_wrong", "Shortcut-cued and wrong", cued & ~right),
             ("cued_and_right", "Shortcut-cued and right", cued & right),
             ("not_cued", "Not cued", ~cued),
         )
-        if mask.any()
+        if len(rows := order[mask[order]])
     ]
     if record.largest_gap is None:
         checked = f" {measured.left_out}".rstrip()
