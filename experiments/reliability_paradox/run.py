@@ -1,13 +1,14 @@
 """Does the Reliability Paradox hold for a small real encoder? Its Table 3 and figures 1 to 3 on all eight data sets.
 
     python experiments/reliability_paradox/run.py [--data FOLDER] [--work FOLDER]
-    python experiments/reliability_paradox/run.py --report     # table and figures again, from results.json
+    python experiments/reliability_paradox/run.py --report     # figures, table and drawings again, from stored/
 
 For each data set and seed the packaged MiniLM encoder is fine-tuned on a sample of the training data. Before (with a
 fresh head) and after, every prediction on a sample of the test data is attributed by integrated gradients over words;
 a prediction is shortcut-cued when one of its top three words is in the LMI head of the predicted label. Then LTGR is
 compared with plain fine-tuning, on reviews with a planted cue and on SST-2. Writes results.json, table.md and the
-figures beside this file. A killed run goes on where it stopped: everything is kept in `--work`.
+figures beside this file. What each model says of each test item is kept in `stored/`, and a run that is there is not
+made again; what a killed run has computed is in `--work`.
 
 The sizes fit half an hour of two cores; --train, --test, --seeds and --epochs scale it up to the paper's protocol.
 """
@@ -19,7 +20,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,19 @@ import torch
 import transformers
 from across_report import ONE_CLASS, predicts_one_class
 from figures import Change, before_after
+from figures_of_seeds import N_BINS, figures
 from ltgr import fine_tune_ltgr
-from mistaken_error import positive_vs_correctness_error
 from scipy import stats
 
 import rightreasons
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.classification import classification_scores
-from rightreasons.analysis.intervals import bootstrap, wilson
+from rightreasons.analysis.intervals import wilson
 from rightreasons.analysis.shortcuts.lmi import lmi
 from rightreasons.analysis.shortcuts.reliance import find_shortcuts
 from rightreasons.auditing.questions.shortcuts import plots
 from rightreasons.data.opening.splits import chosen_rows
 from rightreasons.foundations.numeric import softmax
-from rightreasons.foundations.resampling import Resampling
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.loading import Classifier, load_classifier, load_tokenizer
 from rightreasons.models.packaged import demo_encoder
@@ -63,7 +63,6 @@ DATA = {
     "TREC": ("trec", None, "train", "test"),
 }
 PLANTED = {"strength": 0.9, "coverage": 0.7, "label_noise": 0.05}
-N_BINS = 10
 ATTRIBUTION = {"unit": "word", "progress": False}
 
 
@@ -108,12 +107,12 @@ def look(classifier: Classifier, test: Any, heads: Any, folder: Path, **attribut
 
 def one_run(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Fine-tune once and look before and after; what is kept is small, and the model is deleted."""
-    folder = Path(options.work) / f"{label.replace(' ', '_')}-{seed}"
-    name, config, train_split, test_split = DATA[label]
-    train = take(name, config, train_split, options.train, options)
-    test = take(name, config, test_split, options.test, options)
-    kept = folder / "kept.npz"
+    called = f"{label.replace(' ', '_')}-{seed}"
+    folder, kept = Path(options.work) / called, Path(options.out) / "stored" / f"{called}.npz"
     if not kept.is_file():
+        name, config, train_split, test_split = DATA[label]
+        train = take(name, config, train_split, options.train, options)
+        test = take(name, config, test_split, options.test, options)
         names = train.features["label"].names
         heads = lmi(train["text"][:], train["label"][:])
         before = look(before_fine_tuning(names, seed), test, heads, folder / "before")
@@ -130,105 +129,18 @@ def one_run(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any
         )
         after = look(load_classifier(run.folder), test, heads, folder / "after")
         arrays = {
-            f"{when}_{key}": value
+            f"{when}_{key}": value.astype(np.float32 if value.dtype.kind == "f" else np.int16)
             for when, part in (("before", before), ("after", after))
             for key, value in part.items()
         }
-        np.savez(folder / "writing.npz", labels=np.array(test["label"][:]), **arrays)
-        (folder / "writing.npz").rename(kept)
+        kept.parent.mkdir(exist_ok=True)
+        writing = folder / "writing.npz"
+        np.savez_compressed(writing, labels=np.array(test["label"][:], np.int16), n_train=len(train), **arrays)
+        shutil.move(writing, kept)
         for part in ("model", "before", "after"):
             shutil.rmtree(folder / part, ignore_errors=True)
     with np.load(kept) as held:
-        return {**{key: held[key] for key in held.files}, "n_train": len(train), "n_test": len(test)}
-
-
-# ------------------------------------------------------------------------------------------------------------- figures
-
-
-def figures(runs: list[dict[str, Any]], when: str, n_resamples: int) -> dict[str, Any]:
-    """Means over the seeds; the intervals resample the test items, together in all seeds."""
-    labels = runs[0]["labels"]
-    probabilities = np.stack([run[f"{when}_probabilities"] for run in runs], axis=1)  # (N, seeds, K)
-    types = np.stack([run[f"{when}_types"] for run in runs], axis=1)
-    chance = np.stack([run[f"{when}_chance"] for run in runs], axis=1)
-    binary = probabilities.shape[2] == 2
-
-    def over_seeds(function: Callable[..., float | None]) -> Callable[..., float | None]:
-        def mean(gold, p, kind, blind) -> float | None:
-            found = [function(gold, p[:, s], kind[:, s], blind[:, s]) for s in range(p.shape[1])]
-            return None if None in found else float(np.mean(found))
-
-        return mean
-
-    def tradeoff(gold, p, kind, blind) -> float | None:
-        rate = float((kind > 0).mean())
-        return f1(gold, p, kind, blind) / rate if rate else None
-
-    def f1(gold, p, kind, blind) -> float:
-        return classification_scores(p.argmax(axis=1), gold, n_classes=p.shape[1]).f1 or 0.0
-
-    measures: dict[str, Callable[..., float | None]] = {
-        "f1": f1,
-        "accuracy": lambda gold, p, kind, blind: float((p.argmax(axis=1) == gold).mean()),
-        "shortcut_rate": lambda gold, p, kind, blind: float((kind > 0).mean()),
-        "lexicon": lambda gold, p, kind, blind: float((kind == 2).mean()),
-        "grammar": lambda gold, p, kind, blind: float((kind == 1).mean()),
-        "null_rate": lambda gold, p, kind, blind: float(blind.mean()),
-        "excess": lambda gold, p, kind, blind: float((kind > 0).mean() - blind.mean()),
-        "tradeoff": tradeoff,
-        "ece": lambda gold, p, kind, blind: calibration_error(p, gold, n_bins=N_BINS).ece,
-        "rate_of_right": lambda gold, p, kind, blind: float((kind > 0)[p.argmax(axis=1) == gold].mean()),
-        "rate_of_wrong": lambda gold, p, kind, blind: float((kind > 0)[p.argmax(axis=1) != gold].mean()),
-    }
-    if binary:
-        measures["positive_vs_correctness"] = lambda gold, p, kind, blind: positive_vs_correctness_error(
-            p, gold, n_bins=N_BINS
-        )
-    result: dict[str, Any] = {}
-    for key, function in measures.items():
-        statistic = over_seeds(function)
-        value = statistic(labels, probabilities, types, chance)
-        if value is None:
-            result[key] = {"value": None, "low": None, "high": None}
-            continue
-        # The binned error is biased upward, more so in a resample: the basic interval takes the bias off.
-        method = "basic" if key in ("ece", "positive_vs_correctness") else "percentile"
-        interval = bootstrap(
-            statistic, labels, probabilities, types, chance, resampling=Resampling(resamples=n_resamples), method=method
-        )
-        result[key] = {
-            "value": value,
-            "low": max(interval.low, 0.0) if method == "basic" else interval.low,
-            "high": interval.high,
-            "by_seed": [
-                function(labels, probabilities[:, s], types[:, s], chance[:, s]) for s in range(probabilities.shape[1])
-            ],
-        }
-    result["bins"] = bins(labels, probabilities, types)
-    return result
-
-
-def bins(labels: np.ndarray, probabilities: np.ndarray, types: np.ndarray) -> list[dict[str, Any]]:
-    """The predictions of all seeds by confidence."""
-    confidence = probabilities.max(axis=2).ravel()
-    right = (probabilities.argmax(axis=2) == labels[:, None]).ravel()
-    kind = types.ravel()
-    # (lower, upper], as everywhere here.
-    place = np.clip(np.ceil(confidence * N_BINS).astype(int) - 1, 0, N_BINS - 1)
-    rows = []
-    for m in range(N_BINS):
-        inside = place == m
-        n = int(inside.sum())
-        rows.append(
-            {
-                "n": n,
-                "confidence": float(confidence[inside].mean()) if n else 0.0,
-                "accuracy": float(right[inside].mean()) if n else 0.0,
-                "lexicon": float((kind[inside] == 2).mean()) if n else 0.0,
-                "grammar": float((kind[inside] == 1).mean()) if n else 0.0,
-            }
-        )
-    return rows
+        return {key: held[key] for key in held.files}
 
 
 # ---------------------------------------------------------------------------------------------------------------- LTGR
@@ -236,8 +148,8 @@ def bins(labels: np.ndarray, probabilities: np.ndarray, types: np.ndarray) -> li
 
 def compare_ltgr(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Plain fine-tuning (the teacher) and LTGR (the student) from the same seed, on the same data."""
-    folder = Path(options.work) / f"ltgr-{label.replace(' ', '_')}-{seed}"
-    kept = folder / "kept.json"
+    called = f"ltgr-{label.replace(' ', '_')}-{seed}"
+    folder, kept = Path(options.work) / called, Path(options.out) / "stored" / f"{called}.json"
     if kept.is_file():
         return json.loads(kept.read_text("utf-8"))
     size = min(options.train, options.ltgr_train)
@@ -285,6 +197,7 @@ def compare_ltgr(label: str, seed: int, options: argparse.Namespace) -> dict[str
                 for key, test in tests.items()
             },
         }
+    kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps(result), "utf-8")
     shutil.rmtree(folder / "run", ignore_errors=True)
     return result
@@ -477,19 +390,32 @@ def main() -> None:
     parser.add_argument("--ltgr", nargs="*", default=["planted", "SST-2"], help="data of the comparison with LTGR")
     parser.add_argument("--ltgr-train", type=int, default=600)
     parser.add_argument("--resamples", type=int, default=500)
-    parser.add_argument("--report", action="store_true", help="write table and figures again, from results.json")
+    parser.add_argument("--report", action="store_true", help="write everything again, from stored/")
     options = parser.parse_args()
     out = Path(options.out)
-    if not options.report:
-        (out / "results.json").write_text(json.dumps(experiment(options), indent=1), "utf-8")
-    results = json.loads((out / "results.json").read_text("utf-8"))
+    if options.report:
+        held = json.loads((out / "results.json").read_text("utf-8"))["options"]
+        options = argparse.Namespace(**{**vars(options), **held})
+    results = experiment(options)
+    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     write_table(results, out)
     draw(results, out)
     print((out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n")
 
 
+def check_sizes(file: Path, options: argparse.Namespace) -> None:
+    """Stop where the stored runs have other sizes than those asked for."""
+    sizes = {key: getattr(options, key) for key in ("train", "test", "epochs", "learning_rate", "ltgr_train")}
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(sizes), "utf-8")
+    elif (held := json.loads(file.read_text("utf-8"))) != sizes:
+        raise SystemExit(f"Expected runs of {sizes} in {file.parent}, but they are of {held}: name another --out.")
+
+
 def experiment(options: argparse.Namespace) -> dict[str, Any]:
     """Run what has not been run, and return all figures."""
+    check_sizes(Path(options.out) / "stored" / "sizes.json", options)
     started, ours = time.time(), ("data", "work", "out", "report")
     results: dict[str, Any] = {
         "options": {key: value for key, value in vars(options).items() if key not in ours},
@@ -502,8 +428,8 @@ def experiment(options: argparse.Namespace) -> dict[str, Any]:
             runs.append(one_run(label, seed, options))
             print(f"{label}, seed {seed}: {time.time() - started:.0f} s", flush=True)
         results["data"][label] = {
-            "n_train": runs[0]["n_train"],
-            "n_test": runs[0]["n_test"],
+            "n_train": int(runs[0]["n_train"]),
+            "n_test": len(runs[0]["labels"]),
             "mean_nodes": float(np.mean([run["after_nodes"].mean() for run in runs])),
             "largest_gap": float(np.max([run["after_gap"].max() for run in runs])),
             "truncated": int(runs[0]["after_truncated"].sum()),

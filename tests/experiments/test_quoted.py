@@ -66,6 +66,21 @@ def test_reliability_paradox():
     ]
     assert falls == ["Sentiment"]
     assert "lower in both seeds on one set alone" in text
+    folder = ROOT / "experiments" / "reliability_paradox"
+    page, table = ((folder / name).read_text("utf-8") for name in ("README.md", "table.md"))
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "1000 / 200" in line]
+    assert len(rows) == 8
+    assert set(rows) <= set(table.splitlines())
+    cued, beyond_chance = (round(100 * data["AG News"][key]["value"]) for key in ("shortcut_rate", "excess"))
+    assert f"{cued} % of its predictions cued, {beyond_chance} points beyond chance" in page
+    assert (
+        "(AG News {:.0f} and {:.0f} %)".format(
+            *(100 * data["AG News"][key]["value"] for key in ("rate_of_right", "rate_of_wrong"))
+        )
+        in page
+    )
+    apart = [name for name, row in data.items() if row["rate_of_wrong"]["high"] < row["rate_of_right"]["low"]]
+    assert apart == ["Emotion"]
 
 
 def test_paradox_across_models():
