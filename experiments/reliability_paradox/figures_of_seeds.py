@@ -149,22 +149,20 @@ def mean_error(seeds: Sequence[Seen], resampling: Resampling) -> dict[str, Any]:
 
 
 def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
-    """The predictions of all seeds by confidence."""
+    """Return the predictions of all seeds by confidence; the interval of the accuracy has items as clusters."""
     confidence = np.concatenate([seen.probabilities.max(axis=1) for seen in seeds])
     right, kind = (np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types"))
+    items = np.tile(np.arange(len(seeds[0].labels)), len(seeds))
     # (lower, upper], as everywhere here.
     place = np.clip(np.ceil(confidence * N_BINS).astype(int) - 1, 0, N_BINS - 1)
-    rows = []
-    for m in range(N_BINS):
+    keys = ("confidence", "accuracy", "accuracy_low", "accuracy_high", "lexicon", "grammar")
+    rows: list[dict[str, Any]] = [{"n": 0, **dict.fromkeys(keys, 0.0)} for _ in range(N_BINS)]
+    for m in np.unique(place).tolist():
         inside = place == m
-        n = int(inside.sum())
-        rows.append(
-            {
-                "n": n,
-                "confidence": float(confidence[inside].mean()) if n else 0.0,
-                "accuracy": float(right[inside].mean()) if n else 0.0,
-                "lexicon": float((kind[inside] == 2).mean()) if n else 0.0,
-                "grammar": float((kind[inside] == 1).mean()) if n else 0.0,
-            }
-        )
+        sizes = np.bincount(items[inside])
+        hits = np.bincount(items[inside], right[inside])
+        interval = cluster_wilson(hits[sizes > 0], sizes[sizes > 0])
+        shares = (confidence, right, interval.low, interval.high, kind == 2, kind == 1)
+        means = [float(share[inside].mean()) if isinstance(share, np.ndarray) else share for share in shares]
+        rows[m] = {"n": int(inside.sum()), **dict(zip(keys, means, strict=True))}
     return rows

@@ -359,15 +359,14 @@ def draw(results: dict[str, Any], out: Path) -> None:
             continue
         row = data[label]["after"]
         held = row["bins"]
-        ends = [wilson(round(b["accuracy"] * b["n"]), b["n"]) if b["n"] else None for b in held]
         drawing = plots.shortcut_bins(
             "figure3",
             edges=np.linspace(0, 1, N_BINS + 1),
             counts=np.array([b["n"] for b in held]),
             confidence=np.array([b["confidence"] for b in held]),
             accuracy=np.array([b["accuracy"] for b in held]),
-            accuracy_low=np.array([e.low if e else 0.0 for e in ends]),
-            accuracy_high=np.array([e.high if e else 0.0 for e in ends]),
+            accuracy_low=np.array([b["accuracy_low"] for b in held]),
+            accuracy_high=np.array([b["accuracy_high"] for b in held]),
             lexicon=np.array([b["lexicon"] for b in held]),
             grammar=np.array([b["grammar"] for b in held]),
             null=row["null_rate"]["value"],
