@@ -102,7 +102,7 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
         needs = "needs" if doubtful == 1 else "need"
         return f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.", "warn"
     if not clear:
-        return f"No verdict in {audits}: no question has an answer that can be told.", "neutral"
+        return f"No verdict in {audits}: the data cannot tell the answer to any question.", "neutral"
     return f"No problem found in {audits}.", "good"
 
 

@@ -58,6 +58,8 @@ def test_neighbors_are_of_the_class_or_any(visit):
     page.locator("#texts textarea").fill("A lovely story.\nA lovely plot.\nA terrible story.\nA boring plot.")
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li")).to_have_count(4)
+    # The hardest text is put into the box that is edited: only then is another one typed.
+    expect(page.locator("#edited textarea")).to_have_value(re.compile(r"^A (lovely|terrible|boring) (story|plot)\.$"))
     page.locator("#edited textarea").fill("A lovely story.")
     expect(page.locator("#result .dx-text")).to_have_text("A lovely story.")
 
