@@ -8,6 +8,7 @@ from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
 from rightreasons.analysis import (
+    ConfusionMatrix,
     accuracy_by_difficulty,
     answer_scores,
     calibration_error,
@@ -31,6 +32,7 @@ from rightreasons.analysis import (
     human_performance,
     kernel_calibration,
     lmi,
+    macro_f1_interval,
     none_of_the_above,
     paired_difficulty,
     pass_rates,
@@ -177,6 +179,24 @@ def tradeoff(priors: tuple[float, ...], n_items: int):
         predicted = np.where(rng.random(n_items) < 0.8, gold, wrong)
         result = shortcut_tradeoff(predicted, gold, rng.random(n_items) < 0.6, n_classes=k, resampling=few(seed))
         return {"interval": ends(result.interval, truth)}
+
+    return draw
+
+
+def macro_f1(shares: tuple[float, ...], right: tuple[float, ...], n_items: int):
+    """Right with a rate of its own in every class, errors spread evenly; about the classes that a sample has."""
+    k = len(shares)
+    hits = np.eye(k, dtype=bool)
+    cells = np.array(shares)[:, None] * np.where(
+        hits, np.array(right)[:, None], (1 - np.array(right)[:, None]) / (k - 1)
+    )
+    f1 = 2 * np.diag(cells) / (cells.sum(axis=0) + cells.sum(axis=1))
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        places = rng.choice(k * k, size=n_items, p=cells.ravel())
+        confusion = ConfusionMatrix(k).update(places % k, places // k)
+        present = confusion.counts.sum(axis=0) + confusion.counts.sum(axis=1) > 0
+        return {"": ends(macro_f1_interval(confusion, resampling=few(seed)), float(f1[present].mean()))}
 
     return draw
 
@@ -530,6 +550,15 @@ SCENARIOS = (
     Scenario("lmi", "120 texts of words that have nothing to do with their labels", tokens),
     Scenario("shortcut_reliance", "80 texts of unequal length, attributions at random", blind, conservative=True),
     Scenario("shortcut_reliance", "90 predictions, cued more often where wrong", cued),
+    Scenario("macro_f1_interval", "three classes alike, 150 items", macro_f1((1 / 3,) * 3, (0.7,) * 3, 150)),
+    Scenario(
+        "macro_f1_interval",
+        "six classes, one of 0.01, 200 items",
+        macro_f1((0.01, 0.19, 0.2, 0.2, 0.2, 0.2), (0.8,) * 6, 200),
+    ),
+    Scenario("macro_f1_interval", "two classes, one of 0.01, 200 items", macro_f1((0.01, 0.99), (0.5, 0.98), 200)),
+    Scenario("macro_f1_interval", "twenty classes, 200 items", macro_f1((0.05,) * 20, (0.6,) * 20, 200)),
+    Scenario("macro_f1_interval", "two classes, seldom wrong, 50 items", macro_f1((0.5, 0.5), (0.99,) * 2, 50)),
     Scenario("shortcut_tradeoff", "three classes alike, 150 items", tradeoff((1 / 3, 1 / 3, 1 / 3), 150)),
     Scenario("shortcut_tradeoff", "one class of 0.02, 150 items", tradeoff((0.6, 0.38, 0.02), 150)),
     Scenario("detection_quality", "60 texts, a fifth of the words planted", detected),

@@ -183,3 +183,15 @@ def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
     logits = np.log([[0.1, 0.9], [0.2, 0.8], *[[0.7, 0.3]] * 8])
     (_, second) = measure_classes(JudgedItems.of(logits, np.r_[1, 1, np.zeros(8, dtype=int)]), resampling=FEW)
     assert (second.confidence.low, second.confidence.high) == (pytest.approx(0.0448, abs=5e-5), 1.0)
+
+
+def test_the_smooth_error_lies_inside_its_interval():
+    # 40 items that fit better than chance does: the basic bootstrap alone would end below the figure itself.
+    confidence = np.tile([0.6, 0.7, 0.8, 0.9], 10)
+    right = np.concatenate([np.arange(10) < 10 * share for share in (0.6, 0.7, 0.8, 0.9)]).reshape(4, 10).T.ravel()
+    logits = np.log(np.stack((confidence, 1 - confidence), axis=1))
+    found = measure_figures(JudgedItems.of(logits, np.where(right, 0, 1)), ("smooth_ece", "ece_sweep"))
+    for figure in found.values():
+        assert figure.low <= figure.value <= figure.high
+    # No error is below the gap, and 30 right of 40 may be as few as Wilson's 0.5981: 0.75 - 0.5981.
+    assert found["smooth_ece"].high >= 0.1519

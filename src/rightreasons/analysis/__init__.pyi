@@ -61,6 +61,7 @@ from .classification import ClassificationResult as ClassificationResult
 from .classification import ConfusionMatrix as ConfusionMatrix
 from .classification import accuracy as accuracy
 from .classification import classification_scores as classification_scores
+from .classification import macro_f1_interval as macro_f1_interval
 from .cues.agreement import FleissKappa as FleissKappa
 from .cues.agreement import HumanPerformance as HumanPerformance
 from .cues.agreement import fleiss_kappa as fleiss_kappa
@@ -246,6 +247,7 @@ __all__ = [
     "kernel_calibration",
     "lmi",
     "macro_ce",
+    "macro_f1_interval",
     "margin",
     "mcnemar",
     "meaning_clusters",

@@ -24,6 +24,7 @@ from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.temperature import Temperature, fit_temperature
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
+from rightreasons.analysis.classification import ConfusionMatrix, macro_f1_interval
 from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
@@ -139,6 +140,8 @@ class Figure(FigureText):
         needs_right: Whether it depends on the right ones as well, of which it takes as many.
         of_top: Computes it from the top labels, or returns None where it is undefined; the items are resampled.
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
+        holds_gap: Whether the true figure is no smaller than the gap between mean confidence and accuracy, so that its
+            interval goes as far as Wilson's interval of the accuracy lets the gap go, and holds the figure itself.
         slow: Whether it takes milliseconds each time, so that fewer resamples are made.
         upper: Its upper bound, at which that interval is clipped.
         answers: Whether it is about the confidence in given answers alone.
@@ -154,6 +157,7 @@ class Figure(FigureText):
     needs_right: bool = False
     of_top: Callable[[TopLabel], float | None] | None = None
     basic: bool = False
+    holds_gap: bool = False
     slow: bool = False
     upper: float = 1.0
     answers: bool = False
@@ -215,8 +219,12 @@ class Figure(FigureText):
             resampling=fewer,
             method="basic" if self.basic else "percentile",
         )
-        low, high = np.clip((interval.low, interval.high), 0.0, self.upper)
-        return estimate_of(value, dataclasses.replace(interval, low=float(low), high=float(high)))
+        ends = np.array([interval.low, interval.high])
+        if self.holds_gap:
+            rate = intervals.wilson(int(top.correct.sum()), len(top), confidence_level=resampling.level)
+            ends[1] = max(ends[1], value, *(abs(float(top.confidence.mean()) - end) for end in (rate.low, rate.high)))
+        low, high = np.clip(ends, 0.0, self.upper).tolist()
+        return estimate_of(value, dataclasses.replace(interval, low=low, high=high))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -542,18 +550,8 @@ def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate:
 
 
 def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
-    classes = np.arange(items.table.shape[1])
-    predicted, labels = items.top.predicted[:, None] == classes, items.top.labels[:, None] == classes
-
-    def macro_f1(sums: Floats) -> Floats:
-        hits, present = np.split(sums, 2, axis=-1)
-        # F1 of a class is 2 TP / (labels + predictions); classes without either are left out of the mean.
-        live = present > 0
-        f1 = np.where(live, 2 * hits / np.maximum(present, 1), 0.0)
-        return np.asarray(f1.sum(axis=-1) / np.maximum(live.sum(axis=-1), 1))
-
-    sums = np.hstack((predicted & labels, predicted.astype(np.int64) + labels)).astype(np.float64)
-    return _of_sums(macro_f1, sums, resampling)
+    confusion = ConfusionMatrix(items.table.shape[1]).update(items.top.predicted, items.top.labels)
+    return estimate_of(confusion.result().f1, macro_f1_interval(confusion, resampling=resampling))
 
 
 def _macro_ce(items: JudgedItems, resampling: Resampling) -> Estimate:
@@ -650,6 +648,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         of_top=lambda top: smooth_of(top).smooth_ece,
         basic=True,
+        holds_gap=True,
         slow=True,
     ),
     "ece_sweep": Figure(
@@ -659,6 +658,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         of_top=lambda top: sweep_of(top).ece,
         basic=True,
+        holds_gap=True,
         slow=True,
     ),
     "rmsce_debiased": Figure(

@@ -153,7 +153,7 @@ class CuesOptions(Options):
 
 @dataclasses.dataclass(frozen=True)
 class ProbesOptions(Options):
-    """Does it prefer answers before reading?"""
+    """Does it pick an answer before reading the question?"""
 
     ks: tuple[int, ...] = option(
         (1, 2, 4, 8), "Numbers of choices that the fourth probe adds; comma-separated.", minimum=1

@@ -257,3 +257,21 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     later = (tmp_path / "log").read_text().splitlines()[len(already) :]
     computed = {int(item) for line in later for item in line.split()}
     assert computed == set(range(80)) - set(kept.tolist())
+
+
+def test_an_item_that_failed_once_and_is_computed_later_counts_once(tmp_path):
+    broken = {3}
+
+    def root(items):
+        if broken & set(items.tolist()):
+            raise ValueError("Expected another day.")
+        return {"y": np.sqrt(items)}
+
+    def run(**how):
+        return run_batches(root, batches_of(6, 2), store=Store(tmp_path, RUN), progress=False, **how)
+
+    assert run(fail_fast=False).positions.tolist() == [0, 1, 2, 4, 5]
+    broken.clear()
+    assert run()["y"].tolist() == [i**0.5 for i in range(6)]
+    again = run(fail_fast=False)
+    assert (again.positions.tolist(), again.failures) == (list(range(6)), {})

@@ -83,7 +83,7 @@ def fine_tune(
 def _plan(model: str, dataset: str, data: TrainingData, options: TuningOptions) -> str:
     evaluated = ""
     if data.validation is not None:
-        kept = "held out of them before" if data.holds_out else f"of {data.validation_name}"
+        kept = "held out of the same file" if data.holds_out else f"of {data.validation_name}"
         evaluated = f", evaluated on {len(data.validation):,} {kept}"
     return (
         f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}{evaluated}: "

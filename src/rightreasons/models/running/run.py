@@ -274,7 +274,12 @@ def _stored(store: Store | None, fail_fast: bool) -> tuple[Chunk, Chunk]:
     nothing = Chunk(np.empty(0, np.int64), {})
     if store is None:
         return nothing, nothing
-    return store.read(), nothing if fail_fast else store.read(FAILED)
+    computed, failed = store.read(), nothing if fail_fast else store.read(FAILED)
+    # An item that failed once, and was computed by a later run that stops at failures, has its result.
+    left = ~np.isin(failed.items, computed.items)
+    return computed, Chunk(
+        failed.items[left], {name: np.asarray(column)[left] for name, column in failed.columns.items()}
+    )
 
 
 def _count(batches: Sequence[NDArray[np.int64]]) -> int:
