@@ -41,10 +41,10 @@ wheel:
 	rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 
-# Three processes for two cores, as they wait for browsers, servers and other processes in a good part of the time. The last
+# Four processes for two cores, as they wait for browsers, servers and other processes in a good part of the time. The last
 # line is pytest's own summary.
 unit:
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist worksteal --durations=15 --doctest-modules tests src/rightreasons
 
 # Not part of the tests: every benchmark, about an hour. Writes what they print into benchmarks/RESULTS.md. Those on real data
 # need its folder in RIGHTREASONS_DATA_DIR.
