@@ -378,6 +378,12 @@ def test_a_run_that_diverges_is_told(encoder_folder, tmp_path):
         )
 
 
+def test_bfloat16_where_nobody_named_a_device(encoder_folder, tmp_path):
+    told = {**QUICK, "epochs": 1, "device": None}
+    result = fine_tune(encoder_folder, table(8), out=tmp_path / "model", training_arguments={"bf16": True}, **told)
+    assert np.isfinite(predict(load_classifier(result.folder), ["good film"], progress=False).logits).all()
+
+
 WORKER = """
 import json
 import sys

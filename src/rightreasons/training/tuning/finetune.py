@@ -247,7 +247,8 @@ def fine_tune(
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
         arguments = {
             "label_names": list(task.label_columns),
-            "use_cpu": device == "cpu",
+            # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
+            "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
             "disable_tqdm": not progress,
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
