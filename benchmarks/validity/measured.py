@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
+from scipy import stats
 
+from rightreasons.analysis import intervals
 from rightreasons.auditing.comparing.history import change_of
 from rightreasons.measuring.calibration import (
     TESTED,
@@ -44,6 +46,50 @@ def figures(*keys: str):
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         found = measure_figures(judged(rng, N_ITEMS), keys, resampling=few(seed))
         return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
+
+    return draw
+
+
+def other_models(kind: str):
+    """Models of other kinds than `judged`, with the figures of two million of their items."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        truth = _OF_KINDS[kind]
+        found = measure_figures(_KINDS[kind](rng), tuple(truth), resampling=few(seed))
+        return {key: ends(estimate, truth[key]) for key, estimate in found.items()}
+
+    return draw
+
+
+def tempered(n_items: int, n_classes: int, scale: float, temperature: float):
+    """Logits of equal classes, at a temperature below 1 for a model that is too sure."""
+
+    def draw(rng: np.random.Generator, size: int = n_items) -> JudgedItems:
+        logits = rng.normal(0, scale, size=(size, n_classes))
+        labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        return JudgedItems.of(logits / temperature, labels)
+
+    return draw
+
+
+def ranking(rng: np.random.Generator, size: int = 150) -> JudgedItems:
+    """A model of two classes whose wrong answers are nearly all less sure than its right ones."""
+    right = rng.random(size) < 0.85
+    confidence = 0.5 + 0.5 * np.where(right, rng.beta(18, 2, size), rng.beta(4, 4, size))
+    labels = rng.integers(2, size=size)
+    logits = np.zeros((size, 2))
+    logits[np.arange(size), np.where(right, labels, 1 - labels)] = np.log(confidence / (1 - confidence))
+    return JudgedItems.of(logits, labels)
+
+
+def ranks(n_first: int, n_second: int, distance: float):
+    truth = float(stats.norm.cdf(distance / 2**0.5))
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        first, second = rng.normal(distance, 1, n_first), rng.normal(size=n_second)
+        auroc = float((first[:, None] > second).mean())
+        interval = intervals.mann_whitney(auroc, n_first, n_second)
+        return {"": (interval.low, interval.high, truth)}
 
     return draw
 
@@ -108,6 +154,20 @@ def compared(rng: np.random.Generator, seed: int) -> Outcome:
     return outcome
 
 
+def other_temperatures(first: float, second: float, truth: float, *, tested: bool = False):
+    """The same logits of two classes at two temperatures; 1 is that of a calibrated model."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        logits = rng.normal(0, 1.5, size=(200, 2))
+        labels = (rng.random(200) >= 1 / (1 + np.exp(logits[:, 1] - logits[:, 0]))).astype(int)
+        one, two = (JudgedItems.of(logits / temperature, labels) for temperature in (first, second))
+        test = paired_test("ece", one, two, resampling=few(seed))
+        interval = None if test.interval is None else (test.interval.low, test.interval.high, truth)
+        return {"ece interval": interval, **({"ece p_value": test.p_value} if tested else {})}
+
+    return draw
+
+
 def compared_accuracy(rng: np.random.Generator, seed: int) -> Outcome:
     one, two = two_models(rng, seed)
     test = paired_accuracy(one.top.correct, two.top.correct, few(seed))
@@ -154,15 +214,36 @@ def seeds(n_seeds: int):
     return draw
 
 
-_NOISE = "bins of few items resolve noise, of which the bootstrap takes too little off"
 _RANKED = ("ece_sweep", "aurc", "e_aurc", "auroc", "brier_reliability", "brier_resolution", "brier_uncertainty")
 # The figures of 100,000 such items.
 _TRUTH = {
     "accuracy": 0.6428, "macro_f1": 0.6284, "mean_confidence": 0.7506, "confidence_gap": 0.1078, "ece": 0.1078,
     "ece_debiased": 0.1078, "adaptive_ece": 0.1078, "smooth_ece": 0.1078, "ece_sweep": 0.1078, "rmsce_debiased": 0.1135,
-    "mce": 0.1522, "classwise_ece": 0.0724, "macro_ce": 0.4427, "brier": 0.4892, "brier_reliability": 0.0197,
-    "brier_resolution": 0.1806, "brier_uncertainty": 0.652, "nll": 0.8503, "aurc": 0.2149, "e_aurc": 0.1417,
+    "mce": 0.1522, "classwise_ece": 0.0724, "macro_ce": 0.4427, "brier": 0.4892, "brier_reliability": 0.0193,
+    "brier_resolution": 0.1798, "brier_uncertainty": 0.652, "nll": 0.8503, "aurc": 0.2149, "e_aurc": 0.1417,
     "auroc": 0.6948,
+}  # fmt: skip
+_KINDS = {
+    "100 items of two classes, calibrated": tempered(100, 2, 1.5, 1.0),
+    "300 items of twenty classes, too sure": tempered(300, 20, 2.0, 0.7),
+    "150 items, most errors less sure": ranking,
+}
+_OF_KINDS = {
+    "100 items of two classes, calibrated": {
+        "ece": 0.0, "adaptive_ece": 0.0, "ece_sweep": 0.0, "mce": 0.0, "classwise_ece": 0.0, "brier_reliability": 0.0,
+        "brier_resolution": 0.2074, "brier_uncertainty": 0.5, "nll": 0.4473, "aurc": 0.0932, "e_aurc": 0.0687,
+        "auroc": 0.7519,
+    },
+    "300 items of twenty classes, too sure": {
+        "ece": 0.1339, "adaptive_ece": 0.1339, "ece_sweep": 0.1339, "mce": 0.1949, "classwise_ece": 0.015,
+        "brier_reliability": 0.0218, "brier_resolution": 0.2268, "brier_uncertainty": 0.95, "nll": 1.8928,
+        "aurc": 0.3924, "e_aurc": 0.1892, "auroc": 0.7033,
+    },
+    "150 items, most errors less sure": {
+        "ece": 0.1257, "adaptive_ece": 0.1292, "ece_sweep": 0.129, "mce": 0.7501, "classwise_ece": 0.1257,
+        "brier_reliability": 0.1293, "brier_resolution": 0.4511, "brier_uncertainty": 0.5, "nll": 0.2621,
+        "aurc": 0.0137, "e_aurc": 0.0018, "auroc": 0.9896,
+    },
 }  # fmt: skip
 _RARE = {"precision": 0.6046, "recall": 0.5211, "f1": 0.5597, "confidence": 0.7124, "surplus": -0.0166}
 _RISK = 0.2255
@@ -179,7 +260,6 @@ SCENARIOS = (
         "measure_figures",
         "150 items of three classes, as an overconfident model ranks them",
         figures(*_RANKED),
-        known={"brier_resolution": _NOISE},
         slow=True,
     ),
     Scenario(
@@ -194,6 +274,20 @@ SCENARIOS = (
         sure,
         conservative=True,
     ),
+    *(
+        Scenario("measure_figures", words, other_models(words), slow=True)
+        for words in (
+            "100 items of two classes, calibrated",
+            "300 items of twenty classes, too sure",
+            "150 items, most errors less sure",
+        )
+    ),
+    *(
+        Scenario(
+            "mann_whitney", f"{m} and {n} values of two Gaussians {distance:g} deviations apart", ranks(m, n, distance)
+        )
+        for m, n, distance in ((8, 8, 0.0), (60, 12, 1.0), (130, 20, 3.0))
+    ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
     Scenario("change_of", "the shares of right answers of two reports, 70 % of 40 and 85 % of 60 other items", changed),
     Scenario(
@@ -206,6 +300,15 @@ SCENARIOS = (
     Scenario("measure_cue", "a cue that decides four of ten, 90 items", planted),
     Scenario(
         "paired_test", "two models that are alike item by item, 120 items", compared, conservative=True, slow=True
+    ),
+    Scenario(
+        "paired_test", "a calibrated model and one that is too sure, 200 items", other_temperatures(1, 0.5, -0.09)
+    ),
+    Scenario(
+        "paired_test",
+        "a model that is too sure and one that is too unsure, their errors equal, 200 items",
+        other_temperatures(0.5, 1 / 0.5465, 0.0, tested=True),
+        conservative=True,
     ),
     Scenario(
         "paired_accuracy", "two models that are alike item by item, 120 items", compared_accuracy, conservative=True

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
 from rightreasons.analysis import (
-    ConfusionMatrix,
     accuracy_by_difficulty,
     answer_scores,
+    brier_part_intervals,
     calibration_error,
     causal_shortcuts,
     choice_paralysis,
@@ -66,6 +68,21 @@ def calibrated(rng: np.random.Generator, seed: int) -> Outcome:
     rows = np.column_stack((1 - p, p))
     result = calibration_error(rows, (rng.random(150) < p).astype(int), n_bins=10)
     return {"p_value": consistency(result, resampling=few(seed)).p_value}
+
+
+def brier_parts(said: tuple[float, ...], rates: tuple[float, ...], n_items: int):
+    """P(class 1) has a few values, each in as many items, and events come true at a rate of each."""
+    p, r = np.array(said), np.array(rates)
+    truth = float(2 * np.mean((p - r) ** 2)), float(2 * np.var(r))  # two classes
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        places = rng.integers(len(p), size=n_items)
+        labels = (rng.random(n_items) < r[places]).astype(int)
+        found = brier_part_intervals(p[places], labels, resampling=few(seed))
+        truths = {"reliability": truth[0], "resolution": truth[1], "uncertainty": float(2 * r.mean() * (1 - r.mean()))}
+        return {name: ends(getattr(found, name), value) for name, value in truths.items()}
+
+    return draw
 
 
 def kernels(kind: str):
@@ -194,9 +211,8 @@ def macro_f1(shares: tuple[float, ...], right: tuple[float, ...], n_items: int):
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         places = rng.choice(k * k, size=n_items, p=cells.ravel())
-        confusion = ConfusionMatrix(k).update(places % k, places // k)
-        present = confusion.counts.sum(axis=0) + confusion.counts.sum(axis=1) > 0
-        return {"": ends(macro_f1_interval(confusion, resampling=few(seed)), float(f1[present].mean()))}
+        interval = macro_f1_interval(places % k, places // k, resampling=few(seed))
+        return {"": ends(interval, float(f1[np.union1d(places % k, places // k)].mean()))}
 
     return draw
 
@@ -415,15 +431,27 @@ def harder(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": result.p_value, "interval": ends(result.interval, 0.0)}
 
 
-def overlaps(n_items: int, shift: float):
+def overlaps(n_items: int, shift: float, stretched: Callable[[np.ndarray], np.ndarray] = np.asarray):
+    """Two Gaussians, or both stretched alike, which does not change how much they overlap."""
     truth = 2 * float(stats.norm.cdf(-shift / 2))
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        samples = rng.normal(size=n_items), rng.normal(shift, 1, n_items)
-        result = distribution_overlap(*samples, resampling=few(seed).at_most(150))
-        return {"interval": ends(result.interval, truth), "kde_interval": ends(result.kde_interval, truth)}
+        samples = stretched(rng.normal(size=n_items)), stretched(rng.normal(shift, 1, n_items))
+        return {"interval": ends(distribution_overlap(*samples, resampling=few(seed).at_most(150)).interval, truth)}
 
     return draw
+
+
+def two_peaks(rng: np.random.Generator, seed: int) -> Outcome:
+    """Two peaks far apart, of which the other sample has one: half of it is shared."""
+    first, second = rng.normal(3, 0.5, size=(2, 100))
+    both = np.where(rng.random(100) < 0.5, first, first - 6)
+    return {"interval": ends(distribution_overlap(both, second, resampling=few(seed).at_most(150)).interval, 0.5)}
+
+
+def three_values(rng: np.random.Generator, seed: int) -> Outcome:
+    first, second = (rng.choice(3, size=60, p=shares).astype(float) for shares in ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)))
+    return {"interval": ends(distribution_overlap(first, second, resampling=few(seed).at_most(150)).interval, 0.7)}
 
 
 def flips(rng: np.random.Generator, seed: int) -> Outcome:
@@ -529,6 +557,7 @@ def mean_generalization(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": compare_mean_generalization(settings, n_permutations=199, seed=seed).p_value}
 
 
+_SAID = (0.03, 0.1, 0.2, 0.35, 0.65, 0.8, 0.9, 0.97)
 _PEOPLE = _population()
 _OWN = np.array([0.5, 0.3, 0.2]) * np.random.default_rng(3).gamma(3.0, size=(400_000, 3))
 _FIRST_SHARE = float((_OWN[:, 0] / _OWN.sum(axis=1)).mean())
@@ -540,6 +569,16 @@ SCENARIOS = (
     *(
         Scenario("calibration_error", f"confidence too high by {over:g} everywhere, {n} items", errors(over, n))
         for over, n in ((0.0, 200), (0.05, 200), (0.1, 1000))
+    ),
+    *(
+        Scenario("brier_part_intervals", words, brier_parts(said, rates, n_items), conservative=True)
+        for words, said, rates, n_items in (
+            ("eight values of P(1), too sure, 24 items", _SAID, (0.15, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.85), 24),
+            ("eight values of P(1), too sure, 150 items", _SAID, (0.15, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.85), 150),
+            ("eight values of P(1), calibrated, 60 items", _SAID, _SAID, 60),
+            ("eight values of P(1), which tell nothing, 60 items", _SAID, (0.3,) * 8, 60),
+            ("a model of four values near 1 that seldom errs, 150 items", *[(0.85, 0.9, 0.95, 0.99)] * 2, 150),
+        )
     ),
     Scenario("consistency", "a calibrated model, 150 items", calibrated, conservative=True),
     Scenario("kernel_calibration", "a calibrated model of three classes, 60 items", kernels("canonical")),
@@ -633,11 +672,18 @@ SCENARIOS = (
             "distribution_overlap",
             f"two Gaussians {shift:g} deviations apart, {n} values each",
             overlaps(n, shift),
-            known={"interval": "a histogram is rough; said in the docstring"},
             slow=True,
         )
         for n, shift in ((20, 1.0), (100, 0.0), (100, 0.5), (100, 1.0), (100, 3.0))
     ),
+    Scenario(
+        "distribution_overlap",
+        "two lognormals 0.5 deviations apart, 100 values each",
+        overlaps(100, 0.5, np.exp),
+        slow=True,
+    ),
+    Scenario("distribution_overlap", "two peaks, one of them shared, 100 values each", two_peaks, slow=True),
+    Scenario("distribution_overlap", "three values, 60 of each sample", three_values, slow=True),
     Scenario("flip_rates", "50 items of one to seven attempts, unrelated to difficulty", flips),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
     Scenario("accuracy_by_difficulty", "difficulty unrelated to being right, 90 items", groups_of_difficulty),

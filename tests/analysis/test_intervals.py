@@ -371,6 +371,31 @@ class TestSignFlips:
             assert abs(np.mean(np.array(p_values) <= level) - level) < 3 * (level * (1 - level) / 500) ** 0.5
 
 
+class TestMannWhitney:
+    @pytest.mark.parametrize(("auroc", "m", "n"), [(0.8, 30, 12), (0.5, 8, 8), (0.99, 100, 20), (0.02, 5, 40)])
+    def test_its_ends_are_as_far_from_the_estimate_as_their_own_deviation(self, auroc, m, n):
+        interval = intervals.mann_whitney(auroc, m, n)
+        for end in (interval.low, interval.high):
+            # Hanley and McNeil's variance of exponential ranks, with both numbers of items replaced by their mean.
+            q1, q2, mean_size = end / (2 - end), 2 * end**2 / (1 + end), (m + n) / 2
+            variance = (end * (1 - end) + (mean_size - 1) * (q1 - end**2 + q2 - end**2)) / (m * n)
+            assert abs(end - auroc) == pytest.approx(1.959964 * variance**0.5, rel=1e-5)
+        assert interval.low < auroc < interval.high
+
+    def test_it_is_symmetric_and_has_a_width_at_the_ends(self):
+        one, other = intervals.mann_whitney(1.0, 6, 9), intervals.mann_whitney(0.0, 9, 6)
+        assert (one.high, other.low) == (1.0, 0.0)
+        assert one.low == pytest.approx(1 - other.high)
+        assert 0.5 < one.low < 1
+        assert intervals.mann_whitney(0.7, 9, 9, confidence_level=0.5).low > intervals.mann_whitney(0.7, 9, 9).low
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="`auroc`"):
+            intervals.mann_whitney(1.1, 3, 3)
+        with pytest.raises(ValueError, match="`n_second`"):
+            intervals.mann_whitney(0.5, 3, 0)
+
+
 def test_results_are_plain():
     import json
 

@@ -154,27 +154,49 @@ def test_paired_tests_are_of_the_difference(many):
         assert paired_test(key, many, many, resampling=FEW).p_value == 1
 
 
+def test_the_errors_of_two_models_may_be_equal_though_the_models_are_not():
+    # One is too sure by 0.2, the other too unsure by 0.2, both right in 70 of 100: swapping them item by item would mix
+    # them into calibrated models, whose difference is seldom that large.
+    right = np.tile(np.arange(10) < 7, 10)
+    sides = [
+        JudgedItems.of(np.log(np.column_stack((np.full(100, p), np.full(100, 1 - p)))), np.where(right, 0, 1))
+        for p in (0.9, 0.5001)
+    ]
+    test = paired_test("ece", *sides)
+    assert test.difference == pytest.approx(0, abs=2e-4)
+    assert test.p_value > 0.5
+    assert test.interval.low < 0 < test.interval.high
+    one = JudgedItems.of(np.log([[0.9, 0.1]]), np.array([0]))
+    assert paired_test("ece", one, one).interval is None
+
+
 def test_an_interval_of_width_zero_is_none():
-    # A confidence that ranks every right answer above every wrong one does so in each resample too.
     said = "no resample differs, so without interval"
     assert estimate_of(0.5, Interval(0.5, 0.5, 0.95, "percentile bootstrap")) == Estimate(0.5, method=said)
     assert mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
+    # A confidence that ranks every right answer above every wrong one does so in each resample too, but need not.
     rows = np.repeat([[2.0, 0.0], [1.0, 0.0]], 10, axis=0)
     ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))
-    assert measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"] == Estimate(1.0, method=said)
-    assert paired_test("ece", ranked, ranked, resampling=FEW).interval is None
+    perfect = measure_figures(ranked, ["auroc"], resampling=FEW)["auroc"]
+    assert perfect.value == perfect.high == 1 > perfect.low
+    same = paired_test("ece", ranked, ranked, resampling=FEW)
+    assert (same.difference, same.p_value) == (0.0, 1.0)
+    assert same.interval.low == -same.interval.high < 0
 
 
 def test_a_single_error_does_not_tell_how_errors_fare():
     # One wrong answer of a hundred has one confidence in every resample that has it.
     logits = np.log(np.column_stack((np.linspace(0.6, 0.9, 100), np.linspace(0.4, 0.1, 100))))
-    wrong = measure_figures(JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW)
-    assert wrong["macro_ce"].method == "fewer than 5 answers are wrong, so without interval"
+    wrong = measure_figures(
+        JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce", "brier_resolution"], resampling=FEW
+    )
+    assert {one.method for one in wrong.values()} == {"fewer than 5 answers are wrong, so without interval"}
     few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
-    figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc"], resampling=FEW)
+    figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc", "brier_reliability"], resampling=FEW)
     for key in ("macro_ce", "auroc"):
         assert figures[key].method == "fewer than 5 answers are right, so without interval"
     assert figures["aurc"].has_interval
+    assert figures["brier_reliability"].has_interval
 
 
 def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
@@ -183,6 +205,26 @@ def test_the_confidence_of_a_class_that_is_seldom_predicted_is_hardly_known():
     logits = np.log([[0.1, 0.9], [0.2, 0.8], *[[0.7, 0.3]] * 8])
     (_, second) = measure_classes(JudgedItems.of(logits, np.r_[1, 1, np.zeros(8, dtype=int)]), resampling=FEW)
     assert (second.confidence.low, second.confidence.high) == (pytest.approx(0.0448, abs=5e-5), 1.0)
+
+
+def test_the_mean_confidence_of_two_items_is_hardly_known():
+    # 0.7 and 0.9 with an item at each bound: mean 0.65, mean square deviation 0.1525; 0.65 - 3.18245 sqrt(0.1525 / 4).
+    items = JudgedItems.of(np.log([[0.7, 0.3], [0.9, 0.1]]), np.array([0, 0]))
+    found = measure_figures(items, ["mean_confidence"], resampling=FEW)["mean_confidence"]
+    assert (found.value, found.low, found.high) == (pytest.approx(0.8), pytest.approx(0.0286, abs=5e-5), 1.0)
+
+
+def test_the_risk_of_the_most_confident_is_as_far_above_as_below_on_its_own_scale():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.6, 0.99, size=200)
+    wrong = rng.random(200) < 0.8 * (1 - confidence)
+    items = JudgedItems.of(np.log(np.column_stack((confidence, 1 - confidence))), wrong.astype(int))
+    found = measure_figures(items, ["aurc", "e_aurc", "ece_sweep", "brier_uncertainty"])
+    for key in ("aurc", "e_aurc"):
+        assert found[key].high - found[key].value > found[key].value - found[key].low > 0
+    assert found["aurc"].high * found["aurc"].low == pytest.approx(found["aurc"].value ** 2, rel=0.01)
+    assert found["ece_sweep"].low <= found["ece_sweep"].value <= found["ece_sweep"].high
+    assert found["brier_uncertainty"].low < found["brier_uncertainty"].value < found["brier_uncertainty"].high
 
 
 def test_the_smooth_error_lies_inside_its_interval():

@@ -35,8 +35,10 @@ from .calibration.macro_ce import macro_ce as macro_ce
 from .calibration.meaning import meaning_clusters as meaning_clusters
 from .calibration.meaning import semantic_entropy as semantic_entropy
 from .calibration.options import CalibrationErrorOptions as CalibrationErrorOptions
+from .calibration.proper_scores import BrierIntervals as BrierIntervals
 from .calibration.proper_scores import BrierResult as BrierResult
 from .calibration.proper_scores import NllResult as NllResult
+from .calibration.proper_scores import brier_part_intervals as brier_part_intervals
 from .calibration.proper_scores import brier_score as brier_score
 from .calibration.proper_scores import negative_log_likelihood as negative_log_likelihood
 from .calibration.recalibration import RecalibrationReport as RecalibrationReport
@@ -143,6 +145,7 @@ __all__ = [
     "AnswerScores",
     "Answers",
     "BehavioralPassRate",
+    "BrierIntervals",
     "BrierResult",
     "CalibrationBin",
     "CalibrationBins",
@@ -211,6 +214,7 @@ __all__ = [
     "apply_temperature",
     "bootstrap",
     "bootstrap_mean",
+    "brier_part_intervals",
     "brier_score",
     "calibration_error",
     "calibration_summary",

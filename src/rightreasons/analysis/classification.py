@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from rightreasons.analysis.intervals import Interval
 from rightreasons.foundations.resampling import Resampling
@@ -209,7 +209,7 @@ _CELLS_AT_ONCE = 2_000_000
 
 
 @checks_kinds
-def macro_f1_interval(confusion: ConfusionMatrix, *, resampling: Resampling = Resampling()) -> Interval:
+def macro_f1_interval(predictions: Any, references: Any, *, resampling: Resampling = Resampling()) -> Interval:
     r"""Bound the macro F1 of the classes that occur among labels or predictions.
 
     The interval joins two, as each fails where the other holds. The bias-corrected bootstrap draws tables from the
@@ -220,51 +220,62 @@ def macro_f1_interval(confusion: ConfusionMatrix, *, resampling: Resampling = Re
     then 0.
 
     Args:
-        confusion: Counts of at least one item.
+        predictions: (N,) predicted classes, whole numbers from 0.
+        references: (N,) labels.
         resampling: Level, number of resamples and seed.
 
     Returns:
         The interval, inside [0, 1], which holds the macro F1 of the data.
+
+    Raises:
+        TypeError: If something is not whole numbers.
+        ValueError: If lengths differ or the input is empty.
 
     References:
         Efron (1981), Nonparametric Standard Errors and Confidence Intervals; Goutte, Gaussier (2005), A Probabilistic
         Interpretation of Precision, Recall and F-Score.
 
     Example:
-        >>> matrix = ConfusionMatrix(2).update([0] * 40 + [1, 1], [0] * 40 + [1, 1])  # all right, class 1 twice
-        >>> interval = macro_f1_interval(matrix)
+        >>> interval = macro_f1_interval([0] * 40 + [1, 1], [0] * 40 + [1, 1])  # all right, class 1 twice
         >>> interval.low < 0.8, interval.high
         (True, 1.0)
     """
-    value = confusion.result().f1 or 0.0
-    present = np.flatnonzero(confusion.counts.sum(axis=0) + confusion.counts.sum(axis=1))
-    counts = confusion.counts[np.ix_(present, present)]
+    predicted = check_labels(predictions, name="predictions")
+    labels = check_labels(references, name="references")
+    check_same_length(predictions=predicted, references=labels)
+    return macro_f1_of(predicted, labels, resampling)[1]
+
+
+def macro_f1_of(predicted: NDArray[Any], labels: NDArray[Any], resampling: Resampling) -> tuple[float, Interval]:
+    """Compute the macro F1 and `macro_f1_interval` of checked labels, from the cells that have items alone."""
+    n_items = len(labels)
+    present, numbers = np.unique(np.concatenate((labels, predicted)), return_inverse=True)
     # Cells with items, and for the prior a hit and a miss of each class; one class alone may be taken for another.
-    classes, size, own = np.arange(len(present)), max(len(present), 2), np.nonzero(counts)
+    classes, size = np.arange(len(present)), max(len(present), 2)
+    items = numbers[:n_items] * size + numbers[n_items:]
     of_prior = np.concatenate((classes * size + classes, classes * size + (classes + 1) % size))
-    cells, places = np.unique(np.concatenate((own[0] * size + own[1], of_prior)), return_inverse=True)
-    observed = np.bincount(places[: len(own[0])], counts[own], minlength=len(cells))
-    prior = np.bincount(places[len(own[0]) :], minlength=len(cells)) / 2
-    labels, predictions = np.divmod(cells, size)
-    touched = (labels[:, None] == classes).astype(np.float64) + (predictions[:, None] == classes)
+    cells, places = np.unique(np.concatenate((items, of_prior)), return_inverse=True)
+    observed = np.bincount(places[:n_items], minlength=len(cells))
+    prior = np.bincount(places[n_items:], minlength=len(cells)) / 2
     hits = np.searchsorted(cells, classes * (size + 1))
+    sides = np.concatenate(np.divmod(cells, size))
+    touched = sparse.csr_array((np.ones(len(sides)), (np.tile(np.arange(len(cells)), 2), sides)))[:, : len(present)]
 
     def mean_f1(draws: NDArray[Any]) -> NDArray[np.float64]:
         either = draws @ touched
         return np.asarray((2 * draws[:, hits] / np.where(either > 0, either, 1)).mean(axis=1))
 
-    rng, n_items = np.random.default_rng(resampling.seed), int(counts.sum())
-    step = max(1, _CELLS_AT_ONCE // len(cells))
-    sizes = [min(step, resampling.resamples - start) for start in range(0, resampling.resamples, step)]
-    resamples = np.concatenate([mean_f1(rng.multinomial(n_items, observed / n_items, size=n)) for n in sizes])
-    posterior = np.concatenate([mean_f1(rng.standard_gamma(observed + prior, size=(n, len(cells)))) for n in sizes])
+    value = float(mean_f1(observed[None, :])[0])
+    rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
+    resamples = np.concatenate([mean_f1(rng.multinomial(n_items, observed / n_items, size=n)) for n in parts])
+    posterior = np.concatenate([mean_f1(rng.standard_gamma(observed + prior, size=(n, len(cells)))) for n in parts])
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
     below = np.mean(resamples < value - 1e-12) / 2 + np.mean(resamples <= value + 1e-12) / 2
     least = 1 / (len(resamples) + 1)
     shift = 2 * stats.norm.ppf(np.clip(below, least, 1 - least))
     corrected = np.quantile(resamples, stats.norm.cdf(shift + stats.norm.ppf(tails)))
     likely = np.quantile(posterior, tails)
-    return Interval(
+    return value, Interval(
         low=float(min(value, corrected[0], likely[0])),
         high=float(max(value, corrected[1], likely[1])),
         confidence_level=resampling.level,

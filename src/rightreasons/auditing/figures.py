@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightreasons.auditing.page.words import TONES, written
+from rightreasons.auditing.page.words import badness, written
 from rightreasons.auditing.schema import check_audit
 from rightreasons.foundations.results import Result
 from rightreasons.foundations.sentences import checks_kinds, counted
@@ -97,11 +97,11 @@ def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
     answers = [answer for answer in audit["questions"] if answer["result"] is not None]
 
-    def badness(answer: Mapping[str, Any]) -> tuple[int, float]:
-        finding = answer["result"].get("finding") or {}
-        return TONES.index(answer["result"]["verdict"]["tone"]), -finding.get("size", 0.0)
+    def key(answer: Mapping[str, Any]) -> tuple[int, float]:
+        result = answer["result"]
+        return badness(result["verdict"]["tone"], (result.get("finding") or {}).get("size", 0.0))
 
-    return sorted(answers, key=badness)
+    return sorted(answers, key=key)
 
 
 def short_path(path: str) -> str:

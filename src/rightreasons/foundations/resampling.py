@@ -47,6 +47,16 @@ class Resampling:
         resampling = cls(0.5 if confidence_level is None else confidence_level, n_resamples, seed)
         return None if confidence_level is None else resampling
 
+    def parts(self, width: int, at_once: int = 4_000_000) -> list[int]:
+        """Divide the resamples into parts whose rows of a width fit into memory together.
+
+        Example:
+            >>> Resampling(resamples=10).parts(1000, at_once=4000)
+            [4, 4, 2]
+        """
+        step = max(1, at_once // max(width, 1))
+        return [min(step, self.resamples - start) for start in range(0, self.resamples, step)]
+
     def at_most(self, resamples: int) -> Resampling:
         """Return the same with no more resamples than a number, for figures that are slow to compute."""
         return dataclasses.replace(self, resamples=min(self.resamples, resamples))

@@ -7,24 +7,31 @@ name of `rightreasons.training.compute_metrics`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from rightreasons.analysis import intervals
-from rightreasons.analysis.binning import BinSums, binned_error
+from rightreasons.analysis.calibration.compare import compare_confidence
 from rightreasons.analysis.calibration.consistency import ConsistencyResult, consistency
-from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error, calibration_of
+from rightreasons.analysis.calibration.errors import CalibrationResult, calibration_error, calibration_of, largest_gap
 from rightreasons.analysis.calibration.macro_ce import macro_of
 from rightreasons.analysis.calibration.options import CalibrationErrorOptions
-from rightreasons.analysis.calibration.proper_scores import brier_of, label_log_probability
+from rightreasons.analysis.calibration.proper_scores import (
+    BrierIntervals,
+    brier_of,
+    label_log_probability,
+    part_intervals,
+)
 from rightreasons.analysis.calibration.selective import selective_of
 from rightreasons.analysis.calibration.smooth import smooth_of, sweep_of
 from rightreasons.analysis.calibration.temperature import Temperature, fit_temperature
 from rightreasons.analysis.calibration.top_label import TopLabel, top_label
-from rightreasons.analysis.classification import ConfusionMatrix, macro_f1_interval
+from rightreasons.analysis.classification import macro_f1_of
 from rightreasons.foundations.ragged import Ragged, take_rows
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.sentences import checks_kinds
@@ -41,6 +48,9 @@ SLOW_RESAMPLES = 100
 
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
+
+MAX_TABLE_RESAMPLES = 150_000
+"""The same for a figure whose resamples cost as much for each class."""
 
 MIN_ERRORS = 5
 """With fewer wrong answers than this, little is known of how the wrong ones fare, and resampling does not show it; so
@@ -136,14 +146,15 @@ class Figure(FigureText):
         values: Gives (N,) values whose mean the figure is.
         bounds: Smallest and largest possible value, if they are known: then the interval is that of `bounded_mean`,
             which stays honest where a model that is sure errs rarely, or not at all.
+        extent: The same for a figure whose interval is that of `bounded_mean` for few values or equal ones alone.
         needs_errors: Whether its interval depends on how the wrong answers fare, of which it takes `MIN_ERRORS`.
-        needs_right: Whether it depends on the right ones as well, of which it takes as many.
         of_top: Computes it from the top labels, or returns None where it is undefined; the items are resampled.
         basic: Whether that interval is a basic bootstrap, for figures that are biased upward as ECE is.
+        logarithmic: Whether it is as far above as below on the scale of the logarithm, for figures whose few large
+            terms make them skewed; of `of_top`, with the tails of Student's t for as many items as wrong answers.
         holds_gap: Whether the true figure is no smaller than the gap between mean confidence and accuracy, so that its
             interval goes as far as Wilson's interval of the accuracy lets the gap go, and holds the figure itself.
         slow: Whether it takes milliseconds each time, so that fewer resamples are made.
-        upper: Its upper bound, at which that interval is clipped.
         answers: Whether it is about the confidence in given answers alone.
         of_answers: Its definition for the confidence in given answers, where that differs.
         measured: Computes it with its interval; takes precedence over the others.
@@ -153,13 +164,13 @@ class Figure(FigureText):
     binned: Mapping[str, Any] | None = None
     values: Callable[[JudgedItems], Floats] | None = None
     bounds: tuple[float, float] | None = None
+    extent: tuple[float, float] | None = None
     needs_errors: bool = False
-    needs_right: bool = False
     of_top: Callable[[TopLabel], float | None] | None = None
     basic: bool = False
+    logarithmic: bool = False
     holds_gap: bool = False
     slow: bool = False
-    upper: float = 1.0
     answers: bool = False
     of_answers: str = ""
     measured: Callable[[JudgedItems, Resampling], Estimate] | None = None
@@ -202,17 +213,22 @@ class Figure(FigureText):
             return estimate_of(value, intervals.bounded_mean(values, low=low, high=high, confidence_level=level))
         if self.needs_errors and (few := _few(items.top)):
             return Estimate(value, method=few)
-        return mean(values, resampling) or Estimate(None)
+        found = mean(values, resampling, bounds=self.extent) or Estimate(None)
+        if self.logarithmic and found.low:
+            return dataclasses.replace(found, high=max(found.high or 0.0, value**2 / found.low))
+        return found
 
     def _resampled(self, top: TopLabel, resampling: Resampling) -> Estimate:
         of_top = self.of_top
         value = None if of_top is None else of_top(top)
         if of_top is None or value is None:
             return Estimate(None)
-        if self.needs_errors and (few := _few(top, right=self.needs_right)):
+        if self.needs_errors and (few := _few(top)):
             return Estimate(value, method=few)
         most = min(max(100, MAX_WORK // len(top)), SLOW_RESAMPLES if self.slow else MAX_WORK)
         fewer = resampling.at_most(most)
+        if self.logarithmic:
+            return estimate_of(value, _logarithmic(of_top, top, value, fewer))
         interval = intervals.bootstrap(
             lambda rows: of_top(_rows(top, rows)),
             np.arange(len(top)),
@@ -221,9 +237,11 @@ class Figure(FigureText):
         )
         ends = np.array([interval.low, interval.high])
         if self.holds_gap:
-            rate = intervals.wilson(int(top.correct.sum()), len(top), confidence_level=resampling.level)
-            ends[1] = max(ends[1], value, *(abs(float(top.confidence.mean()) - end) for end in (rate.low, rate.high)))
-        low, high = np.clip(ends, 0.0, self.upper).tolist()
+            n_right = int(top.correct.sum())
+            ends[1] = max(
+                ends[1], value, largest_gap(float(top.confidence.mean()), n_right, len(top), resampling.level)
+            )
+        low, high = np.clip(ends, 0.0, 1.0).tolist()
         return estimate_of(value, dataclasses.replace(interval, low=low, high=high))
 
 
@@ -482,15 +500,15 @@ def paired_test(
 
     Args:
         key: One of `TESTED`: accuracy is tested by `paired_accuracy`, a mean of values with known bounds by
-            `paired_means`, another mean by the paired bootstrap, and "ece" by swapping the models at random in each
-            item.
+            `paired_means`, another mean by the paired bootstrap, and "ece" as `compare_confidence` does.
         first: The items as the first model judges them.
         second: The same items, in the same order, as the second model judges them.
         options: Number of bins.
         resampling: Level, resamples and seed.
 
     Returns:
-        First minus second, with p-value and interval; None for the interval where no resample differs.
+        First minus second, with p-value and interval; None for the interval where nothing is known of it, as with one
+        item or, of a mean, where no resample differs.
     """
     if key == "accuracy":
         return paired_accuracy(first.top.correct, second.top.correct, resampling)
@@ -501,22 +519,42 @@ def paired_test(
             return intervals.paired_bootstrap(*by_item, resampling=resampling)
         low, high = figure.bounds
         return intervals.paired_means(*by_item, low=low, high=high, resampling=resampling)
-    fewer = resampling.at_most(max(200, MAX_WORK // len(first)))
-    # Confidence and correctness are all that the top-label error depends on.
-    one, two = (
-        np.column_stack((items.top.confidence, items.top.correct)).astype(np.float64) for items in (first, second)
+    # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
+    sides = {"first": first.top, "second": second.top}
+    compared = compare_confidence(
+        {name: np.minimum(top.confidence, 1.0) for name, top in sides.items()},
+        {name: top.correct for name, top in sides.items()},
+        n_bins=options.n_bins,
+        resampling=resampling,
     )
-
-    def ece(pairs: Floats) -> float:
-        sums = BinSums.of([(pairs[:, 0], pairs[:, 1] > 0)], options.n_bins)
-        return float(binned_error(sums.counts, sums.score_sums, sums.event_counts))
-
-    test = intervals.paired_permutation_of(ece, one, two, n_permutations=fewer.resamples, seed=fewer.seed)
-    interval = intervals.bootstrap(lambda a, b: ece(a) - ece(b), one, two, resampling=fewer)
-    return dataclasses.replace(test, interval=interval if interval.low < interval.high else None)
+    one, two = (compared.figures[name]["ece"] or 0.0 for name in sides)
+    untested = intervals.PairedTest(one - two, 1.0, len(first), "paired bootstrap", None)
+    return compared.pairs[0].differences.get("ece", untested)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
+
+
+def _logarithmic(
+    of_top: Callable[[TopLabel], float | None], top: TopLabel, value: float, resampling: Resampling
+) -> intervals.Interval:
+    """Return an interval as far above as below on the scale of the logarithm, with Student's tails.
+
+    The resamples below the figure tell how far: those above it lack the large terms that the items lack.
+    """
+    unit = 1.0 / len(top) ** 2  # less than one pair of items out of order changes
+
+    def logarithm(rows: NDArray[np.intp]) -> float | None:
+        figure = of_top(_rows(top, rows))
+        return None if figure is None else float(np.log(figure + unit))
+
+    interval = intervals.bootstrap(logarithm, np.arange(len(top)), resampling=resampling, method="basic")
+    tail = (1.0 - resampling.level) / 2.0
+    wider = stats.t.isf(tail, max(int((~top.correct).sum()) - 1, 1)) / stats.norm.isf(tail)
+    center = float(np.log(value + unit))
+    half = wider * max(interval.high - center, 0.0)  # of the basic interval: as far as resamples fall below
+    low, high = (float(np.exp(center + side * half)) - unit for side in (-1, 1))
+    return dataclasses.replace(interval, low=max(low, 0.0), high=min(high, 1.0), method="bootstrap of the logarithm")
 
 
 def _few(top: TopLabel, *, right: bool = False) -> str:
@@ -550,8 +588,42 @@ def _accuracy(items: JudgedItems, resampling: Resampling) -> Estimate:
 
 
 def _macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate:
-    confusion = ConfusionMatrix(items.table.shape[1]).update(items.top.predicted, items.top.labels)
-    return estimate_of(confusion.result().f1, macro_f1_interval(confusion, resampling=resampling))
+    return estimate_of(*macro_f1_of(items.top.predicted, items.top.labels, resampling))
+
+
+def _brier_part(items: JudgedItems, resampling: Resampling, part: str) -> Estimate:
+    value = getattr(brier_of(items.top), part)
+    if part != "uncertainty" and (few := _few(items.top)):
+        return Estimate(value, method=few)
+    return estimate_of(value, getattr(_brier_intervals(items, resampling), part))
+
+
+@functools.lru_cache(maxsize=1)
+def _brier_intervals(items: JudgedItems, resampling: Resampling) -> BrierIntervals:
+    """Compute the intervals of all parts, which are asked for one after the other, once."""
+    fewer = resampling.at_most(max(100, MAX_TABLE_RESAMPLES // items.table.shape[1]))
+    return part_intervals(items.top, fewer)
+
+
+def _auroc(items: JudgedItems, resampling: Resampling) -> Estimate:
+    value, n_right = selective_of(items.top).auroc, int(items.top.correct.sum())
+    if value is None or (few := _few(items.top, right=True)):
+        return Estimate(value, method="" if value is None else few)
+    interval = intervals.mann_whitney(value, n_right, len(items) - n_right, confidence_level=resampling.level)
+    return estimate_of(value, interval)
+
+
+def _sweep(items: JudgedItems, resampling: Resampling) -> Estimate:
+    """Join the interval of resampled numbers of bins with that of the number that the items have."""
+    found = sweep_of(items.top)
+    fewer = resampling.at_most(SLOW_RESAMPLES)
+    drawn = intervals.bootstrap(
+        lambda rows: sweep_of(_rows(items.top, rows)).ece, np.arange(len(items)), resampling=fewer, method="basic"
+    )
+    options = CalibrationErrorOptions(n_bins=found.n_bins, strategy="quantile", kind=items.kind)
+    fixed = calibration_of(items.top, options, resampling).interval or drawn
+    low, high = min(drawn.low, fixed.low, found.ece), max(drawn.high, fixed.high, found.ece)
+    return estimate_of(found.ece, dataclasses.replace(drawn, low=max(low, 0.0), high=min(high, 1.0)))
 
 
 def _macro_ce(items: JudgedItems, resampling: Resampling) -> Estimate:
@@ -612,6 +684,7 @@ FIGURES: Mapping[str, Figure] = {
         "Counted",
         of_answers="Mean confidence in the given answer.",
         values=lambda items: items.top.confidence,
+        extent=(0.0, 1.0),
     ),
     "confidence_gap": Figure(
         "Confidence gap",
@@ -657,9 +730,7 @@ FIGURES: Mapping[str, Figure] = {
         "Roelofs et al. 2022",
         better="lower",
         of_top=lambda top: sweep_of(top).ece,
-        basic=True,
-        holds_gap=True,
-        slow=True,
+        measured=_sweep,
     ),
     "rmsce_debiased": Figure(
         "RMS calibration error, debiased",
@@ -718,9 +789,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         by_class=True,
         of_top=lambda top: brier_of(top).reliability,
-        basic=True,
-        slow=True,
-        upper=2.0,
+        measured=lambda items, resampling: _brier_part(items, resampling, "reliability"),
     ),
     "brier_resolution": Figure(
         "Brier: resolution",
@@ -730,9 +799,7 @@ FIGURES: Mapping[str, Figure] = {
         better="higher",
         by_class=True,
         of_top=lambda top: brier_of(top).resolution,
-        basic=True,
-        slow=True,
-        upper=2.0,
+        measured=lambda items, resampling: _brier_part(items, resampling, "resolution"),
     ),
     "brier_uncertainty": Figure(
         "Brier: uncertainty",
@@ -741,7 +808,7 @@ FIGURES: Mapping[str, Figure] = {
         unit="ratio",
         by_class=True,
         of_top=lambda top: brier_of(top).uncertainty,
-        slow=True,
+        measured=lambda items, resampling: _brier_part(items, resampling, "uncertainty"),
     ),
     "nll": Figure(
         "Log loss",
@@ -752,6 +819,7 @@ FIGURES: Mapping[str, Figure] = {
         of_answers="Mean of −log of the chance that the confidence gave to what came: right, or wrong.",
         values=lambda items: -label_log_probability(items.logits, items.top.labels),
         needs_errors=True,
+        logarithmic=True,
     ),
     "aurc": Figure(
         "AURC",
@@ -760,6 +828,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         of_top=lambda top: selective_of(top).aurc,
         needs_errors=True,
+        logarithmic=True,
     ),
     "e_aurc": Figure(
         "Excess AURC",
@@ -768,6 +837,7 @@ FIGURES: Mapping[str, Figure] = {
         better="lower",
         of_top=lambda top: selective_of(top).e_aurc,
         needs_errors=True,
+        logarithmic=True,
     ),
     "auroc": Figure(
         "AUROC of confidence",
@@ -775,8 +845,7 @@ FIGURES: Mapping[str, Figure] = {
         "Hendrycks & Gimpel 2017",
         better="higher",
         of_top=lambda top: selective_of(top).auroc,
-        needs_errors=True,
-        needs_right=True,
+        measured=_auroc,
     ),
 }
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.analysis.binning import finished_error, raw_error, uniform_edges
+from rightreasons.analysis.binning import finished_error, raw_error, residual_bias, uniform_edges
 from rightreasons.analysis.intervals import Interval, PairedTest, holm, paired_means
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
@@ -99,9 +99,12 @@ def compare_confidence(
     The error (ECE) is biased upward, and less so for confidences in few bins. So its interval and its p-value are about
     the debiased errors: in the place of \(\hat d\) stands the difference of the debiased errors of the items, and
     in the place of \(d^* - \hat d\) that of the debiased errors of a resample less that of the plain errors of the
-    items, which are the truth of their resamples. Where both confidences may be calibrated, so that neither error can
-    fall below its truth, that rejects too often. So the p-value is at least that of the same difference among draws in
-    which both are calibrated, unless one of the two errors is larger than in all draws in which it is calibrated.
+    items, which are the truth of their resamples. Debiased errors are still too large where gaps may be small, by up to
+    `residual_bias` with gaps as small as intervals of the level let them be: by so much the first moves the low
+    end down and the second the high end up, and the p-value is that of a difference nearer to 0. Where both confidences
+    may be calibrated, so that neither error can fall below its truth, the p-value is also at least that of the same
+    difference among draws in which both are calibrated, unless one of the two errors is larger than in all draws in
+    which it is calibrated.
 
     Args:
         confidences: Name of a source -> (N,) confidences in [0, 1], in the same order of the items; at least one.
@@ -221,10 +224,18 @@ class _Ranked:
     def error_if_calibrated(self, uniforms: Floats) -> Floats:
         """Compute the debiased errors of R calibrated answers; (R, N) uniform numbers in the order of the input."""
         right = uniforms[:, self.order] < self.confidence
+        return raw_error(*self._binned(right.astype(np.float64)), debias=True)
+
+    def error_bias(self, deviations: float) -> float:
+        """Return the `residual_bias` of the debiased error of the items."""
+        return float(residual_bias(*self._binned(self.right[None, :]), deviations)[0])
+
+    def _binned(self, right: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return counts, sums of confidences and, for (R, N) answers in falling order, counts of right ones."""
         ones = np.ones((1, len(self.confidence)))
-        sums = [np.cumsum(values, axis=1) for values in (ones, ones * self.confidence, right.astype(np.float64))]
+        sums = [np.cumsum(values, axis=1) for values in (ones, ones * self.confidence, right)]
         count, score, event = (_between(values, self.bins)[:, None, :] for values in sums)
-        return raw_error(count, score, event, debias=True)
+        return count, score, event
 
 
 def _between(sums: Floats, ends: NDArray[np.intp]) -> Floats:
@@ -242,6 +253,8 @@ class _Draws:
 
     def __init__(self, sides: Mapping[str, _Ranked], resampling: Resampling) -> None:
         self.level, rng = resampling.level, np.random.default_rng([resampling.seed, 3])
+        self.tail = (1 - self.level) / 2
+        self.bias = {name: side.error_bias(float(stats.norm.isf(self.tail))) for name, side in sides.items()}
         self.n_items = n_items = len(next(iter(sides.values())).order)
         step = max(1, _BLOCK // n_items)
         blocks: list[dict[str, dict[str, Floats]]] = []
@@ -274,14 +287,15 @@ class _Draws:
         # The resamples scatter around `plain` as `center` does around the truth.
         noise = one[scale] - two[scale] - plain
         noise = noise[np.isfinite(noise)]
-        spread, freedom = np.sqrt(known / (known - 1)), known - 1
+        spread, freedom, tail = np.sqrt(known / (known - 1)), known - 1, self.tail
+        below, above = (self.bias[first], self.bias[second]) if key == "ece" else (0.0, 0.0)
+        nearer = max(center - below, 0.0) if center > 0 else min(center + above, 0.0)
         # A p-value of 1 has the normal quantile 0, also where rounding says otherwise.
-        place = stats.norm.isf(min(_two_sided(noise, center), 1.0) / 2)
+        place = stats.norm.isf(min(_two_sided(noise, nearer), 1.0) / 2)
         p_value = float(2 * stats.t.sf(place / spread, freedom))
-        tail = (1 - self.level) / 2
         wider = spread * stats.t.isf(tail, freedom) / stats.norm.isf(tail)
         high, low = wider * np.quantile(noise, (tail, 1 - tail))
-        low, high = center - low, center - high
+        low, high = center - low - below, center - high + above
         bound = 2.0 if key == "confidence_gap" else 1.0
         if np.ptp(noise) <= _TINY:
             # Where no resample differs, a share of items that so many may well show none of may do otherwise.

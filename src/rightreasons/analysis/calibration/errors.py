@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from rightreasons.analysis.binning import (
     BinSums,
     Floats,
-    assign_bins,
     binned_error,
     error_parts,
     finished_error,
     raw_error,
+    resampled_rows,
+    residual_bias,
 )
 from rightreasons.analysis.calibration.lint import category, mistake, positive_sums
 from rightreasons.analysis.calibration.options import CalibrationErrorOptions
@@ -25,10 +27,6 @@ from rightreasons.analysis.intervals import Interval, wilson
 from rightreasons.foundations.options import takes
 from rightreasons.foundations.resampling import Resampling
 from rightreasons.foundations.results import Result
-
-BOOTSTRAP_GROUPS = 2_000
-"""Groups of rows that a bootstrap of the classwise error resamples; with fewer rows than this, it resamples rows."""
-
 
 ROUNDING = 1e-6
 """Errors of resamples that differ by no more are equal: the spread of equal scores is the root of a rounding error."""
@@ -103,19 +101,21 @@ def calibration_error(
 
     The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and
     the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample
-    is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. It does not depend on `debias`. Its high end is at
+    is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. For norm="l1" the low end is less by the bias that
+    θ̃ may have left (`residual_bias`). The interval does not depend on `debias`. Its high end is at
     least the plain error, and the largest gap between mean confidence and a rate of events within its Wilson interval,
     below which no calibration error is (not for kind="classwise"). Where the plain error is 0, or no resample differs,
     as where all items are alike, the share of items that so many may well show none of may have a gap of -1 or 1. The
     low end is 0 also where a calibrated model with the same scores would have so large an error in more than a share (1
     - confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
-    norm="l2" the same is done with the squares; norm="max" has no debiased form, and takes 2θ̂ - θ*.
-    docs/calibration.md has the measured coverage: for l1 and 15 bins 89 to 98 % at a level of 95 %. Resamples are drawn
-    from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the multinomial law
-    of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in a cell, given
-    its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with those of a row
-    bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of every class,
-    rows are resampled, in 2,000 random groups of rows when there are more rows than that.
+    norm="l2" the same is done with the squares; norm="max" is not resampled: its ends are those that Wilson's intervals
+    of the accuracies of all bins, with Bonferroni's correction, leave to the largest gap.
+    docs/calibration.md has the measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %. Resamples are
+    drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
+    multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
+    a cell, given its count, a normal law with the bootstrap's mean and variance; on 1,000 items the ends agree with
+    those of a row bootstrap to within its own Monte Carlo error. For kind="classwise", where an item is in one bin of
+    every class, rows are resampled, in 2,000 random groups of rows when there are more rows than that.
 
     Args:
         predictions: (N, K) class scores; (N,) P(class 1) of a binary task; or, for kind="top_label", N rows of
@@ -182,6 +182,17 @@ def calibration_of(
     if resampling is not None and options.kind == "classwise":
         resampled = _resample_rows(top, tally.sums.edges, options, resampling)
     return _result(tally, options, resampling, resampled)
+
+
+def largest_gap(confidence: float, n_right: int, n_items: int, level: float) -> float:
+    """Return how far a mean confidence may be from the accuracy, which lies in Wilson's interval at a level.
+
+    Example:
+        >>> round(largest_gap(0.9, 8, 10, 0.95), 3)  # Wilson's interval is [0.490, 0.943]
+        0.41
+    """
+    accuracy = wilson(n_right, n_items, confidence_level=level)
+    return max(abs(confidence - accuracy.low), abs(confidence - accuracy.high))
 
 
 class CalibrationBins:
@@ -372,16 +383,18 @@ def _interval(
     The sample is the truth of its resamples, and its plain error is their true error. So the debiased error of a
     resample less the plain error of the sample has the law of the debiased error of the sample less the true error.
     """
+    if options.norm == "max":
+        return _interval_of_largest(sums, resampling)
     rng = np.random.default_rng(resampling.seed)
     resamples = sums.resample(resampling.resamples, rng) if resampled is None else resampled
-    debias = options.norm != "max"  # which has no debiased form
     tail = (1.0 - resampling.level) / 2.0
     own = sums.counts, sums.score_sums, sums.event_counts
     plain = raw_error(*own, norm=options.norm)
-    center = plain + raw_error(*own, norm=options.norm, debias=debias)
-    drawn = raw_error(*resamples, norm=options.norm, debias=debias)
+    center = plain + raw_error(*own, norm=options.norm, debias=True)
+    drawn = raw_error(*resamples, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    ends = finished_error(np.array([center - high, center - low]), norm=options.norm)
+    bias = float(residual_bias(*own, float(stats.norm.isf(tail)))) if options.norm == "l1" else 0.0
+    ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
     if resampled is None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
@@ -392,8 +405,7 @@ def _interval(
         # Resamples of items that are all but always right show no more errors than these few. No calibration error is
         # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
         n_items, score, event = (float(sums_of.sum()) for sums_of in own)
-        rate = wilson(round(event), round(n_items), confidence_level=resampling.level)
-        ends[1] = max(ends[1], *(abs(score / n_items - end) for end in (rate.low, rate.high)))
+        ends[1] = max(ends[1], largest_gap(score / n_items, round(event), round(n_items), resampling.level))
     # A sample that fits better than chance does would end below its own error, down to a width of zero.
     shown = float(finished_error(np.asarray(plain), norm=options.norm))
     ends[1] = max(ends[1], shown)
@@ -405,29 +417,33 @@ def _interval(
         low=float(np.clip(ends[0], 0.0, 1.0)),
         high=float(min(ends[1], 1.0)),
         confidence_level=resampling.level,
-        method="debiased basic bootstrap over items" if debias else "basic bootstrap over items",
+        method="debiased basic bootstrap over items",
         n_resamples=resampling.resamples,
     )
+
+
+def _interval_of_largest(sums: BinSums, resampling: Resampling) -> Interval:
+    """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
+    count, score, event = (each.ravel() for each in (sums.counts, sums.score_sums, sums.event_counts))
+    filled = np.flatnonzero(count)
+    level = 1.0 - (1.0 - resampling.level) / len(filled)
+    least, most = 0.0, 0.0
+    for place in filled:
+        confidence = min(score[place] / count[place], 1.0)
+        accuracy = wilson(round(event[place]), round(count[place]), confidence_level=level)
+        least = max(least, accuracy.low - confidence, confidence - accuracy.high)
+        most = max(most, accuracy.high - confidence, confidence - accuracy.low)
+    return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")
 
 
 def _resample_rows(
     top: TopLabel, edges: Floats, options: CalibrationErrorOptions, resampling: Resampling
 ) -> tuple[Floats, Floats, Floats]:
-    """Resample rows, whose scores of the classes belong together, or random groups of rows when there are many."""
-    rng = np.random.default_rng(resampling.seed)
-    n_items, n_bins = len(top), options.n_bins
-    n_groups = min(n_items, BOOTSTRAP_GROUPS)
-    group = np.arange(n_items) if n_groups == n_items else rng.integers(n_groups, size=n_items)
-    weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
-    shape = (resampling.resamples, len(edges), n_bins)
+    shape = (resampling.resamples, len(edges), options.n_bins)
     resamples = tuple(np.empty(shape) for _ in range(3))
-    table = np.asarray(top.probabilities)
-    for k in range(len(edges)):
-        scores, events = table[:, k], top.labels == k
-        kept = scores > options.threshold if options.threshold > 0 else np.ones(n_items, bool)
-        scores, events = scores[kept], events[kept]
-        cells = group[kept] * n_bins + assign_bins(scores, edges[k], uniform=options.strategy == "uniform")
-        for out, values in zip(resamples, (None, scores, events), strict=True):
-            grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
-            out[:, k] = weights @ grouped
+    uniform = options.strategy == "uniform"
+    drawn = resampled_rows(top.pairs(options.kind), edges, resampling, uniform=uniform, threshold=options.threshold)
+    for k, parts in enumerate(drawn):
+        for out, part in zip(resamples, parts, strict=True):
+            out[:, k] = part
     return resamples[0], resamples[1], resamples[2]

@@ -113,9 +113,9 @@ class TradeoffCounts:
         cued, likely = np.array([1 - rate, rate]), present if present.sum() > 1 else np.ones_like(present)
         smoothed = self.counts + 0.5 / likely.sum() * cued * (likely[:, None] & likely[None, :])[..., None]
         rng, shares = np.random.default_rng(resampling.seed), smoothed.reshape(-1) / smoothed.sum()
-        step = max(1, _CELLS_AT_ONCE // self.counts.size)
-        sizes = [min(step, resampling.resamples - start) for start in range(0, resampling.resamples, step)]
-        tables = (rng.multinomial(n_items, shares, size=size).reshape(-1, *self.counts.shape) for size in sizes)
+        sizes = resampling.parts(self.counts.size, at_once=_CELLS_AT_ONCE)
+        parts = (rng.multinomial(n_items, shares, size=size) for size in sizes)
+        tables = (part.reshape(-1, *self.counts.shape) for part in parts)
         ratios = np.concatenate([_ratio(*_parts(table, score, average, present)) for table in tables])
         n_cued = int(self.counts[..., 1].sum())
         name = "accuracy" if score == "accuracy" else f"{average} F1"

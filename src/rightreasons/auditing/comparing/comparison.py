@@ -37,8 +37,9 @@ def compare(
     """Compare two audited models on the items that both reports hold, by paired tests; follow more over their reports.
 
     Accuracy is compared by the exact McNemar test, figures that are means over items (mean confidence, confidence gap,
-    Brier score, log loss) by a paired bootstrap, and calibration errors by swapping the two models at random in each
-    item. So are the figures of all other questions that are means over items (or cases of a suite), by `paired_means`.
+    Brier score, log loss) by a paired bootstrap, and calibration errors by a bootstrap of their debiased difference
+    (`compare_confidence`). The figures of all other questions that are means over items (or cases of a suite) are
+    compared by `paired_means`.
     Items are joined by id, and only where both reports have the same text. Which model is better at what follows from
     p-values that are corrected by Holm's method for all tests of the comparison; else it is open.
 
