@@ -224,20 +224,25 @@ def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: 
 
 
 def _chosen(row: CopaRow, runs: Path) -> NDArray[np.int64]:
-    """Read the answers of the fine-tuned models of a training set, one column per seed."""
+    """Read the answers of the models of a training set, one column per seed."""
     from rightreasons.models.scoring.classes import load_scores
 
-    folders = [run_folder(runs / "fine_tuned", row.training_set, seed) for seed in row.seeds]
+    trained = runs / ("frozen" if row.frozen_encoder else "fine_tuned")
+    folders = [run_folder(trained, row.training_set, seed) for seed in row.seeds]
     return np.stack([load_scores(folder / "scores-test").predicted for folder in folders], axis=1)
 
 
 def _compared(rows: Sequence[CopaRow], runs: Path, test: datasets.Dataset) -> dict[str, Any]:
-    """Compare the gap after COPA with that after each of the other training sets."""
-    chosen = {row.training_set: _chosen(row, runs) for row in rows if not row.frozen_encoder}
-    first = chosen.pop("original")
-    return {
-        name: compare_gaps(first, other, test["label"][:], test["easy"][:]).to_dict() for name, other in chosen.items()
-    }
+    """Compare the gap after COPA with that after each of the other training sets, of whole and of frozen encoders."""
+    compared: dict[str, Any] = {}
+    for name, frozen in (("fine_tuned", False), ("frozen", True)):
+        chosen = {row.training_set: _chosen(row, runs) for row in rows if row.frozen_encoder == frozen}
+        first = chosen.pop("original")
+        compared[name] = {
+            other: compare_gaps(first, answers, test["label"][:], test["easy"][:]).to_dict()
+            for other, answers in chosen.items()
+        }
+    return compared
 
 
 # -------------------------------------------------------------------------------------------------------------- tables
@@ -260,6 +265,7 @@ def _tables(results: Mapping[str, Any]) -> str:
         "",
         *_training_table("## Table 5: fine-tuned", rows, frozen=False),
         *_training_table("## Table 6: frozen encoder, trained head", rows, frozen=True),
+        *_differences(results["comparisons"]),
         "## Table 7: sensitivity to cues (1e-2)",
         "",
         "| cue | productivity | applicable | COPA | B-COPA | change | COPA (paper) | B-COPA (paper) | change |",
@@ -305,6 +311,21 @@ def _training_table(title: str, rows: Sequence[Mapping[str, Any]], *, frozen: bo
     for model in MODELS:
         for name, shown in NAMES.items():
             lines.append(f"| {model} (paper) {_paper_row(shown, PAPER[model, frozen, name])} |")
+    return [*lines, ""]
+
+
+def _differences(compared: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    lines = ["## The gap after COPA less that after other training sets", ""]
+    lines += [
+        "| encoder | trained on | difference [95 %], items and seeds | p | p, items alone |",
+        "|---|---|---|---|---|",
+    ]
+    for trained, tests in compared.items():
+        for name, test in tests.items():
+            ends, shown = test["interval"], trained.replace("_", "-")
+            interval = f"{100 * test['difference']:+.1f} [{100 * ends['low']:+.1f}, {100 * ends['high']:+.1f}]"
+            p_values = ("< 0.001" if p < 0.001 else f"{p:.3f}" for p in (test["p_value"], test["item_p_value"]))
+            lines.append(f"| {shown} | {NAMES[name]} | {interval} | {' | '.join(p_values)} |")
     return [*lines, ""]
 
 

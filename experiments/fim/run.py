@@ -1,12 +1,13 @@
 """Fisher information as difficulty: our Table 4, Figures 1 and 2, and substitution tests, for a CNN and an encoder.
 
     python experiments/fim/run.py --data-dir DATA [--work FOLDER]
-    python experiments/fim/run.py --report     # tables and flip rates again, from results.json
+    python experiments/fim/run.py --report     # tables and figures again, from results.json and pairs.json
 
 First the two Gaussians of the authors' blog. Then the paper's CNN over 50-d GloVe and the packaged encoder, both
 trained on the 1,707 original reviews of the counterfactual set (the paper trains on IMDb's 25,000, which cannot be had
-here), and the eigenvalues of the pairs of the counterfactual and the contrast set. Writes results.json, tables.md and
-the figures beside this file. Each stage is kept in the work folder: a killed experiment goes on where it stopped.
+here), and the eigenvalues of the pairs of the counterfactual and the contrast set. Writes results.json, pairs.json
+(the eigenvalues), tables.md and the figures beside this file. Each stage is kept in the work folder: a killed
+experiment goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -98,35 +99,44 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim", help="Folder of what is kept.")
     parser.add_argument("--max-length", type=int, default=128, help="Tokens that the encoder reads.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--report", action="store_true", help="write tables and flip rates again, from results.json")
+    parser.add_argument("--report", action="store_true", help="write tables and figures again, from results.json")
     options = parser.parse_args()
-    file = HERE / "results.json"
+    files = HERE / "results.json", HERE / "pairs.json"
     if not options.report:
-        file.write_text(json.dumps(experiment(options), indent=1) + "\n", "utf-8")
-    results = json.loads(file.read_text("utf-8"))
+        for file, made in zip(files, experiment(options), strict=True):
+            file.write_text(json.dumps(made, indent=1) + "\n", "utf-8")
+    results, pairs = (json.loads(file.read_text("utf-8")) for file in files)
+    overlaps = {}
     for name in MODELS:
+        overlaps[name] = {
+            called: distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
+            for called, pair in pairs[name].items()
+        }
+        draw(name, pairs[name], overlaps[name], HERE)
         draw_flips(name, results[name], HERE)
-    HERE.joinpath("tables.md").write_text(tell(results, top=TOP, n_substituted=N_SUBSTITUTED), "utf-8")
+    tables = tell(results, overlaps, top=TOP, n_substituted=N_SUBSTITUTED)
+    HERE.joinpath("tables.md").write_text(tables, "utf-8")
 
 
-def experiment(options: argparse.Namespace) -> dict[str, Any]:
-    """Run what has not been run, draw the eigenvalues, and return all that the tables need."""
+def experiment(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run what has not been run, and return all that the tables need, and the eigenvalues of the pairs."""
     settings = Settings({"cnn": 256, "encoder": options.max_length}, {"cnn": 8, "encoder": 2}, options.seed)
     began = time.perf_counter()
     results: dict[str, Any] = {"settings": dataclasses.asdict(settings)}
+    pairs = {}
     results["synthetic"] = kept(options.work / "synthetic.json", lambda: synthetic())
     data = {name: load_dataset(name, data_dir=options.data_dir) for name in ("imdb_counterfactual", "imdb_contrast")}
     for name in MODELS:
         found = kept(
             options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
         )
-        for called, pair in found["pairs"].items():
-            overlap = distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
-            found["sets"][called]["overlap"] = {k: value for k, value in overlap.to_dict().items() if k != "edges"}
-        draw(name, found, HERE)
+        pairs[name] = {
+            called: {role: [float(f"{value:.6g}") for value in values] for role, values in pair.items()}
+            for called, pair in found["pairs"].items()
+        }
         results[name] = {key: value for key, value in found.items() if key != "pairs"}
     print(f"done in {time.perf_counter() - began:.0f} s")
-    return results
+    return results, pairs
 
 
 def kept(file: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:

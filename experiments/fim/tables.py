@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from figures import difficulty_overlap, paired_differences
 
+from rightreasons.analysis.difficulty.overlap import Overlap
 from rightreasons.auditing.questions.difficulty.plots import accuracy_steps
 
 # Datta et al. (2020), Table 4: mean and standard deviation of lambda(original) - lambda(perturbed).
@@ -30,17 +32,14 @@ PAPER_OVERLAP = {"contrast test": 0.6938, "counterfactual test": 0.7358}
 MODELS = {"cnn": "CNN, 50-d GloVe", "encoder": "MiniLM encoder"}
 
 
-def draw(name: str, found: dict[str, Any], folder: Path) -> None:
+def draw(name: str, eigenvalues: dict[str, Any], overlaps: Mapping[str, Overlap], folder: Path) -> None:
     """Draw our Figures 1 and 2 of a model, from the eigenvalues of its pairs."""
-    pairs = {key: (np.array(row["original"]), np.array(row["perturbed"])) for key, row in found["pairs"].items()}
+    pairs = {key: (np.array(row["original"]), np.array(row["perturbed"])) for key, row in eigenvalues.items()}
     figure = paired_differences(
         f"differences_{name}", panels={key: a - b for key, (a, b) in pairs.items()}, title=MODELS[name]
     )
     folder.joinpath(f"differences_{name}.png").write_bytes(figure.png)
-    panels = {
-        key: (*pairs[key], found["sets"][key]["overlap"]["histogram"])
-        for key in ("contrast test", "counterfactual test")
-    }
+    panels = {key: (*pairs[key], overlaps[key].histogram) for key in ("contrast test", "counterfactual test")}
     folder.joinpath(f"overlap_{name}.png").write_bytes(
         difficulty_overlap(f"overlap_{name}", panels=panels, title=MODELS[name]).png
     )
@@ -60,7 +59,9 @@ def draw_flips(name: str, found: dict[str, Any], folder: Path) -> None:
     folder.joinpath(f"flips_{name}.png").write_bytes(drawing.png)
 
 
-def tell(results: dict[str, Any], *, top: int, n_substituted: int) -> str:
+def tell(
+    results: dict[str, Any], overlaps: Mapping[str, Mapping[str, Overlap]], *, top: int, n_substituted: int
+) -> str:
     """Write the tables in Markdown."""
     synthetic, settings = results["synthetic"], results["settings"]
     lines = [
@@ -107,22 +108,19 @@ def tell(results: dict[str, Any], *, top: int, n_substituted: int) -> str:
         "",
     ]
     lines += [
-        "The overlap of samples is lower than that of the distributions, which the basic bootstrap takes into account.",
+        "The overlap of samples is lower than that of the distributions, which the interval takes into account.",
         "",
     ]
     lines += [
-        "| model | sets | histogram | 95 % interval | kernel density | 95 % interval | paper |",
-        "|---|---|---|---|---|---|---|",
+        "| model | sets | histogram | kernel density | 95 % interval | paper |",
+        "|---|---|---|---|---|---|",
     ]
     for name, title in MODELS.items():
-        for called, row in results[name]["sets"].items():
-            overlap, paper_says = row["overlap"], PAPER_OVERLAP.get(called)
+        for called, overlap in overlaps[name].items():
+            paper_says = PAPER_OVERLAP.get(called)
             told = f"{paper_says:.1%} (against IMDb, measure not said)" if paper_says and name == "cnn" else ""
-            measured = (
-                f"{overlap[key]:.1%} | [{overlap[ends]['low']:.1%}, {overlap[ends]['high']:.1%}]"
-                for key, ends in (("histogram", "interval"), ("kde", "kde_interval"))
-            )
-            lines.append(f"| {title} | {called} | {' | '.join(measured)} | {told} |")
+            ends = f"[{overlap.interval.low:.1%}, {overlap.interval.high:.1%}]"
+            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {ends} | {told} |")
     lines += ["", *(f"![overlap](overlap_{name}.png)\n" for name in MODELS), "## What the eigenvalue goes with", ""]
     lines += [
         "Spearman's correlations on the counterfactual test split, originals and revisions.",

@@ -10,6 +10,7 @@ import numpy as np
 from mistaken_error import positive_vs_correctness_error
 from numpy.typing import NDArray
 
+from rightreasons.analysis.binning import assign_bins, uniform_edges
 from rightreasons.analysis.calibration.errors import calibration_error
 from rightreasons.analysis.classification import classification_scores
 from rightreasons.analysis.intervals import bootstrap, cluster_wilson
@@ -153,8 +154,7 @@ def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
     confidence = np.concatenate([seen.probabilities.max(axis=1) for seen in seeds])
     right, kind = (np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types"))
     items = np.tile(np.arange(len(seeds[0].labels)), len(seeds))
-    # (lower, upper], as everywhere here.
-    place = np.clip(np.ceil(confidence * N_BINS).astype(int) - 1, 0, N_BINS - 1)
+    place = assign_bins(confidence, uniform_edges(N_BINS), uniform=True)
     keys = ("confidence", "accuracy", "accuracy_low", "accuracy_high", "lexicon", "grammar")
     rows: list[dict[str, Any]] = [{"n": 0, **dict.fromkeys(keys, 0.0)} for _ in range(N_BINS)]
     for m in np.unique(place).tolist():

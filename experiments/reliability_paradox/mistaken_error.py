@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from rightreasons.analysis.binning import BinSums, binned_error, quantile_edges, uniform_edges
+from rightreasons.analysis.binning import BinSums, binned_error
 from rightreasons.analysis.calibration.top_label import top_label
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.validation import check_count, check_one_of
@@ -56,8 +54,5 @@ def positive_vs_correctness_error(
     table = top.probabilities
     if isinstance(table, Ragged) or table.shape[1] != 2:
         raise ValueError("Expected two classes in `predictions` of a binary task, but got another number.")
-    positive = np.ascontiguousarray(table[:, 1])
-    edges = uniform_edges(n_bins) if strategy == "uniform" else quantile_edges(positive, n_bins)
-    sums = BinSums.empty(edges[None])
-    sums.add(0, positive, top.correct, uniform=strategy == "uniform")
+    sums = BinSums.of([(table[:, 1], top.correct)], n_bins, strategy)
     return float(binned_error(sums.counts, sums.score_sums, sums.event_counts, norm=norm))

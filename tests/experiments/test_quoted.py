@@ -49,6 +49,33 @@ def test_balanced_copa():
     assert quoted == [round(100 * value, 1) for value in gaps]
 
 
+def test_balanced_copa_reading():
+    found, page = results("balanced_copa"), (ROOT / "experiments" / "balanced_copa" / "README.md").read_text("utf-8")
+    rows = {(row["training_set"], row["frozen_encoder"]): row for row in found["rows"]}
+
+    def quoted(begin, end):
+        text = " ".join(page.split()).partition(begin)[2].partition(end)[0]
+        return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
+
+    def interval(row, figure="easy_hard_gap"):
+        return [round(100 * each, 1) for each in (row[figure], row["interval"]["low"], row["interval"]["high"])]
+
+    gaps = {name: rows[name, False]["gap"] for name in ("original", "balanced", "balanced_50")}
+    assert quoted("a gap of", ", against") == interval(gaps["original"])
+    assert quoted("After Balanced COPA the gap is", ": with") == [
+        *interval(gaps["balanced"]),
+        *interval(gaps["balanced_50"]),
+    ]
+    whole, half = (found["comparisons"]["fine_tuned"][name] for name in ("balanced", "balanced_50"))
+    assert half["p_value"] < 0.001
+    differences = [*interval(whole, "difference"), round(whole["p_value"], 3), *interval(half, "difference"), 0.001]
+    assert quoted("seeds as a level). It is", "With a frozen") == differences
+    frozen = [found["comparisons"]["frozen"][name] for name in ("balanced", "balanced_50")]
+    by_seeds = [each for row in frozen for each in (*interval(row, "difference"), round(row["p_value"], 2))]
+    by_items = [round(row["item_p_value"], 3) for row in frozen]
+    assert quoted("With a frozen encoder it is", "- **COPA is") == [*by_seeds, *by_items]
+
+
 def test_reliability_paradox():
     data = {name: each["after"] for name, each in results("reliability_paradox")["data"].items()}
     beyond = {name: after["excess"]["value"] for name, after in data.items() if after["excess"]["low"] > 0}
@@ -84,6 +111,8 @@ def test_reliability_paradox():
 
 
 def test_paradox_across_models():
+    from across_report import whole
+
     folder = ROOT / "experiments" / "reliability_paradox"
     page = (folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
     tests = json.loads((folder / "across_models.json").read_text("utf-8"))["tests"]
@@ -93,7 +122,8 @@ def test_paradox_across_models():
         quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
     quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
     assert numbers(page.partition("**Four models cannot tell.**")[2].partition("The first has")[0]) == quoted
-    runs = json.loads((folder / "across_models.json").read_text("utf-8"))["runs"]
+    runs = whole(json.loads((folder / "across_models.json").read_text("utf-8"))["runs"])
+    assert [len(models) for models in runs.values()] == [4] * 8
 
     def model_of(task, key, choose):
         return choose(runs[task], key=lambda model: np.mean([seed[key] for seed in runs[task][model].values()]))
@@ -114,6 +144,34 @@ def test_fim():
     text = answer("experiments/fim")
     assert f"flips {100 * groups['difficult']['single_rate']:.0f} % of the attempts" in text
     assert f"{100 * groups['easy']['single_rate']:.1f} % on the easiest" in text
+
+
+def test_fim_reading():
+    page = " ".join((ROOT / "experiments" / "fim" / "README.md").read_text("utf-8").split())
+    found = results("fim")
+    both = [found[model] for model in ("cnn", "encoder")]
+
+    def quoted(begin, end):
+        text = page.partition(begin)[2].partition(end)[0]
+        return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
+
+    def of(kind, digits=1):
+        return [round(100 * each["rates"][kind]["rate"], digits) for each in both]
+
+    hard, easy = ([each["groups"][group] for each in both] for group in ("difficult", "easy"))
+    single = [round(100 * group["single_rate"], 1) for group in (*hard, *easy)]
+    rhos = [round(each["rates"]["all"]["correlation"]["rho"], 2) for each in both]
+    by_one = [round(100 * group["items_flipped_by_one"]) for group in (*hard, *easy)]
+    assert quoted("One substitution flips", "Replacements that") == [*single, *rhos, *by_one]
+    four = [(group["with_four_antonyms"], round(100 * group["flipped_by_four_antonyms"])) for group in easy]
+    eight = [round(100 * group["items_flipped_by_antonyms"]) for group in easy]
+    assert four[0][1] == 0
+    assert quoted("four antonyms at once flip none", "- A flip") == [four[0][0], *four[1][::-1], *eight, 30]
+    assert {group["n_items"] for group in easy} == {30}
+    assert quoted("Of the antonyms", "; of some sixty") == [*of("antonym"), *of("synonym"), *of("neighbor")]
+    names = [each["rates"]["name"] for each in both]
+    assert [round(row["rate"] * row["n_attempts"]) for row in names] == [0, 1]
+    assert {round(row["n_attempts"], -1) for row in names} <= {60, 70}
 
 
 @pytest.mark.parametrize(("model", "words", "bound"), [("cnn", "CNNs", 1e-6), ("encoder", "encoders", 0.05)])
