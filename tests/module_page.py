@@ -13,7 +13,11 @@ def compute(page: Page) -> None:
 
 
 def unfold(page: Page, which: str = "#options") -> None:
-    """Open what is folded: the options, the card ("#about") or all figures ("#all")."""
+    """Open what is folded: the options, the card ("#about") or all figures ("#all").
+
+    What opens mounts its fields, and on a loaded machine a field that is typed into at once is mounted after that, with
+    the value that it had. So a test opens first, computes, and types when the page has answered.
+    """
     page.locator(f"{which} button").first.click()
 
 

@@ -58,7 +58,7 @@ def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(other, rows, report
         patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
         with pytest.raises(KeyboardInterrupt):
             asking(other, rows, tmp_path / "report", "calibration")
-    with pytest.warns(SetAsideWarning, match="it is set aside in"):
+    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
         asking(other, rows, tmp_path / "report", "calibration")
     (aside,) = (path for path in (tmp_path / "report" / ".set-aside").iterdir() if path.name[0] != ".")
     assert read_audit(aside) == before
@@ -69,7 +69,7 @@ def test_every_damaged_report_is_kept(tiny, rows, reports, tmp_path):
     shutil.copytree(reports / "old", tmp_path, dirs_exist_ok=True)
     for damaged in (b"{", b"[]"):
         (tmp_path / "audit.json").write_bytes(damaged)
-        with pytest.warns(SetAsideWarning, match="is damaged, or about another model"):
+        with pytest.warns(SetAsideWarning, match=r"earlier report in .* is damaged: it is set aside"):
             asking(tiny, rows, tmp_path, "calibration")
     kept = {(aside / "audit.json").read_bytes() for aside in (tmp_path / ".set-aside").iterdir()}
     assert kept == {b"{", b"[]"}

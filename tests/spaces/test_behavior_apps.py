@@ -12,6 +12,7 @@ pytestmark = pytest.mark.browser
 
 def test_behavioral_pass_rate(visit):
     page = visit("metrics/behavioral_pass_rate")
+    unfold(page)
     compute(page)
     headline = page.locator("#headline")
     # Negation: "not good" is right, "not bad" is called negative, 1 of 2. Names: .9 and .85, 1 of 1. Mean 0.75.
@@ -20,7 +21,6 @@ def test_behavioral_pass_rate(visit):
     edit(page, 1, 0, "[0.3, 0.7]")
     compute(page)
     expect(headline).to_contain_text("1.0000")
-    unfold(page)
     page.locator("#option-outputs input").click()
     page.get_by_role("option", name="labels").click()
     compute(page)
@@ -38,12 +38,12 @@ def test_more_predictions_than_examples_are_refused_with_both_counts(visit):
 
 def test_generalization_score(visit):
     page = visit("metrics/generalization_score")
+    unfold(page)
     compute(page)
     headline = page.locator("#headline")
     expect(headline).to_contain_text(re.compile(r"0\.\d{4}"))
     # Seen: mean of .98, .95, .91 is .946667; 2 · .92 · .946667 / (.92 + .946667) = .933143.
     expect(headline.locator("details tr", has_text="scores, seen").first).to_contain_text("0.9331")
-    unfold(page)
     page.locator("#option-iid_score input, #option-iid_score textarea").fill("1.2")
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("iid_score")

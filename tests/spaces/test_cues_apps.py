@@ -21,12 +21,12 @@ def test_easy_hard_gap(visit):
 
 def test_cue_statistics(visit):
     page = visit("measurements/cue_statistics")
+    unfold(page)
     compute(page)
     row = page.locator("#headline tr").filter(has_text="down")
     # "down" is in exactly one choice of every item, and that choice is right each time.
     expect(row).to_contain_text("6")
     expect(row).to_contain_text("1.0000")
-    unfold(page)
     page.get_by_label("classifier").check()
     page.locator("#option-n_folds input").fill("99")
     compute(page)

@@ -10,12 +10,12 @@ pytestmark = pytest.mark.browser
 
 def test_lmi(visit):
     page = visit("measurements/lmi")
+    unfold(page)
     expect(page.get_by_role("heading", name="Local Mutual Information")).to_be_visible()
     compute(page)
     headline = page.locator("#headline")
     expect(headline.get_by_text("Local mutual information in nats, counted over tokens (occurrence)")).to_be_visible()
     expect(headline.locator("table").get_by_text("good").first).to_be_visible()
-    unfold(page)
     page.locator("#option-label_names textarea, #option-label_names input").fill('["bad", ')
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("Expected a JSON value for `label_names`")
@@ -23,12 +23,12 @@ def test_lmi(visit):
 
 def test_shortcut_reliance(visit):
     page = visit("measurements/shortcut_reliance")
+    unfold(page)
     compute(page)
     headline = page.locator("#headline")
     # Two of four predictions rest on a token of their head among the top two; "dull" cues the other label.
     expect(headline).to_contain_text("0.5000")
     expect(headline).to_contain_text("95% interval")
-    unfold(page)
     page.locator("#option-heads textarea, #option-heads input").fill('{"0": ["copper"]}')
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
@@ -36,12 +36,12 @@ def test_shortcut_reliance(visit):
 
 def test_causal_shortcut_rate(visit):
     page = visit("measurements/causal_shortcut_rate")
+    unfold(page)
     compute(page)
     headline = page.locator("#headline")
     # Of twelve texts nine change when the cue is deleted and seven when it is masked: 16 of 24.
     expect(headline).to_contain_text("0.6667")
     expect(headline.locator(".rr-verdict")).to_contain_text("Cannot tell: 12 predictions")
-    unfold(page)
     page.locator("#option-confidence_level input").fill("2")
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("Expected")

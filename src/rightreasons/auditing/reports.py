@@ -167,7 +167,5 @@ class Report:
             (half / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self.folder / name, half / name)
         half.rename(place)
-        tell(
-            f"The earlier report in {self.folder} is damaged, or about another model, data or settings: it is set "
-            f"aside in {place}."
-        )
+        why = "is damaged" if earlier is None else "is about another model, data or settings"
+        tell(f"The earlier report in {self.folder} {why}: it is set aside in {place}.")

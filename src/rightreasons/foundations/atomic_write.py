@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,16 @@ def json_text(value: Any) -> str:
 def write_json(path: Path, value: Any) -> Path:
     """Write JSON whole, as `json_text` makes it."""
     return write_text(path, json_text(value))
+
+
+def json_lines(rows: Iterable[Any]) -> str:
+    r"""Write values as JSON, each on a line of its own.
+
+    Example:
+        >>> json_lines([{"text": "é"}, [1, None]])
+        '{"text": "é"}\n[1, null]\n'
+    """
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _path(path: object, name: str, kind: str) -> Path:

@@ -277,6 +277,12 @@ def position_bound(model: Any) -> int | None:
     return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
+def architectures_of(config: Any) -> list[str]:
+    """Return the architectures that a configuration names; one may be a text in place of a list."""
+    named = config.architectures or []
+    return [named] if isinstance(named, str) else [str(architecture) for architecture in named]
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of an error's text, or the error's type where it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
@@ -321,7 +327,7 @@ def _load(
             )
         except Exception as error:
             raise _explain(error, kind, name) from error
-    saved = [_head(str(architecture)) for architecture in model.config.architectures or []]
+    saved = [_head(architecture) for architecture in architectures_of(model.config)]
     if any(saved) and _head(type(model).__name__) not in saved:
         raise ValueError(
             f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
@@ -507,4 +513,4 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
 
 
 def _architecture(config: Any) -> str:
-    return str((config.architectures or [f"a model of type {config.model_type}"])[0])
+    return next(iter(architectures_of(config)), f"a model of type {config.model_type}")

@@ -25,7 +25,7 @@ def test_an_advised_command_asks_as_the_audit_did():
         f"{command} --questions difficulty --difficulty-items 1000"
     )
     loaded = SimpleNamespace(command="", model_name="a model", dataset_name="reviews")
-    assert ask(loaded, "cues") == "rightreasons audit 'a model' reviews --questions cues"
+    assert ask(loaded, "cues") == "rightreasons audit MODEL DATASET --questions cues"
 
 
 @pytest.mark.parametrize("flag", ["--shortcuts-words", "--difficulty-items", "--questions"])

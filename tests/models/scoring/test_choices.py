@@ -1,11 +1,13 @@
 """One interface over multiple-choice heads and causal language models."""
 
+import json
+
 import numpy as np
 import pytest
 
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scoring.causal import choose_causal, load_causal
-from rightreasons.models.scoring.choices import choose, is_joint, load_chooser
+from rightreasons.models.scoring.choices import choose, is_joint, kind_of_model, load_chooser
 from rightreasons.models.scoring.classes import predict_choices
 from tiny_causal import save_tiny_causal
 
@@ -117,3 +119,10 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         choose(head, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="one length"):
         choose(head, ["a"], CHOICES)
+
+
+def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
+    config = json.loads((classifier_folder / "config.json").read_text("utf-8"))
+    for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
+        (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
+        assert kind_of_model(tmp_path) == kind

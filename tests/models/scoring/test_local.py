@@ -189,3 +189,18 @@ def test_a_prompt_that_needs_a_start_token_fails_alone(model):
     assert "which the empty prompt of item 'a' needs" in told.failures["a"]
     assert np.isnan(told.values[0]).all()
     assert np.isfinite(told.values[1]).all()
+
+
+def test_a_prompt_that_cannot_be_continued_fails_alone(model):
+    tokenizer = copy.deepcopy(model.tokenizer)
+    tokenizer.bos_token = None
+    engine = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer))
+    able = [Request("b", "the film was"), Request("c", "what")]
+    how = {"n": 2, "temperature": 1.0, "max_new_tokens": 4, "progress": False}
+    told = engine.generate([able[0], Request("a", ""), able[1]], **how)
+    assert list(told.failures) == ["a"]
+    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    alone = engine.generate(able, **how)
+    assert told.texts == [alone.texts[0], [], alone.texts[1]]
+    with pytest.raises(ValueError, match="which the empty prompt of item 'a' needs"):
+        engine.generate([Request("a", "")], **how)

@@ -131,6 +131,12 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     assert resumed.metrics == pytest.approx(whole.metrics)
 
 
+def test_a_run_without_passes_is_refused(encoder_folder, tmp_path):
+    with pytest.raises(ValueError, match=r"`epochs` to be above 0, but got 0"):
+        fine_tune(encoder_folder, table(10), out=tmp_path / "model", **{**QUICK, "epochs": 0})
+    assert not (tmp_path / "model").exists()
+
+
 def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     options = {**QUICK, "epochs": 1, "validation": table(10), "out": tmp_path / "model"}
     first = fine_tune(encoder_folder, table(20), **options)

@@ -12,12 +12,12 @@ def ask(context: AuditContext, question: str, *, all_items: bool = False, **opti
     """Return the command that asks one question again as the audit did, with further options of the question.
 
     Args:
-        context: The audit.
+        context: The audit; MODEL and DATASET stand for its own where these are objects, which no command can name.
         question: The question.
         all_items: Whether to leave out the limit of the audit.
         **options: Options of the question.
     """
-    command = shlex.split(context.command) or ["rightreasons", "audit", context.model_name, context.dataset_name]
+    command = shlex.split(context.command) or ["rightreasons", "audit", "MODEL", "DATASET"]
     if all_items and "--limit" in command:
         limit = command.index("--limit")
         del command[limit : limit + 2]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rightreasons.auditing.page.parts import Action, Example, Finding, Headline, Plot, SectionResult
-from rightreasons.auditing.page.words import TONES
+from rightreasons.auditing.page.words import badness
 
 if TYPE_CHECKING:
     from rightreasons.auditing.page.report import Outcome
@@ -75,8 +75,12 @@ class FirstScreen:
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
-    answered = [outcome for outcome in outcomes if outcome.result is not None]
-    return sorted(answered, key=_badness)
+    answered = [
+        (badness(outcome.result.verdict.tone, finding_of(outcome.result).size), outcome)
+        for outcome in outcomes
+        if outcome.result is not None
+    ]
+    return [outcome for _, outcome in sorted(answered, key=lambda pair: pair[0])]
 
 
 def finding_of(result: SectionResult) -> Finding:
@@ -128,12 +132,6 @@ def plot_of(result: SectionResult) -> Plot | None:
     wanted = finding_of(result).plot
     plots = result.plots
     return next((plot for plot in plots if plot.key == wanted), plots[0] if plots else None)
-
-
-def _badness(outcome: Outcome) -> tuple[int, float]:
-    if outcome.result is None:
-        raise ValueError(f"Expected an answered question, but {outcome.question} is not.")
-    return TONES.index(outcome.result.verdict.tone), -finding_of(outcome.result).size
 
 
 def _here(action: Action, asked: set[str]) -> Action:

@@ -16,6 +16,16 @@ TONES = ("bad", "warn", "neutral", "good")
 """What a verdict is, the worst first."""
 
 
+def badness(tone: str, size: float) -> tuple[int, float]:
+    """Return what orders the answers of an audit, the worst first: the tone, then the share that the finding is about.
+
+    Example:
+        >>> sorted([("good", 0.0), ("bad", 0.1), ("bad", 0.4)], key=lambda answer: badness(*answer))
+        [('bad', 0.4), ('bad', 0.1), ('good', 0.0)]
+    """
+    return TONES.index(tone), -size
+
+
 def capitalized(words: str) -> str:
     """Begin a sentence with words; unlike `str.capitalize`, the other letters stay as they are.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,3 +68,29 @@ TextColumns = Annotated[str | None, typer.Option(help=TEXT_COLUMNS_HELP)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
 FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
+
+
+def asked_file(flag: str) -> Any:
+    """Declare the file of the figures of a command that asks a model where a flag is given."""
+    told = (
+        f"File for all figures, as JSON; with --{flag}, what the model answers is kept beside it, and the same command "
+        "goes on from there."
+    )
+    return typer.Option(help=told, callback=writable)
+
+
+def answers_beside(out: Path | None) -> Path | None:
+    """Return the folder where a command keeps what a model answers, beside the file of its figures."""
+    return None if out is None else out.with_name(f"{out.stem}-answers")
+
+
+def check_unread(flag: str, does: str, given: Mapping[str, Any]) -> None:
+    """Check that no option is given that is read only with a flag.
+
+    Raises:
+        ValueError: If one is.
+    """
+    unread = next((name for name, value in given.items() if value is not None), None)
+    if unread is not None:
+        option = unread.replace("_", "-")
+        raise ValueError(f"Expected --{flag}, which {does}, where --{option} is given, but there is none.")

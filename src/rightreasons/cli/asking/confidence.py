@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,16 @@ import typer
 from rightreasons.auditing.options import AuditOptions
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import completes, declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Limit, Resamples, Seed, Split, writable
+from rightreasons.cli._shared.options import (
+    ConfidenceLevel,
+    Limit,
+    Resamples,
+    Seed,
+    Split,
+    answers_beside,
+    asked_file,
+    check_unread,
+)
 from rightreasons.data.opening.options import ConfidenceOptions, SourceOptions
 from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.sentences import counted
@@ -23,15 +31,6 @@ if TYPE_CHECKING:
     from rightreasons.measuring.confidence.elicitors import Elicited
     from rightreasons.measuring.confidence.options import ElicitOptions
     from rightreasons.measuring.confidence.sources import ConfidenceMeasurement
-
-ElicitedFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="File for all figures, as JSON; with --elicit, what the model answers is kept beside it, and the same "
-        "command goes on from there.",
-        callback=writable,
-    ),
-]
 
 COLUMNS = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
@@ -81,7 +80,7 @@ def confidence(
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: ElicitedFile = None,
+    out: Annotated[Path | None, asked_file("elicit")] = None,
     *,
     options: ConfidenceOptions,
     source: SourceOptions,
@@ -91,7 +90,7 @@ def confidence(
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.cli._shared.show import write_figures
     from rightreasons.data.opening.judged.confidence import read_confidence
-    from rightreasons.foundations.atomic_write import write_text
+    from rightreasons.foundations.atomic_write import json_lines, write_text
     from rightreasons.foundations.options import listed
     from rightreasons.foundations.resampling import Resampling
     from rightreasons.measuring.confidence.options import ElicitOptions
@@ -104,10 +103,7 @@ def confidence(
     asked = ElicitOptions(sources, n_samples, temperature, max_new_tokens=prompt.max_new_tokens, seed=seed)
     if elicit is None:
         alone = {"nli": nli, "split": split, "limit": limit, "task": task, **prompt.changed(), **server.changed()}
-        unread = next((name for name, value in alone.items() if value is not None), "")
-        if unread:
-            flag = unread.replace("_", "-")
-            raise ValueError(f"Expected --elicit, which asks a model, where --{flag} is given, but there is none.")
+        check_unread("elicit", "asks a model", alone)
         table = read_confidence(list(files), options=options)
     else:
         if len(files) != 2:
@@ -115,12 +111,11 @@ def confidence(
         given = {"task": task, "split": split, "limit": limit, "seed": seed}
         known = {name: value for name, value in given.items() if value is not None}
         settings = AuditOptions.read({**source.changed(), **known}, "an audit")
-        kept = None if out is None else out.with_name(f"{out.stem}-answers")
+        kept = answers_beside(out)
         elicited = _elicited(files[0], files[1], settings, prompt, server, nli=nli, options=asked, out=kept)
         table, figures["prompts"] = elicited.table, dict(elicited.prompts)
         if kept is not None:
-            rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in elicited.rows())
-            typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', rows)}")
+            typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', json_lines(elicited.rows()))}")
         for what, failures in elicited.failures.items():
             item, reason = next(iter(failures.items()))
             typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,15 @@ import typer
 
 from rightreasons.cli import command_line
 from rightreasons.cli._shared.declared import declared_command
-from rightreasons.cli._shared.options import ConfidenceLevel, Limit, Resamples, Seed, writable
+from rightreasons.cli._shared.options import (
+    ConfidenceLevel,
+    Limit,
+    Resamples,
+    Seed,
+    answers_beside,
+    asked_file,
+    check_unread,
+)
 from rightreasons.data.opening.options import JudgmentOptions
 from rightreasons.foundations.sentences import counted
 from rightreasons.models.prompting.prompt import Prompt
@@ -29,15 +36,6 @@ FIGURES = {
     "own": "Its own over the other",
     "own_beyond": "Its own, beyond the reference",
 }
-
-JudgedFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="File for all figures, as JSON; with --ask, what the model answers is kept beside it, and the same "
-        "command goes on from there.",
-        callback=writable,
-    ),
-]
 
 app = command_line()
 
@@ -73,7 +71,7 @@ def judges(
     n_resamples: Resamples = 1000,
     confidence_level: ConfidenceLevel = 0.95,
     seed: Seed = 0,
-    out: JudgedFile = None,
+    out: Annotated[Path | None, asked_file("ask")] = None,
     *,
     options: JudgmentOptions,
     prompt: Prompt,
@@ -87,13 +85,10 @@ def judges(
 
     if ask is None:
         alone = {"judge_name": judge_name, "limit": limit, **prompt.changed(), **server.changed()}
-        unread = next((name for name, value in alone.items() if value is not None), "")
-        if unread:
-            flag = unread.replace("_", "-")
-            raise ValueError(f"Expected --ask, which names a model, where --{flag} is given, but there is none.")
+        check_unread("ask", "names a model", alone)
         judgments = read_judgments(file, options=options)
     else:
-        kept = None if out is None else out.with_name(f"{out.stem}-answers")
+        kept = answers_beside(out)
         judgments = _asked(file, ask, judge_name, options, prompt, server, limit=limit, seed=seed, out=kept)
     measured = measure_judges(judgments, resampling=Resampling(confidence_level, n_resamples, seed))
     without = f", {measured.n_without:,} without a verdict" if measured.n_without else ""
@@ -128,7 +123,7 @@ def _asked(
     from rightreasons.auditing.asking import prompted_model
     from rightreasons.data.opening.judged.judgments import read_judgments, read_pairs
     from rightreasons.data.opening.splits import chosen_rows
-    from rightreasons.foundations.atomic_write import write_text
+    from rightreasons.foundations.atomic_write import json_lines, write_text
     from rightreasons.foundations.validation import check_count
     from rightreasons.measuring.judges.bias import judge_pairs
 
@@ -143,9 +138,8 @@ def _asked(
     judge = prompted_model(model, lettered, server, None, seed=seed)
     columns = judge_pairs(judge, pairs, judge=name, out=None if out is None else out / "answers")
     if out is not None:
-        judged = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in judged)
-        typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', lines)}")
+        judged = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', json_lines(judged))}")
     return read_judgments(columns)
 
 

@@ -87,9 +87,8 @@ def _write(out: Path, table: Predictions, probabilities: Any) -> None:
     """Write ids where there are some, a column per class, and the labels."""
     import csv
     import io
-    import json
 
-    from rightreasons.foundations.atomic_write import write_text
+    from rightreasons.foundations.atomic_write import json_lines, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
     labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
@@ -100,8 +99,7 @@ def _write(out: Path, table: Predictions, probabilities: Any) -> None:
     }
     rows = list(zip(*columns.values(), strict=True))
     if out.suffix.lower() == ".jsonl":
-        lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
-        write_text(out, "".join(f"{line}\n" for line in lines))
+        write_text(out, json_lines(dict(zip(columns, row, strict=True)) for row in rows))
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.foundations.atomic_write import check_folder, write_text
+from rightreasons.foundations.atomic_write import check_folder, json_lines, write_text
 from rightreasons.foundations.choices import HARNESSES
 from rightreasons.foundations.sentences import checks_kinds
 from rightreasons.foundations.validation import check_one_of
@@ -97,7 +96,7 @@ def write_task(
     declaration = f"{task}.yaml" if to == "lm-eval" else f"{task}.py"
     folder = check_folder(out, own=(ROWS, f"{task}.yaml", f"{task}.py", "logs"))
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / ROWS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(folder / ROWS, json_lines(rows))
     template = _LM_EVAL if to == "lm-eval" else _INSPECT
     declared = template.format(task=task, rows=ROWS, folder=folder.name, read_by=read_by)
     return write_text(folder / declaration, declared)

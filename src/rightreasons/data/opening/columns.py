@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import datasets
 
 from rightreasons.data.opening.nested import nested_names
+from rightreasons.foundations.sentences import did_you_mean
 
 TEXT_COLUMNS = (
     "text",
@@ -42,8 +42,7 @@ def named_column(data: datasets.Dataset, column: str, option: str, name: str) ->
     if not isinstance(column, str):
         raise TypeError(f"Expected `{option}` to be the name of a column, but got {column!r}.")
     if column not in data.column_names:
-        near = difflib.get_close_matches(column, [*data.column_names, *nested_names(data)], n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(column, [*data.column_names, *nested_names(data)])
         raise ValueError(
             f"Expected the column {column!r} that `{option}` names in {name}, but its columns are "
             f"{', '.join(data.column_names)}.{hint}"

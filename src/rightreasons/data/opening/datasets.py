@@ -7,7 +7,6 @@ other columns follow. Both take a name of the catalog, a file, a folder, a hub i
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +31,7 @@ from rightreasons.data.opening.options import SourceOptions
 from rightreasons.data.opening.splits import limited
 from rightreasons.foundations.choices import TASKS
 from rightreasons.foundations.label_names import LabelColumn
-from rightreasons.foundations.sentences import checks_kinds, one_line
+from rightreasons.foundations.sentences import checks_kinds, did_you_mean, one_line
 from rightreasons.foundations.validation import check_ids, check_one_of, unknown_name
 
 ONLY_SPLIT = "data"
@@ -364,12 +363,10 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     try:
         return datasets.load_dataset(name, config, revision=revision)
     except (OSError, RuntimeError, ValueError) as error:
-        near = difflib.get_close_matches(name, CATALOG, n=2, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(repr(known) for known in near)}?" if near else ""
         raise ValueError(
             f"Expected a data set of this package, a file, a folder or a data set on the hub, but {name!r} cannot be "
-            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{hint} This package has: "
-            f"{', '.join(sorted(CATALOG))}."
+            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{did_you_mean(name, CATALOG, n=2)} "
+            f"This package has: {', '.join(sorted(CATALOG))}."
         ) from error
 
 

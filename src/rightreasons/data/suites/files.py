@@ -36,7 +36,7 @@ import pyarrow.parquet as pq
 
 from rightreasons.data.suites.cases import Case, Functionality, check_label_names, check_plain
 from rightreasons.data.suites.editor import functionality_from_row
-from rightreasons.foundations.atomic_write import write_bytes, write_with
+from rightreasons.foundations.atomic_write import json_lines, write_bytes, write_with
 from rightreasons.foundations.bounds import parse_json
 from rightreasons.foundations.validation import check_options
 
@@ -100,7 +100,7 @@ def write_file(
         table = pa.Table.from_pylist([_nested(row) for row in rows], schema=schema)
         write_with(file, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
         return
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (header, *rows))
+    text = json_lines((header, *rows))
     # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
     content = text.encode("utf-8", "backslashreplace")
     write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)

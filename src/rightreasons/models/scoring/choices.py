@@ -16,7 +16,15 @@ from rightreasons.foundations.choices import SCORING_METHODS
 from rightreasons.foundations.ragged import Ragged
 from rightreasons.foundations.scores import Scores
 from rightreasons.foundations.validation import check_one_of
-from rightreasons.models.loading import Classifier, check_model, first_line, load_multiple_choice, own_code, quiet
+from rightreasons.models.loading import (
+    Classifier,
+    architectures_of,
+    check_model,
+    first_line,
+    load_multiple_choice,
+    own_code,
+    quiet,
+)
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.scoring.causal import CausalLM, ChoiceItems, choose_causal, gguf_path, load_causal
 from rightreasons.models.scoring.classes import predict_choices
@@ -250,7 +258,7 @@ def kind_of_model(name_or_path: str | os.PathLike[str], revision: str | None = N
                 f"Expected {name} to be a multiple-choice model or a causal language model, but its configuration "
                 f"cannot be read ({first_line(error)})."
             ) from error
-    built = [str(architecture) for architecture in config.architectures or []]
+    built = architectures_of(config)
     if any(architecture.endswith("ForMultipleChoice") for architecture in built):
         return "choice"
     if any(architecture.endswith(("ForCausalLM", "LMHeadModel")) for architecture in built):

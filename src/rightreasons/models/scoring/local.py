@@ -171,7 +171,8 @@ class LocalEngine:
         """Return generated answers to each request.
 
         What is drawn depends on (seed, name of the request, number of the answer) and the model alone: not on the other
-        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken.
+        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken. A
+        request fails where its prompt cannot be asked, such as an empty one of a model without a start token.
 
         Args:
             requests: The requests.
@@ -184,7 +185,7 @@ class LocalEngine:
             out: A folder for the results; a killed run resumes.
 
         Raises:
-            ValueError: If a number is out of range, or the model fails.
+            ValueError: If a number is out of range, every request fails, or the model does.
         """
         check_count(n, "n")
         check_count(max_new_tokens, "max_new_tokens")
@@ -197,13 +198,16 @@ class LocalEngine:
             )
         # Any continuation will do: what is taken are the tokens before it, uncut.
         asked = [Request(request.name, request.prompt, (" a",)) for request in requests]
-        whole = [parts[0].prompt for parts in self.tokens(asked, max_length=1 << 30)]
+        reasons: dict[int, str] = {}
+        tokenized = self.tokens(asked, max_length=1 << 30, failures=reasons)
+        able = [place for place in range(len(requests)) if place not in reasons]
+        whole = [tokenized[place][0].prompt for place in able]
         prompts = [tokens[-room:] for tokens in whole]
         check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
         way = _generation_way(self.scorer, max(map(len, prompts)), room)
         lengths = np.array([len(tokens) for tokens in prompts])
         copies = np.repeat(np.arange(len(prompts)), n)
-        names = [f"{requests[place].name}#{copy}" for place in range(len(prompts)) for copy in range(n)]
+        names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
         batches = _batches(lengths[copies], way, max_new_tokens)
 
         @torch.inference_mode()
@@ -238,8 +242,12 @@ class LocalEngine:
         ends = set(_end_tokens(self.scorer))
         texts = [_before(self.tokenizer.decode(row, skip_special_tokens=True), stop) for row in rows]
         unfinished = sum(len(row) >= max_new_tokens and int(row[-1]) not in ends for row in rows)
+        answered: list[list[str]] = [[] for _ in requests]
+        for start, place in enumerate(able):
+            answered[place] = texts[start * n : (start + 1) * n]
         return Answers(
-            [texts[start : start + n] for start in range(0, len(texts), n)],
+            answered,
+            {requests[place].name: reason for place, reason in reasons.items()},
             truncated=sum(len(tokens) > room for tokens in whole),
             unfinished=unfinished,
             way=str(way),

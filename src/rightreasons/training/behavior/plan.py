@@ -17,7 +17,7 @@ from typing import Any
 
 import rightreasons
 from rightreasons.data.suites.suite import Suite
-from rightreasons.foundations.atomic_write import write_text
+from rightreasons.foundations.atomic_write import json_lines, write_text
 from rightreasons.foundations.code_version import code_version
 from rightreasons.foundations.storing.records import digest_of_value, read_record, set_aside, write_record
 from rightreasons.foundations.validation import check_count, check_one_of, check_seed
@@ -209,7 +209,7 @@ class Plan:
         rows: list[dict[str, Any]] = [{"key": run.key, **dataclasses.asdict(run)} for run in runs]
         header = {"format": FORMAT, "version": VERSION, "code": plan.code, "settings": plan.settings}
         rows = [{**header, "content": digest_of_value([header, *rows])}, *rows]
-        write_text(path / "plan.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_text(path / "plan.jsonl", json_lines(rows))
         return plan
 
     @classmethod

@@ -58,6 +58,8 @@ class TuningOptions(Options):
         for name in ("epochs", "learning_rate", "head_learning_rate", "weight_decay", "warmup"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name, minimum=0.0)
+        if self.epochs == 0:
+            raise ValueError(f"Expected `epochs` to be above 0, but got {self.epochs}.")
         check_bool(self.freeze_encoder, "freeze_encoder")
         check_seed(self.seed)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,20 +116,15 @@ def write_held_out(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
     Returns:
         The file.
     """
-    from rightreasons.foundations.atomic_write import write_text
+    from rightreasons.foundations.atomic_write import json_lines, write_text
 
     if data.validation is None or not data.holds_out:
         raise ValueError("Expected training data with items held out, but it has a split to evaluate on, or none.")
     rows = data.validation.select_columns([name for name in _HELD_OUT if name in data.validation.column_names])
     label = rows.features.get("label")
     names = label.names if isinstance(label, datasets.ClassLabel) else None
-    lines = [
-        json.dumps({**row, **({} if names is None else {"label": names[row["label"]]})}, ensure_ascii=False)
-        for row in rows.with_format(None)
-    ]
-    file = Path(folder) / f"{HELD_OUT}.jsonl"
-    write_text(file, "\n".join(lines) + "\n")
-    return file
+    named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
+    return write_text(Path(folder) / f"{HELD_OUT}.jsonl", json_lines(named))
 
 
 # ------------------------------------------------------------------------------------------------------------- private

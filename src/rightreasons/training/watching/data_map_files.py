@@ -75,8 +75,9 @@ def read_epochs(folder: str | os.PathLike[str], *, skip_damaged: bool = False) -
 
 def forget_others(folder: str | os.PathLike[str], steps: Collection[int]) -> None:
     """Remove the epochs of an earlier run and damaged ones: all that are not of one of the given steps."""
+    kept = {_file_name(step) for step in steps}
     for file in Path(folder).glob(PATTERN):
-        if file.name not in map(_file_name, steps):
+        if file.name not in kept:
             file.unlink()
 
 

@@ -113,8 +113,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     rows = []
     for row in range(n_rows):
         first, second = (str((held[what] or [])[row]) for what in ("first", "second"))
-        if first == second:
-            raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+        _check_two(first, second, row, where)
         place = f"row {row} of {where}"
         rows.append(
             _Row(
@@ -170,8 +169,7 @@ def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]
     if held["first"] is not None and held["second"] is not None:
         pairs |= dict(zip(usual, authors, strict=True))
     for row, (first, second) in enumerate(zip(*authors, strict=True)):
-        if first == second:
-            raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
+        _check_two(first, second, row, where)
     if held["reference"] is not None:
         words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
         pairs["reference"] = [
@@ -201,6 +199,11 @@ def _held(source: Any, options: JudgmentOptions, needed: Sequence[str]) -> tuple
             )
     held = {what: None if name is None else list(columns[name]) for what, name in names.items()}
     return held, len(held[needed[0]] or ())
+
+
+def _check_two(first: str, second: str, row: int, where: str) -> None:
+    if first == second:
+        raise ValueError(f"Expected two candidates in each row of {where}, but row {row} has {first!r} twice.")
 
 
 @dataclasses.dataclass(frozen=True)
