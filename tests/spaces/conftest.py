@@ -123,4 +123,6 @@ def visit(context, serve):
 
     yield go
     page.close()
-    assert not errors, errors
+    # Gradio's client aborts its own stream when the last answer is there, and when a visitor leaves.
+    mistakes = [error for error in errors if not error.startswith("AbortError: signal is aborted without reason")]
+    assert not mistakes, mistakes
