@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,12 +17,23 @@ Floats = NDArray[np.float64]
 
 SHORTEST = 2.0**-16
 
+_WORTH_A_PASS = 256
+"""Tokens of padding that cost about as much as one more pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """Some of the points that are asked for, and the columns that hold their real tokens."""
+
+    rows: Ints
+    columns: slice
+
 
 class Path:
     """The paths of a batch of items, and the model whose gradients are taken along them.
 
     Only the embeddings of real tokens change, those of padding stay. Points of different items and places on the path
-    share a forward and backward pass.
+    share a forward and backward pass, if the items are of like length: a pass is no longer than its longest item.
 
     Args:
         embedding_input: A frozen classifier or multiple-choice model, fed by embeddings.
@@ -49,7 +60,12 @@ class Path:
         self._exact = torch.promote_types(self._end.dtype, torch.float32)
         end = self._end.to(self._exact)
         self._difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
-        self._rows = max(1, max_tokens // inputs["input_ids"][0].numel())
+        self._max_tokens = max_tokens
+        real = inputs["attention_mask"].bool().reshape(len(self._end), -1, self._end.shape[-2])
+        self._sequences = real.shape[1]
+        places = real.any(dim=1).cpu().numpy()
+        self._first = places.argmax(axis=1)
+        self._stop = places.shape[1] - places[:, ::-1].argmax(axis=1)
 
     def __len__(self) -> int:
         return len(self._end)
@@ -77,11 +93,12 @@ class Path:
             items: (r,) which items.
             places: (r,) where on their paths: 0 at the baseline, 1 at the input.
         """
-        parts = [
-            self._forward(items[rows], self._points(items[rows], places[rows])).double().cpu()
-            for rows in self._passes(len(items))
-        ]
-        return np.asarray(torch.cat(parts).numpy())
+        rows, parts = [], []
+        for each in self._passes(items):
+            points = self._points(items[each.rows], places[each.rows], each.columns)
+            parts.append(self._forward(items[each.rows], points, each.columns).double().cpu().numpy())
+            rows.append(each.rows)
+        return _in_order(rows, parts)
 
     def gradients(
         self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints | None
@@ -102,19 +119,20 @@ class Path:
         size = int(groups.max()) + 1 if len(groups) else 0
         total = torch.zeros((size, *self._end.shape[1:]), dtype=exact, device=self._end.device)
         shape = (-1,) + (1,) * (self._end.dim() - 1)
-        values, logits = np.empty(len(items)), []
-        for rows in self._passes(len(items)):
-            points = self._points(items[rows], places[rows]).requires_grad_()
+        passes, values, logits = self._passes(items), np.empty(len(items)), []
+        for each in passes:
+            rows = each.rows
+            points = self._points(items[rows], places[rows], each.columns).requires_grad_()
             with torch.enable_grad():
-                answers = self._forward(items[rows], points)
+                answers = self._forward(items[rows], points, each.columns)
                 logits.append(answers.detach().double().cpu().numpy())
                 explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
                 scores = self._target_of(answers, self._indices(explained))
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
             weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
-            total.index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            total[..., each.columns, :].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
             values[rows] = scores.detach().double().cpu().numpy()
-        return total, values, np.concatenate(logits)
+        return total, values, _in_order([each.rows for each in passes], logits)
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
@@ -125,22 +143,46 @@ class Path:
         rows = exact if self._target == "logit" else exact.softmax(dim=-1)
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
-    def _passes(self, n_rows: int) -> list[slice]:
-        # Passes of equal size: a last one of a few rows would cost nearly as much.
-        n_passes = -(-n_rows // self._rows)
-        edges = np.linspace(0, n_rows, n_passes + 1).round().astype(int)
-        return [slice(a, b) for a, b in itertools.pairwise(edges.tolist())]
+    def _passes(self, items: Ints) -> list[_Pass]:
+        """Cut points into passes, those of the longest items first.
+
+        A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
+        """
+        width = self._stop[items] - self._first[items]
+        order = np.argsort(-width, kind="stable").astype(np.int64)
+        passes, begin = [], 0
+        while begin < len(order):
+            longest = width[order[begin]]
+            room = max(1, self._max_tokens // (self._sequences * int(longest)))
+            filled = order[begin : begin + room]
+            spared = (longest - width[filled]) * self._sequences * np.arange(len(filled), 0, -1)
+            worth = np.flatnonzero(spared > _WORTH_A_PASS)
+            rows = filled[: worth[0]] if worth.size else filled
+            chosen = items[rows]
+            passes.append(_Pass(rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
+            begin += len(rows)
+        return passes
 
     def _indices(self, values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._end.device)
 
-    def _points(self, items: Ints, places: Floats) -> Tensor:
+    def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
         chosen = self._indices(items)
         back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self._end.device)
         back = back.view((-1,) + (1,) * (self._end.dim() - 1))
-        points = torch.addcmul(self._end[chosen].to(self._exact), self._difference[chosen], back)
+        end, difference = (each[..., columns, :][chosen] for each in (self._end, self._difference))
+        points = torch.addcmul(end.to(self._exact), difference, back)
         return points.to(self._end.dtype)
 
-    def _forward(self, items: Ints, points: Tensor) -> Tensor:
+    def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
         chosen = self._indices(items)
-        return self._embedding_input.logits(points, {name: tensor[chosen] for name, tensor in self._inputs.items()})
+        inputs = {name: tensor[..., columns][chosen] for name, tensor in self._inputs.items()}
+        return self._embedding_input.logits(points, inputs)
+
+
+def _in_order(rows: list[Ints], parts: list[Floats]) -> Floats:
+    """Return the rows of some passes in the order in which they were asked for."""
+    found = np.concatenate(parts)
+    ordered = np.empty_like(found)
+    ordered[np.concatenate(rows)] = found
+    return ordered
