@@ -66,7 +66,7 @@ def build() -> gr.Blocks:
                     with gr.Tab("Interventions"):
                         made = gr.HTML(start[1], elem_id="interventions")
                     with gr.Tab("As the cue grows"):
-                        grown = gr.HTML(start[7], elem_id="growth")
+                        grown = gr.HTML(start[6], elem_id="growth")
             with gr.Column(scale=2, min_width=320):
                 with gr.Group():
                     strength = gr.Radio(
@@ -89,14 +89,13 @@ def build() -> gr.Blocks:
         endpoint(shortcuts)
 
         everything = [strength, split, top_n, head, shown, page]
+        # In one line, so that what is asked for last is what stays; the page is the first at once, not with the answer,
+        # which may come after another page was typed.
+        settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
-            event(
-                _draw,
-                everything,
-                [causal, made, found_figures, null, found, texts, page, grown],
-                show_progress="hidden",
-            )
-        page.input(_turn, everything, texts, show_progress="hidden")
+            event(None, None, page, js="() => 1")
+            event(_draw, everything, [causal, made, found_figures, null, found, texts, grown], **settings)
+        page.input(_turn, everything, texts, **settings)
     return demo
 
 
@@ -111,7 +110,6 @@ def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
         null_models(*chosen),
         cues(*chosen),
         first,
-        1,
         growth(strength, *detector),
     )
 

@@ -63,23 +63,28 @@ def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
 
 def test_filter_and_pages(visit):
     page = open_page(visit)
-    # Pages first: a filter draws all again, and its answer may come after that of a page that is asked for at once.
-    expect(page.locator("#sentences")).to_contain_text("page 1 of 9")
-    first = page.locator(".sc-item").first.inner_text()
-    page.locator("#page input").fill("2")
-    page.keyboard.press("Tab")
-    expect(page.locator("#sentences")).to_contain_text("page 2 of 9")
-    assert page.locator(".sc-item").first.inner_text() != first
-    page.locator("#page input").fill("99")
-    page.keyboard.press("Tab")
-    expect(page.locator("#sentences")).to_contain_text("page 9 of 9")
-    pick(page, "all")
-    expect(page.locator("#sentences")).to_contain_text("120 of 120 sentences; page 1 of 15")
     pick(page, "cue flipped")  # as in training, all are right
     expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
     pick(page, "wrong")
     expect(page.locator(".sc-item.sc-right")).to_have_count(0)
     expect(page.locator(".sc-item.sc-wrong").first).to_be_visible()
+    pick(page, "all")
+    expect(page.locator("#sentences")).to_contain_text("page 1 of 15")
+    first = page.locator(".sc-item").first.inner_text()
+    page.locator("#page input").fill("2")
+    page.keyboard.press("Tab")
+    expect(page.locator("#sentences")).to_contain_text("page 2 of 15")
+    expect(page.locator("#page input")).to_have_value("2")
+    second = page.locator(".sc-item").first.inner_text()
+    assert second != first
+    page.locator("#page input").fill("99")
+    page.keyboard.press("Tab")
+    expect(page.locator("#sentences")).to_contain_text("page 15 of 15")
+    assert page.locator(".sc-item").first.inner_text() != second
+    # Another filter begins with its first page.
+    pick(page, "wrong")
+    expect(page.locator("#page input")).to_have_value("1")
+    expect(page.locator("#sentences")).to_contain_text("page 1 of")
 
 
 def test_top_words_and_head_move_the_detector(visit):
