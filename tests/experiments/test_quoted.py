@@ -111,7 +111,7 @@ def test_reliability_paradox():
 
 
 def test_paradox_across_models():
-    from across_report import whole
+    from across_report import whole, within_tasks
 
     folder = ROOT / "experiments" / "reliability_paradox"
     page = (folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
@@ -121,22 +121,30 @@ def test_paradox_across_models():
         test = tests[name]
         quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
     quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
-    assert numbers(page.partition("**Four models cannot tell.**")[2].partition("The first has")[0]) == quoted
+    assert numbers(page.partition("the sign is the opposite.**")[2].partition("So the rate")[0]) == quoted
     runs = whole(json.loads((folder / "across_models.json").read_text("utf-8"))["runs"])
-    assert [len(models) for models in runs.values()] == [4] * 8
+    assert [len(models) for models in runs.values()] == [5] * 8
 
     def model_of(task, key, choose):
         return choose(runs[task], key=lambda model: np.mean([seed[key] for seed in runs[task][model].values()]))
 
-    cnn = [
-        sum(model_of(task, key, choose) == "cnn" for task in runs)
+    smollm2 = [
+        sum(model_of(task, key, choose) == "smollm2" for task in runs)
         for key, choose in (("shortcut_rate", max), ("ece", min), ("excess", min))
     ]
     counts = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
     said = " ".join(page.split())
-    most, calibrated, least = (counts[count] for count in cnn)
+    most, calibrated, least = (counts[count] for count in smollm2)
     assert f"shortcut rate on {most} of eight sets and is the best calibrated model on {calibrated}, " in said
     assert f"rests on giveaway words least on {least} sets" in said
+    gaps = [seed["largest_gap"] for models in runs.values() for seed in models["smollm2"].values()]
+    assert f"the gap of its worst item is {max(gaps):.2f}," in said
+    assert [name for name, test in tests.items() if test["p"] < 0.05 / 3] == ["excess"]
+    assert f"(p = {tests['excess']['p']:.4f} where {0.05 / 3:.4f} is asked for)" in said
+    four = within_tasks(
+        {task: {k: v for k, v in models.items() if k != "smollm2"} for task, models in runs.items()}, "excess"
+    )
+    assert f"the other four models alone cannot tell ({four['mean_rho']:.2f}, p = {four['p']:.2f})" in said
 
 
 def test_fim():
