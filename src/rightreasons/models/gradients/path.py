@@ -93,12 +93,11 @@ class Path:
             items: (r,) which items.
             places: (r,) where on their paths: 0 at the baseline, 1 at the input.
         """
-        rows, parts = [], []
-        for each in self._passes(items):
+        passes, parts = self._passes(items), []
+        for each in passes:
             points = self._points(items[each.rows], places[each.rows], each.columns)
             parts.append(self._forward(items[each.rows], points, each.columns).double().cpu().numpy())
-            rows.append(each.rows)
-        return _in_order(rows, parts)
+        return _in_order(passes, parts)
 
     def gradients(
         self, items: Ints, places: Floats, weights: Floats, groups: Ints, labels: Ints | None
@@ -132,7 +131,7 @@ class Path:
             weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
             total[..., each.columns, :].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
             values[rows] = scores.detach().double().cpu().numpy()
-        return total, values, _in_order([each.rows for each in passes], logits)
+        return total, values, _in_order(passes, logits)
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
@@ -180,9 +179,9 @@ class Path:
         return self._embedding_input.logits(points, inputs)
 
 
-def _in_order(rows: list[Ints], parts: list[Floats]) -> Floats:
-    """Return the rows of some passes in the order in which they were asked for."""
+def _in_order(passes: list[_Pass], parts: list[Floats]) -> Floats:
+    """Return what some passes found for their rows, in the order in which these were asked for."""
     found = np.concatenate(parts)
     ordered = np.empty_like(found)
-    ordered[np.concatenate(rows)] = found
+    ordered[np.concatenate([each.rows for each in passes])] = found
     return ordered
